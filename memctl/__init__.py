@@ -1,0 +1,3 @@
+"""memctl: the memory that a person or an AI agent keeps on their own disk."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Memories become insights; nothing is deleted here."""

@@ -1,0 +1,104 @@
+"""Every error that memctl raises on purpose, with its exit code and the next step.
+
+This room knows nothing of the others.  An error carries a message (what failed and where) and a
+hint (what to do next); the command line prints both and exits with the class's code.
+
+::
+
+    MemctlError                     1
+    ├── UsageError                  2   wrong name, wrong value, wrong combination
+    │   └── ConfigError             2   a setting that cannot be used
+    ├── NotFoundError               1   no such document, memory, snapshot
+    ├── PartialFailure              3   some inputs failed, the others are done
+    ├── NothingFound                4   only with --exit-code
+    ├── KnowledgeBaseNotFound      10
+    ├── KnowledgeBaseUnavailable    1   paused, archived, or made by a newer version
+    ├── LockedError                11   another process is writing
+    ├── DamagedError               12   a table or the ledger cannot be read
+    └── UnreadableSource            1   a file that cannot be turned into text
+        ├── EmptySource             1   nothing in it
+        ├── EncryptedSource         1   a password is needed
+        └── MissingReader           1   an extra or a program is needed
+"""
+
+from __future__ import annotations
+
+
+class MemctlError(Exception):
+    """A failure that the user can understand: one line of message, one line of hint.
+
+    Args:
+        message: What failed and where, in one line, without a trailing full stop.
+        hint: The next step, in one line; empty when there is none to suggest.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(MemctlError):
+    """The request itself is wrong: a bad name, a bad value, an impossible combination."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A setting cannot be used: unknown key, wrong type, value out of range."""
+
+
+class NotFoundError(MemctlError):
+    """There is no document, memory or insight with that id."""
+
+
+class PartialFailure(MemctlError):
+    """Some inputs failed; everything else is done."""
+
+    exit_code = 3
+
+
+class NothingFound(MemctlError):
+    """Nothing matched; raised only where the user asked for an exit code."""
+
+    exit_code = 4
+
+
+class KnowledgeBaseNotFound(MemctlError):
+    """There is no knowledge base of that name on this disk."""
+
+    exit_code = 10
+
+
+class KnowledgeBaseUnavailable(MemctlError):
+    """The knowledge base exists but cannot serve this: paused, archived, from a newer version."""
+
+
+class LockedError(MemctlError):
+    """Another process holds the write lock and did not let go in time."""
+
+    exit_code = 11
+
+
+class DamagedError(MemctlError):
+    """A table, a manifest or the ledger cannot be read."""
+
+    exit_code = 12
+
+
+class UnreadableSource(MemctlError):
+    """A source cannot be turned into text: damaged, of an unknown type, not what it claims."""
+
+
+class EmptySource(UnreadableSource):
+    """A source holds nothing to remember."""
+
+
+class EncryptedSource(UnreadableSource):
+    """A source needs a password."""
+
+
+class MissingReader(UnreadableSource):
+    """A source can be read only with an optional package or program that is not there."""

@@ -1,0 +1,38 @@
+"""Writing files so that a reader sees the old content or the new, never half of either."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the folder's entries durable; a no-op where folders cannot be opened (Windows)."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def save_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Replace ``path`` by ``content`` in one step and make it durable.
+
+    Raises:
+        OSError: The folder is missing, read-only or full; ``path`` is then as it was.
+    """
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)

@@ -1,0 +1,51 @@
+"""Deterministic identifiers: the same thing always gets the same id, so writing twice changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+
+_HEX_DIGITS = 24
+
+
+def _digest(*parts: str) -> str:
+    joined = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).hexdigest()[:_HEX_DIGITS]
+
+
+def document_id(
+    namespace: str, sha256: str, *, external_id: str | None = None, part: int = 0
+) -> str:
+    """Id of a document: from the caller's own id where there is one, else from its content."""
+    key = f"c:{sha256}" if external_id is None else f"x:{external_id}"
+    root = f"d_{_digest(namespace, key)}"
+    return root if part == 0 else f"{root}.{part}"
+
+
+def root_id(document: str) -> str:
+    """Id of the first part of the source that a document id belongs to."""
+    return document.partition(".")[0]
+
+
+def memory_id(document: str, type_: str, start: int, end: int) -> str:
+    """Id of a memory that stands at known offsets of a document."""
+    return f"m_{_digest(document, type_, str(start), str(end))}"
+
+
+def stated_memory_id(namespace: str, type_: str, text: str, *, salt: str = "") -> str:
+    """Id of a memory that somebody stated, or of a later version of one (``salt`` tells which)."""
+    return f"m_{_digest('stated', namespace, type_, text, salt)}"
+
+
+def insight_id(kind: str, source_ids: list[str]) -> str:
+    """Id of the insight of one kind that rests on these memories, in whatever order."""
+    return f"i_{_digest(kind, *sorted(source_ids))}"
+
+
+def entity_id(name: str, type_: str) -> str:
+    """Id of an entity by its normalised name."""
+    return f"e_{_digest(' '.join(name.casefold().split()), type_)}"
+
+
+def relation_id(source: str, relation_type: str, target: str) -> str:
+    """Id of the edge of one type between two nodes."""
+    return f"r_{_digest(source, relation_type, target)}"

@@ -1,0 +1,1 @@
+"""Models behind small protocols: built in, or any OpenAI-compatible endpoint. Only this room knows model files."""

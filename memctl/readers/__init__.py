@@ -1,0 +1,1 @@
+"""Files become text with positions; the only room that knows file formats."""

@@ -1,0 +1,453 @@
+"""The values that travel between rooms, all frozen; nothing here does any work.
+
+Offsets are character offsets (Unicode code points) into the text of the document they belong
+to, half open: ``document.text[start:end]``.  Times inside a recording are seconds from its start.
+Instants are timezone-aware UTC datetimes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+Level = Literal["evidence", "memory", "insight"]
+LEVELS: tuple[Level, ...] = ("evidence", "memory", "insight")
+
+DocumentStatus = Literal["pending", "processing", "indexed", "failed", "superseded", "gone"]
+KnowledgeBaseStatus = Literal["active", "indexing", "paused", "error", "archived"]
+
+SegmentKind = Literal["prose", "heading", "table", "code", "turn", "caption", "properties"]
+Metadata = Mapping[str, Any]
+
+
+# --- readers: a file becomes text with positions -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of a document's text that one locator describes; segments are in order, disjoint.
+
+    ``page`` counts from 1; ``row`` is the 1-based number of the first data row (header not
+    counted); ``time_start``/``time_end`` are seconds; ``heading`` is the path of headings above,
+    joined by " > ".  A chunker may join small neighbouring segments and split large prose ones,
+    but never splits a ``table`` segment (a row or group of rows with its header) that fits.
+    """
+
+    start: int
+    end: int
+    kind: SegmentKind = "prose"
+    heading: str = ""
+    page: int | None = None
+    row: int | None = None
+    time_start: float | None = None
+    time_end: float | None = None
+    speaker: str | None = None
+    said_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """What a reader got out of one source, or out of one part of a source too big for memory.
+
+    Most readers yield exactly one.  A streaming reader (CSV, JSON lines, logs, huge text) yields
+    parts of bounded size, numbered from 0; each part has its own text and offsets.
+    """
+
+    text: str
+    media_type: str
+    reader: str
+    """Name and version of the reader, such as ``pdf/1``."""
+    segments: tuple[Segment, ...] = ()
+    title: str = ""
+    authors: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    """The source's own date (front matter, e-mail header, EXIF), not the file's mtime."""
+    tags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    """Targets of ``[[wikilinks]]``."""
+    metadata: Metadata = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """What could not be read now: ``transcript``, ``image text``; empty when all was read."""
+    part: int = 0
+
+
+# --- understanding: text becomes structure -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMention:
+    """An entity named in a document: a person, place, organization, product, thing."""
+
+    name: str
+    type: str = "other"
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """A statement worth remembering on its own, with where it stands in the document."""
+
+    text: str
+    type: str
+    """fact, important_fact, decision, preference, plan or observation."""
+    start: int
+    end: int
+    importance: float
+    confidence: float
+    reason: str
+    """The signal that made it: ``trigger: remember``, ``pattern: we decided``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """What was understood of one document."""
+
+    method: str
+    """Which method made it, such as ``builtin/1``, so that a better one can redo it."""
+    gist: str
+    language: str
+    """ISO 639-1 code, or "" when it cannot be told."""
+    entities: tuple[EntityMention, ...]
+    topics: tuple[str, ...]
+    keywords: tuple[str, ...]
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    dates: tuple[str, ...]
+    """ISO 8601 dates (or months, years) that the text mentions."""
+    importance: float
+    """0 to 1."""
+    signals: Mapping[str, float]
+    """What the importance is made of: signal name to its share; they add up to ``importance``."""
+    distilled: tuple[Distilled, ...]
+
+
+# --- what is stored ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One row of the ``documents`` table; see ``store.schema`` for the Arrow types."""
+
+    id: str
+    root_id: str
+    """The id of the source's first part; equal to ``id`` for a source of one part."""
+    part: int
+    external_id: str | None
+    namespace: str
+    source: str
+    """Where it came from: the file's path or name, ``stdin``, ``text``, a URL."""
+    title: str
+    media_type: str
+    sha256: str
+    size: int
+    status: DocumentStatus
+    text: str
+    summary: str
+    entities: tuple[str, ...]
+    topics: tuple[str, ...]
+    keywords: tuple[str, ...]
+    importance: float
+    language: str
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    authors: tuple[str, ...]
+    dates: tuple[str, ...]
+    missing: tuple[str, ...]
+    reader: str
+    method: str
+    signals: Mapping[str, float]
+    pipeline_version: int
+    created_at: datetime
+    ingested_at: datetime
+    superseded_by: str | None = None
+    session_id: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One row of the ``memories`` table, without its vector."""
+
+    id: str
+    document_id: str | None
+    level: Level
+    type: str
+    text: str
+    namespace: str
+    created_at: datetime
+    """When it happened or was said: the source's own date."""
+    valid_from: datetime
+    """When it became known here; ``--as-of`` compares with it."""
+    search_text: str = ""
+    """What the keyword index sees: title, heading and text as analysed terms."""
+    title: str = ""
+    source: str = ""
+    external_id: str | None = None
+    start: int | None = None
+    end: int | None = None
+    page: int | None = None
+    row: int | None = None
+    time_start: float | None = None
+    time_end: float | None = None
+    heading: str = ""
+    speaker: str | None = None
+    session_id: str | None = None
+    turn: int | None = None
+    source_ids: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    confidence: float = 1.0
+    method: str = ""
+    is_consolidated: bool = False
+    valid_to: datetime | None = None
+    superseded_by: str | None = None
+    version: int = 1
+    access_count: int = 0
+    last_accessed_at: datetime | None = None
+    expires_at: datetime | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One row of the ``entities`` table: a node of the graph, derived from memories."""
+
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    mention_count: int
+    first_seen: datetime
+    last_seen: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One row of the ``relations`` table: a typed, weighted edge between entities or memories."""
+
+    id: str
+    source_id: str
+    target_id: str
+    relation_type: str
+    text: str
+    weight: float
+    confidence: float
+    memory_ids: tuple[str, ...]
+    valid_from: datetime
+    valid_to: datetime | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+# --- asking --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a query or a listing is limited to; an empty field does not limit.
+
+    ``since`` is inclusive and ``until`` exclusive, both on ``created_at``.  ``as_of`` shows what
+    was known at that instant; without it only what is valid now is shown.  ``source`` is a glob on
+    the source, matched against the whole and against its last part.  ``where`` is a SQL boolean
+    expression over the columns of the table.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    session: str | None = None
+    source: str | None = None
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One thing found, best first; ``score`` is comparable within one result only."""
+
+    rank: int
+    score: float
+    kb: str
+    memory_id: str
+    document_id: str | None
+    external_id: str | None
+    source: str
+    title: str
+    text: str
+    start: int | None
+    end: int | None
+    page: int | None
+    row: int | None
+    time_start: float | None
+    time_end: float | None
+    heading: str
+    level: Level
+    type: str
+    namespace: str
+    session_id: str | None
+    turn: int | None
+    tags: tuple[str, ...]
+    source_ids: tuple[str, ...]
+    importance: float
+    created_at: datetime
+    legs: Mapping[str, float] = field(default_factory=dict)
+    """What each leg and each step gave, for ``--explain``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a sentence of an answer stands: ``document.text[start:end] == quote``."""
+
+    number: int
+    kb: str
+    memory_id: str
+    document_id: str | None
+    source: str
+    title: str
+    quote: str
+    start: int | None
+    end: int | None
+    page: int | None
+    row: int | None
+    time_start: float | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer whose every sentence is cited; ``found`` is False for "not in memory"."""
+
+    text: str
+    """Sentences, each followed by its ``[n]``."""
+    found: bool
+    method: str
+    confidence: float
+    citations: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """What one question gave."""
+
+    question: str
+    hits: tuple[Hit, ...]
+    insights: tuple[Hit, ...]
+    """Insights that bear on the question, apart from the hits."""
+    answer: Answer | None
+    mode: str
+    seconds: float
+    id: str | None = None
+    explain: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Evidence within a token budget, ready to stand above a prompt."""
+
+    question: str
+    text: str
+    tokens: int
+    budget: int
+    citations: tuple[Citation, ...]
+
+
+# --- reports -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FileOutcome:
+    """What became of one source: ``ingested``, ``known``, ``superseded``, ``failed``."""
+
+    source: str
+    outcome: Literal["ingested", "known", "superseded", "failed"]
+    document_id: str | None = None
+    memories: int = 0
+    title: str = ""
+    summary: str = ""
+    missing: tuple[str, ...] = ()
+    reason: str = ""
+    hint: str = ""
+    line: int | None = None
+    """The line of a JSON lines file, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What one ingest did; ``outcomes`` keeps every failure and the first thousand others."""
+
+    ingested: int
+    skipped: int
+    failed: int
+    memories: int
+    seconds: float
+    outcomes: tuple[FileOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long job is; ``total`` is None where it cannot be known."""
+
+    done: int
+    total: int | None
+    unit: str
+    note: str = ""
+
+
+ProgressListener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How two memories hang together."""
+
+    source_id: str
+    target_id: str
+    relationship: str
+    """``similar``, ``near_duplicate``, ``same_entity``, ``follows``, ``contradicts``."""
+    weight: float
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What several memories say together."""
+
+    id: str
+    text: str
+    source_ids: tuple[str, ...]
+    entities: tuple[str, ...]
+    connections: tuple[Connection, ...]
+    importance: float
+    confidence: float
+    kind: str
+    """``common``, ``change`` or ``contradiction``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationReport:
+    """What one consolidation did, or with ``dry_run`` would do."""
+
+    kb: str
+    examined: int
+    groups: int
+    insights: tuple[Insight, ...]
+    duplicates: int
+    dry_run: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class InboxSource:
+    """A path to ingest together with the name under which it is to be remembered."""
+
+    path: Path
+    source: str
+    tags: tuple[str, ...] = ()

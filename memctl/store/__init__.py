@@ -1,0 +1,1 @@
+"""Tables, ledger and locks; the only room that knows LanceDB, DuckDB and SQLite."""

@@ -1,0 +1,21 @@
+"""What the rooms above may ask of an understander; the built-in one is one implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from memctl.records import SourceText, Understanding
+
+
+class Understander(Protocol):
+    """Turns the text of a document into structure."""
+
+    @property
+    def method(self) -> str:
+        """Name and version, stored with every record it makes: ``builtin/1``."""
+        ...
+
+    def understand(self, sources: Sequence[SourceText]) -> list[Understanding]:
+        """Return one understanding for each source, in order; never raises for odd text."""
+        ...

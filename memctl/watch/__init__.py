@@ -1,0 +1,1 @@
+"""The daemon: inbox folders in, memories out."""
