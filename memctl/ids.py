@@ -1,4 +1,7 @@
-"""Deterministic identifiers: the same thing always gets the same id, so writing twice changes nothing."""
+"""Deterministic identifiers: the same thing always gets the same id.
+
+So writing it twice changes nothing.
+"""
 
 from __future__ import annotations
 

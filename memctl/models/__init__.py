@@ -1,1 +1,4 @@
-"""Models behind small protocols: built in, or any OpenAI-compatible endpoint. Only this room knows model files."""
+"""Models behind small protocols, built in or behind an endpoint.
+
+The only room that knows model files.
+"""

@@ -24,5 +24,5 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return an array of shape ``(len(texts), dimension)``, rows of length 1 (0 for no text)."""
+        """Return rows of length 1 (0 for an empty text), shape ``(len(texts), dimension)``."""
         ...
