@@ -1,0 +1,37 @@
+"""Reading one source: find out what it is, hand it to its reader, hold the reader to its promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from memctl.errors import EmptySource
+from memctl.readers.detect import detect
+from memctl.readers.registry import READERS, Reader, reader_for
+from memctl.records import SourceText
+
+
+def read(path: Path, *, name: str | None = None) -> Iterator[SourceText]:
+    """Yield the text of the file at ``path``: one part, or several where it is too big for one.
+
+    Args:
+        path: Where the bytes are; sidecar files are looked for beside it.
+        name: What the source is called, where the path is a claimed or temporary one.
+
+    Raises:
+        UnreadableSource: It is missing, damaged, empty, encrypted, or of a kind nobody reads.
+    """
+    shown = name or path.name
+    reader = reader_for(detect(path, shown))
+    anything = False
+    for source in reader.load()(path, shown):
+        anything = anything or bool(source.text.strip() or source.missing)
+        yield replace(source, media_type=reader.media_type, reader=reader.name)
+    if not anything:
+        raise EmptySource(f"{shown} holds no text", "put something into it and try again")
+
+
+def supported() -> tuple[Reader, ...]:
+    """Every kind of file that can be read, with its extensions and what must be installed."""
+    return tuple(READERS.values())

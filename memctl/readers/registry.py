@@ -1,0 +1,161 @@
+"""The table of everything that can be read: media type, reader function, name, extensions, needs.
+
+A reader is a function ``read(path, name) -> Iterator[SourceText]``, named here as
+``package.module:function`` and imported only when a file of its kind comes along.  ``path`` is
+where the bytes are; ``name`` is what the source is called (the path may be a claimed or temporary
+one): titles and dates come from ``name``, sidecar files are looked for beside ``path``.
+A reader raises only errors of the ``UnreadableSource`` family for what it finds inside a file.
+The version in a reader's name goes up when the text it makes of the same bytes changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path, PurePath
+from typing import cast
+
+from memctl.errors import UnreadableSource
+from memctl.records import SourceText
+
+MediaType = str
+ReadFunction = Callable[[Path, str], Iterator[SourceText]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One row of the table."""
+
+    media_type: MediaType
+    loader: str
+    """``module:function``."""
+    name: str
+    """Name and version, stored with every document it reads."""
+    extensions: tuple[str, ...]
+    """Lower case, with the dot; the first is the usual one."""
+    description: str
+    needs: str = ""
+    """What must be installed for it, as one would say it to a person; empty for nothing."""
+
+    def load(self) -> ReadFunction:
+        """Import the module that the reader lives in and return its function."""
+        module, _, function = self.loader.partition(":")
+        return cast(ReadFunction, getattr(import_module(module), function))
+
+
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+_OFFICE = "the office extra (pip install 'memctl[office]')"
+_TESSERACT = "the tesseract program for the text in it"
+_ENDPOINT = "a subtitle file beside it, or an endpoint that transcribes, for its words"
+
+CODE_LANGUAGES: Mapping[str, str] = {
+    ".py": "python", ".pyi": "python", ".js": "javascript", ".mjs": "javascript",
+    ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript", ".tsx": "typescript",
+    ".java": "java", ".kt": "kotlin", ".kts": "kotlin", ".scala": "scala", ".groovy": "groovy",
+    ".c": "c", ".h": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".hpp": "c++", ".hh": "c++",
+    ".cs": "c#", ".fs": "f#", ".vb": "visual basic", ".m": "objective-c", ".mm": "objective-c",
+    ".swift": "swift", ".go": "go", ".rs": "rust", ".zig": "zig", ".d": "d", ".nim": "nim",
+    ".rb": "ruby", ".php": "php", ".pl": "perl", ".pm": "perl", ".lua": "lua", ".r": "r",
+    ".jl": "julia", ".hs": "haskell", ".ml": "ocaml", ".ex": "elixir", ".exs": "elixir",
+    ".erl": "erlang", ".clj": "clojure", ".lisp": "lisp", ".el": "lisp", ".scm": "scheme",
+    ".sh": "shell", ".bash": "shell", ".zsh": "shell", ".fish": "shell", ".ps1": "powershell",
+    ".bat": "batch", ".cmd": "batch", ".sql": "sql", ".graphql": "graphql", ".proto": "protobuf",
+    ".css": "css", ".scss": "css", ".less": "css", ".vue": "vue", ".svelte": "svelte",
+    ".tf": "terraform", ".cmake": "cmake", ".mk": "make", ".gradle": "gradle", ".dart": "dart",
+    ".toml": "toml", ".ini": "ini", ".cfg": "ini", ".conf": "conf", ".properties": "properties",
+    ".tex": "tex", ".bib": "bibtex", ".diff": "diff", ".patch": "diff",
+}  # fmt: skip
+
+
+def _table() -> tuple[Reader, ...]:
+    here = "memctl.readers"
+    return (
+        Reader("text/plain", f"{here}.text:read", "text/1",
+               (".txt", ".text", ".asc", ".nfo"), "plain text and chat logs"),
+        Reader("text/x-log", f"{here}.text:read_log", "log/1", (".log",), "log files"),
+        Reader("text/x-rst", f"{here}.text:read_rst", "rst/1",
+               (".rst", ".rest"), "reStructuredText"),
+        Reader("text/x-source", f"{here}.text:read_code", "code/1",
+               tuple(CODE_LANGUAGES), "source code and settings files"),
+        Reader("text/markdown", f"{here}.markdown:read", "markdown/1",
+               (".md", ".markdown", ".mdown", ".mkd", ".mdx"), "Markdown"),
+        Reader("application/json", f"{here}.structured:read_json", "json/1",
+               (".json", ".geojson", ".ipynb", ".webmanifest"), "JSON"),
+        Reader("application/x-ndjson", f"{here}.structured:read_jsonl", "jsonl/1",
+               (".jsonl", ".ndjson", ".jsonlines"), "JSON lines"),
+        Reader("application/yaml", f"{here}.structured:read_yaml", "yaml/1",
+               (".yaml", ".yml"), "YAML"),
+        Reader("text/csv", f"{here}.tables:read_csv", "csv/1", (".csv",), "comma-separated tables"),
+        Reader("text/tab-separated-values", f"{here}.tables:read_tsv", "tsv/1",
+               (".tsv", ".tab"), "tab-separated tables"),
+        Reader("application/xml", f"{here}.markup:read", "xml/1",
+               (".xml", ".rss", ".atom", ".opml", ".svg", ".xsd", ".xsl", ".plist"), "XML"),
+        Reader("text/html", f"{here}.web:read", "html/1",
+               (".html", ".htm", ".xhtml"), "web pages"),
+        Reader("message/rfc822", f"{here}.mail:read", "email/1", (".eml",), "e-mail messages"),
+        Reader("application/x-subrip", f"{here}.subtitles:read", "subtitles/1",
+               (".srt",), "subtitles"),
+        Reader("text/vtt", f"{here}.subtitles:read", "subtitles/1", (".vtt",), "subtitles"),
+        Reader("application/pdf", f"{here}.pdf:read", "pdf/1", (".pdf",), "PDF"),
+        Reader(DOCX, f"{here}.office:read_docx", "docx/1", (".docx",), "Word documents", _OFFICE),
+        Reader(PPTX, f"{here}.office:read_pptx", "pptx/1",
+               (".pptx",), "PowerPoint slides", _OFFICE),
+        Reader(XLSX, f"{here}.office:read_xlsx", "xlsx/1", (".xlsx",), "Excel tables", _OFFICE),
+        Reader("image/png", f"{here}.image:read", "image/1", (".png",), "images", _TESSERACT),
+        Reader("image/jpeg", f"{here}.image:read", "image/1",
+               (".jpg", ".jpeg"), "images", _TESSERACT),
+        Reader("image/gif", f"{here}.image:read", "image/1", (".gif",), "images", _TESSERACT),
+        Reader("image/webp", f"{here}.image:read", "image/1", (".webp",), "images", _TESSERACT),
+        Reader("image/tiff", f"{here}.image:read", "image/1",
+               (".tiff", ".tif"), "images", _TESSERACT),
+        Reader("audio/mpeg", f"{here}.media:read", "media/1", (".mp3",), "sound", _ENDPOINT),
+        Reader("audio/wav", f"{here}.media:read", "media/1", (".wav",), "sound", _ENDPOINT),
+        Reader("audio/flac", f"{here}.media:read", "media/1", (".flac",), "sound", _ENDPOINT),
+        Reader("audio/ogg", f"{here}.media:read", "media/1",
+               (".ogg", ".oga", ".opus"), "sound", _ENDPOINT),
+        Reader("audio/mp4", f"{here}.media:read", "media/1", (".m4a", ".m4b"), "sound", _ENDPOINT),
+        Reader("video/mp4", f"{here}.media:read", "media/1", (".mp4", ".m4v"), "video", _ENDPOINT),
+        Reader("video/x-matroska", f"{here}.media:read", "media/1",
+               (".mkv", ".mka"), "video", _ENDPOINT),
+        Reader("video/quicktime", f"{here}.media:read", "media/1", (".mov",), "video", _ENDPOINT),
+        Reader("video/webm", f"{here}.media:read", "media/1", (".webm",), "video", _ENDPOINT),
+    )  # fmt: skip
+
+
+READERS: Mapping[MediaType, Reader] = {reader.media_type: reader for reader in _table()}
+
+_BY_EXTENSION: Mapping[str, Reader] = {
+    extension: reader for reader in READERS.values() for extension in reader.extensions
+}
+
+
+def extension_of(name: str) -> str:
+    """Lower-case extension of a name, with its dot; ``""`` when it has none."""
+    return PurePath(name).suffix.lower()
+
+
+def by_extension(name: str) -> Reader | None:
+    """The reader that a name's extension speaks for, if any."""
+    return _BY_EXTENSION.get(extension_of(name))
+
+
+def reader_for(media_type: MediaType) -> Reader:
+    """The reader of a media type.
+
+    Raises:
+        UnreadableSource: Nothing here reads that type.
+    """
+    try:
+        return READERS[media_type]
+    except KeyError:
+        raise UnreadableSource(f"cannot read {media_type}", supported_hint()) from None
+
+
+def supported_hint() -> str:
+    """One line that lists the kinds of file that can be read."""
+    kinds = dict.fromkeys(reader.description for reader in READERS.values())
+    return f"readable are {', '.join(kinds)}"
