@@ -1,0 +1,486 @@
+"""Settings: of the whole program (config.toml) and of one knowledge base (kb.toml).
+
+The only room that reads the environment.  It knows what a setting is called, which values it
+takes and where its value came from; it never knows what a setting is used for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
+from memctl.files import save_file
+from memctl.rules import check_keys, check_value, choices, parse_text, read_toml, rules, setting
+
+FORMAT_VERSION = 1
+"""The newest layout of a knowledge base's folder that this version can read."""
+
+ChunkStrategy = Literal["recursive", "semantic"]
+After = Literal["move", "keep", "delete"]
+StoredStatus = Literal["active", "paused", "archived"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "text", "json"]
+Mode = Literal["hybrid", "keyword", "vector"]
+
+
+# --- the whole program's settings ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What goes to standard error besides errors."""
+
+    level: LogLevel = setting("warning", "what is logged to standard error")
+    format: LogFormat = setting(
+        "auto", "how a log line looks; auto is text on a terminal and json elsewhere"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySettings:
+    """What a question gets where it says nothing else."""
+
+    limit: int = setting(10, "how many hits", low=1, high=10_000)
+    mode: Mode = setting("hybrid", "how memories are found")
+
+
+@dataclass(frozen=True, slots=True)
+class NewKnowledgeBase:
+    """What a knowledge base is created with; later changes here leave existing ones alone."""
+
+    chunk_strategy: ChunkStrategy = setting(
+        "recursive",
+        "cut text into passages at paragraphs and sentences, or (semantic) where the topic changes",
+    )
+    chunk_size: int = setting(1200, "longest passage, in characters", low=100, high=20_000)
+    chunk_overlap: int = setting(
+        150, "characters that neighbouring passages share", low=0, high=10_000
+    )
+    consolidate_interval: int = setting(
+        60, "minutes between two consolidations while watching; 0 for never", low=0, high=525_600
+    )
+    always_on: bool = setting(
+        True, "watched by `memctl watch`, and asked by every query that names no knowledge base"
+    )
+    after: After = setting("move", "what happens to a file of the inbox once it is ingested")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """How inbox folders are watched."""
+
+    settle_seconds: float = setting(
+        2.0, "a file is taken once its size and time have stood still this long", low=0, high=3600
+    )
+    rescan_seconds: float = setting(
+        30.0, "seconds between two full scans, which find what events missed", low=0.1, high=86_400
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidateSettings:
+    """How memories become insights."""
+
+    batch_size: int = setting(20, "memories looked at together", low=2, high=10_000)
+    near_duplicate: float = setting(
+        0.92, "cosine similarity from which two memories may be near duplicates", low=0.5, high=1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSettings:
+    """Bounds of one ``memctl sql`` statement."""
+
+    memory_limit_mb: int = setting(1024, "megabytes of memory", low=64, high=1_048_576)
+    timeout_seconds: float = setting(60.0, "seconds until it is stopped", low=0.1, high=86_400)
+
+
+OriginKind = Literal["flag", "environment", "file", "default"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from: the kind of source, and its flag, variable or file."""
+
+    kind: OriginKind
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Every setting with its value; ``origins`` says for each dotted key which source won."""
+
+    home: Path
+    """The folder that holds every knowledge base."""
+    path: Path
+    """The config file, whether or not it exists."""
+    kb: str | None = None
+    """``MEMCTL_KB``: the knowledge base to read and write where a command names none."""
+    debug: bool = False
+    """``MEMCTL_DEBUG``: show the traceback of an unexpected error."""
+    default_kb: str = setting(
+        "default", "the knowledge base that is written to where a command names none"
+    )
+    log: LogSettings = LogSettings()
+    query: QuerySettings = QuerySettings()
+    new_kb: NewKnowledgeBase = NewKnowledgeBase()
+    watch: WatchSettings = WatchSettings()
+    consolidate: ConsolidateSettings = ConsolidateSettings()
+    sql: SqlSettings = SqlSettings()
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+
+SECTIONS: Mapping[str, type[Any]] = {
+    "log": LogSettings,
+    "query": QuerySettings,
+    "new_kb": NewKnowledgeBase,
+    "watch": WatchSettings,
+    "consolidate": ConsolidateSettings,
+    "sql": SqlSettings,
+}
+_HOME_HELP = "the folder that holds every knowledge base; the default is the system's own place"
+
+
+def load_config(
+    flags: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+) -> Config:
+    """Read every setting: a flag wins over the environment, that over the file, then the default.
+
+    Args:
+        flags: Values given on the command line, by dotted key; ``config`` is the file itself.
+        environ: Instead of the process's environment.
+
+    Raises:
+        ConfigError: A setting is unknown or cannot have that value, or the file is not TOML.
+    """
+    given = dict(flags or {})
+    variables = os.environ if environ is None else environ
+    path = _config_path(given.pop("config", ""), given.get("home", ""), variables)
+    sources = _Sources(given, variables, path, read_toml(path))
+    sources.check_file()
+    values: dict[str, Any] = {"default_kb": sources.value("", Config, "default_kb")}
+    check_name(values["default_kb"])
+    for name, section in SECTIONS.items():
+        values[name] = section(**{key: sources.value(name, section, key) for key in rules(section)})
+    _check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
+    home = sources.home()
+    kb = variables.get("MEMCTL_KB") or None
+    debug = variables.get("MEMCTL_DEBUG", "") not in ("", "0")
+    return Config(home=home, path=path, kb=kb, debug=debug, origins=sources.origins, **values)
+
+
+def _config_path(flag: str, home_flag: str, variables: Mapping[str, str]) -> Path:
+    """Return the config file: named, else in a home that was chosen, else the system's place."""
+    if named := flag or variables.get("MEMCTL_CONFIG"):
+        return Path(named).expanduser().absolute()
+    if home := home_flag or variables.get("MEMCTL_HOME"):
+        return Path(home).expanduser().absolute() / "config.toml"
+    from platformdirs import user_config_path
+
+    return user_config_path("memctl", appauthor=False) / "config.toml"
+
+
+@dataclass
+class _Sources:
+    """The three places where a value can stand; keeps note of which one won."""
+
+    flags: Mapping[str, str]
+    variables: Mapping[str, str]
+    path: Path
+    file: Mapping[str, Any]
+    origins: dict[str, Origin] = field(default_factory=dict)
+
+    def check_file(self) -> None:
+        """Refuse keys that the file has and no setting is called."""
+        place = str(self.path)
+        check_keys(self.file, ["home", "default_kb", *SECTIONS], prefix="", place=place)
+        for name, section in SECTIONS.items():
+            table = self.file.get(name, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")
+            check_keys(table, rules(section), prefix=f"{name}.", place=place)
+
+    def value(self, name: str, section: type[Any], key: str) -> Any:
+        """Return the setting's value from the source that wins."""
+        dotted = f"{name}.{key}" if name else key
+        variable = variable_name(dotted)
+        table = self.file.get(name, {}) if name else self.file
+        if dotted in self.flags:
+            self.origins[dotted] = Origin("flag", f"--{dotted}")
+            return parse_text(section, key, self.flags[dotted], name=dotted, place="flag")
+        if variable in self.variables:
+            self.origins[dotted] = Origin("environment", variable)
+            text = self.variables[variable]
+            return parse_text(section, key, text, name=dotted, place=f"environment {variable}")
+        if key in table:
+            self.origins[dotted] = Origin("file", str(self.path))
+            return check_value(section, key, table[key], name=dotted, place=str(self.path))
+        self.origins[dotted] = Origin("default")
+        return _default(section, key)
+
+    def home(self) -> Path:
+        """Return the folder of all knowledge bases; a relative one in the file is beside it."""
+        if flag := self.flags.get("home"):
+            self.origins["home"] = Origin("flag", "--home")
+            return Path(flag).expanduser().absolute()
+        if variable := self.variables.get("MEMCTL_HOME"):
+            self.origins["home"] = Origin("environment", "MEMCTL_HOME")
+            return Path(variable).expanduser().absolute()
+        if "home" in self.file:
+            self.origins["home"] = Origin("file", str(self.path))
+            return self._home_of_file(self.file["home"])
+        self.origins["home"] = Origin("default")
+        from platformdirs import user_data_path
+
+        return user_data_path("memctl", appauthor=False)
+
+    def _home_of_file(self, value: object) -> Path:
+        if not isinstance(value, str) or not value:
+            raise ConfigError(f"{self.path}: home must be the path of a folder, not {value!r}")
+        return (self.path.parent / Path(value).expanduser()).absolute()
+
+
+def _default(section: type[Any], key: str) -> Any:
+    return next(f.default for f in dataclasses.fields(section) if f.name == key)
+
+
+def variable_name(dotted: str) -> str:
+    """Return the environment variable of a setting: ``MEMCTL_WATCH_SETTLE_SECONDS``."""
+    return f"MEMCTL_{dotted.replace('.', '_').upper()}"
+
+
+def _check_overlap(size: int, overlap: int, place: str) -> None:
+    if overlap >= size:
+        raise ConfigError(
+            f"{place}: chunk_overlap ({overlap}) must be smaller than chunk_size ({size})"
+        )
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """Return every setting by its dotted key, in the order of the example file."""
+    found: dict[str, Any] = {"home": str(config.home), "default_kb": config.default_kb}
+    for name, section in SECTIONS.items():
+        values = getattr(config, name)
+        found |= {f"{name}.{key}": getattr(values, key) for key in rules(section)}
+    return found
+
+
+def example() -> str:
+    """Return a config file with every setting, commented out, explained, at its default."""
+    lines = [
+        "# Settings of memctl.  Every line that starts with `# name =` shows a default: remove the",
+        "# `# ` and change the value.  Each can also be set by an environment variable, such as",
+        "# MEMCTL_WATCH_SETTLE_SECONDS for settle_seconds of [watch].",
+        "",
+        f"# {_HOME_HELP}",
+        '# home = "~/memories"',
+        *_example_lines(Config),
+    ]
+    for name, section in SECTIONS.items():
+        about = (section.__doc__ or "").replace("``", "`")
+        lines += ["", f"[{name}]", f"# {about}", *_example_lines(section)]
+    return "\n".join(lines) + "\n"
+
+
+def _example_lines(section: type[Any]) -> list[str]:
+    lines = []
+    for key, rule in rules(section).items():
+        words = choices(section, key)
+        range_ = f" ({' | '.join(words)})" if words else ""
+        if rule.low is not None and rule.high is not None:
+            range_ = f" ({rule.low:g} to {rule.high:.10g})"
+        lines += ["", f"# {rule.help}{range_}", f"# {key} = {_toml(_default(section, key))}"]
+    return lines
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+# --- one knowledge base --------------------------------------------------------------------------
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+_RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
+)
+
+
+def check_name(name: str) -> str:
+    """Return the name of a knowledge base if it is one that every file system can hold.
+
+    Raises:
+        UsageError: It is not; nothing has been touched.
+    """
+    shown = name if len(name) <= 40 else f"{name[:40]}..."
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{shown!r} cannot be the name of a knowledge base",
+            "use 1 to 64 of a-z, 0-9, - and _, starting with a letter or digit",
+        )
+    if name in _RESERVED:
+        raise UsageError(f"{shown!r} is a name that Windows keeps for a device", "choose another")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything of one knowledge base stands on disk."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The knowledge base's name, which is its folder's."""
+        return self.folder.name
+
+    @property
+    def settings(self) -> Path:
+        """The file of pinned settings."""
+        return self.folder / "kb.toml"
+
+    @property
+    def inbox(self) -> Path:
+        """The knowledge base's own inbox."""
+        return self.folder / "inbox"
+
+    @property
+    def processing(self) -> Path:
+        """Files that are being ingested."""
+        return self.folder / "processing"
+
+    @property
+    def processed(self) -> Path:
+        """Files that have been ingested."""
+        return self.folder / "processed"
+
+    @property
+    def failed(self) -> Path:
+        """Files that could not be ingested, each with its ``.reason.json``."""
+        return self.folder / "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """A watched folder (absolute) and what happens to a file in it once it is ingested."""
+
+    path: Path
+    after: After = "move"
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseSettings:
+    """What is pinned for one knowledge base; its name is that of its folder."""
+
+    name: str
+    created_at: datetime
+    format_version: int = setting(
+        FORMAT_VERSION, "layout of this folder", low=1, high=FORMAT_VERSION
+    )
+    status: StoredStatus = setting("active", "whether it takes part")
+    always_on: bool = setting(True, "watched, and asked by queries that name no knowledge base")
+    embedder: str = setting("builtin/wordllama-256", "the model that its vectors are from")
+    dimension: int = setting(256, "length of its vectors", low=1, high=65_536)
+    chunk_strategy: ChunkStrategy = setting("recursive", "how text is cut into passages")
+    chunk_size: int = setting(1200, "longest passage, in characters", low=100, high=20_000)
+    chunk_overlap: int = setting(150, "characters shared by neighbours", low=0, high=10_000)
+    consolidate_interval: int = setting(60, "minutes; 0 for never", low=0, high=525_600)
+    inboxes: tuple[Inbox, ...] = ()
+
+
+def load_settings(path: Path) -> KnowledgeBaseSettings:
+    """Read a kb.toml; relative inboxes are taken from its folder.
+
+    Raises:
+        ConfigError: It is missing, not TOML, or a setting in it cannot be used.
+        KnowledgeBaseUnavailable: A newer version of memctl made it.
+    """
+    found = read_toml(path)
+    name = path.parent.name
+    if not found:
+        raise ConfigError(f"{path}: missing or empty", f"`memctl doctor` can look at {name!r}")
+    _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
+    place = str(path)
+    known = [*rules(KnowledgeBaseSettings), "created_at", "inboxes"]
+    check_keys(found, known, prefix="", place=place)
+    values = {
+        key: check_value(KnowledgeBaseSettings, key, found[key], name=key, place=place)
+        for key in rules(KnowledgeBaseSettings)
+        if key in found
+    }
+    created_at = _instant(found.get("created_at"), place)
+    inboxes = tuple(_inbox(item, path.parent, place) for item in _tables(found, "inboxes", place))
+    loaded = KnowledgeBaseSettings(name=name, created_at=created_at, inboxes=inboxes, **values)
+    _check_overlap(loaded.chunk_size, loaded.chunk_overlap, place)
+    return loaded
+
+
+def _refuse_newer(name: str, version: object) -> None:
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise KnowledgeBaseUnavailable(
+            f"knowledge base {name!r} has format {version}, this version of memctl reads up to "
+            f"{FORMAT_VERSION}",
+            "upgrade memctl: pip install --upgrade memctl",
+        )
+
+
+def _instant(value: object, place: str) -> datetime:
+    if not isinstance(value, datetime):
+        raise ConfigError(f"{place}: created_at must be a date with time, not {value!r}")
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _tables(found: Mapping[str, Any], key: str, place: str) -> list[dict[str, Any]]:
+    value = found.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ConfigError(f"{place}: {key} must be tables", f"write [[{key}]] above each")
+    return value
+
+
+def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
+    check_keys(item, ["path", "after"], prefix="inboxes.", place=place)
+    path = item.get("path")
+    if not isinstance(path, str) or not path:
+        raise ConfigError(f"{place}: inboxes.path must be the path of a folder, not {path!r}")
+    given = item.get("after", "move")
+    after = check_value(NewKnowledgeBase, "after", given, name="inboxes.after", place=place)
+    return Inbox((folder / Path(path).expanduser()).absolute(), after)
+
+
+def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
+    """Write a kb.toml in one step; inboxes inside its folder are written relative to it.
+
+    Raises:
+        ConfigError: A setting cannot have that value; the file is then as it was.
+    """
+    import tomli_w
+
+    values = {
+        key: check_value(
+            KnowledgeBaseSettings, key, getattr(settings, key), name=key, place=settings.name
+        )
+        for key in rules(KnowledgeBaseSettings)
+    }
+    _check_overlap(settings.chunk_size, settings.chunk_overlap, settings.name)
+    inboxes = [
+        {"path": _relative(inbox.path, path.parent), "after": inbox.after}
+        for inbox in settings.inboxes
+    ]
+    values |= {"created_at": settings.created_at, "inboxes": inboxes}
+    save_file(path, tomli_w.dumps(values).encode())
+
+
+def _relative(path: Path, folder: Path) -> str:
+    inside = path.relative_to(folder) if path.is_relative_to(folder) else path
+    return inside.as_posix()
