@@ -168,8 +168,7 @@ def load_config(
     path = _config_path(given.pop("config", ""), given.get("home", ""), variables)
     sources = _Sources(given, variables, path, read_toml(path))
     sources.check_file()
-    values: dict[str, Any] = {"default_kb": sources.value("", Config, "default_kb")}
-    check_name(values["default_kb"])
+    values: dict[str, Any] = {"default_kb": sources.default_kb()}
     for name, section in SECTIONS.items():
         values[name] = section(**{key: sources.value(name, section, key) for key in rules(section)})
     _check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
@@ -204,6 +203,8 @@ class _Sources:
         """Refuse keys that the file has and no setting is called."""
         place = str(self.path)
         check_keys(self.file, ["home", "default_kb", *SECTIONS], prefix="", place=place)
+        if not isinstance(self.file.get("home", "x"), str):
+            raise ConfigError(f"{place}: home must be the path of a folder")
         for name, section in SECTIONS.items():
             table = self.file.get(name, {})
             if not isinstance(table, dict):
@@ -238,16 +239,20 @@ class _Sources:
             return Path(variable).expanduser().absolute()
         if "home" in self.file:
             self.origins["home"] = Origin("file", str(self.path))
-            return self._home_of_file(self.file["home"])
+            return (self.path.parent / Path(self.file["home"]).expanduser()).absolute()
         self.origins["home"] = Origin("default")
         from platformdirs import user_data_path
 
         return user_data_path("memctl", appauthor=False)
 
-    def _home_of_file(self, value: object) -> Path:
-        if not isinstance(value, str) or not value:
-            raise ConfigError(f"{self.path}: home must be the path of a folder, not {value!r}")
-        return (self.path.parent / Path(value).expanduser()).absolute()
+    def default_kb(self) -> str:
+        """Return the knowledge base to write to, which must have a valid name."""
+        name: str = self.value("", Config, "default_kb")
+        try:
+            return check_name(name)
+        except UsageError as error:
+            place = self.origins["default_kb"].name
+            raise ConfigError(f"{place}: default_kb: {error.message}", error.hint) from None
 
 
 def _default(section: type[Any], key: str) -> Any:
