@@ -1,0 +1,316 @@
+"""SQL over every table, in DuckDB, read only and with no way out to files or the network.
+
+DuckDB is an engine here and never a store: a connection in memory lives for one query and reads
+the tables through Arrow, so that only the columns and rows a query asks for leave the disk.
+
+What keeps a query in its box, each alone enough for its purpose:
+
+- exactly one statement, whose type the parser says is SELECT or EXPLAIN;
+- a read-only transaction, so that ``EXPLAIN ANALYZE CREATE ...`` does nothing either;
+- ``enable_external_access`` off (files, URLs, ATTACH, COPY, INSTALL, LOAD), no extensions, no
+  spilling to disk, no look at Python's variables, and the settings locked;
+- a memory limit, and a time limit kept by interrupting the query from another thread.
+
+DuckDB's memory limit does not count what a single expression allocates (``repeat('a', 3e9)``);
+a process of its own, such as the command line, calls `cap_process_memory` for that.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset
+
+from memctl.errors import MemctlError, UsageError
+from memctl.store.schema import TABLES
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from memctl.store.store import Snapshot
+
+_ROWS_A_BATCH = 16_384
+_SETTINGS = (
+    "enable_external_access = false",
+    "autoload_known_extensions = false",
+    "autoinstall_known_extensions = false",
+    "allow_community_extensions = false",
+    "max_temp_directory_size = '0MB'",
+    "TimeZone = 'UTC'",
+    "lock_configuration = true",
+)
+
+
+def run_sql(
+    snapshots: Mapping[str, Snapshot],
+    sql: str,
+    *,
+    memory_limit: str = "1GB",
+    timeout: float = 60.0,
+    ledgers: Mapping[str, Mapping[str, pa.Table]] | None = None,
+) -> pa.RecordBatchReader:
+    """Run one SELECT or EXPLAIN over the tables of some knowledge bases and stream its rows.
+
+    The tables are ``documents``, ``memories``, ``entities`` and ``relations``; with several
+    knowledge bases each is their union, with the knowledge base's name in a column ``kb``.
+    Vectors appear as ``FLOAT[n]``, JSON columns as text that ``->>`` reads.
+
+    Args:
+        snapshots: What to read, by the knowledge base's name.
+        sql: One statement.
+        memory_limit: As DuckDB writes it, ``512MB``.
+        timeout: Seconds that the engine may work, not counting what the caller does in between.
+        ledgers: Further tables, by knowledge base and then by name, such as ``files``.
+
+    Raises:
+        UsageError: The statement is wrong, or isn't one that may run.
+        MemctlError: It ran out of time or memory; reading the result can raise this too.
+    """
+    further = ledgers or {}
+    tables = [*TABLES, *sorted({name for extra in further.values() for name in extra})]
+    connection = _connect()
+    guard = _Guard(connection, timeout, tables)
+    try:
+        _register(connection, snapshots, further)
+        _lock(connection, memory_limit)
+        with guard:
+            reader = _start(connection, sql)
+    except BaseException:
+        connection.close()
+        raise
+    return pa.RecordBatchReader.from_batches(reader.schema, _stream(connection, reader, guard))
+
+
+def cap_process_memory(extra_bytes: int) -> None:
+    """Let this whole process take at most so many bytes more than now; no effect off Linux.
+
+    For a process that does nothing but one query: the limit stays until the process ends.
+    """
+    try:
+        import resource
+        from pathlib import Path
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+    except (ImportError, OSError):
+        return
+    limit = pages * resource.getpagesize() + extra_bytes
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+# --- what DuckDB sees ----------------------------------------------------------------------------
+
+
+class _Scan:
+    """What DuckDB asks of a scanner: a stream of the batches, halves widened to floats."""
+
+    def __init__(self, scanner: Any) -> None:
+        self._scanner = scanner
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        reader = self._scanner.to_reader()
+        schema = _widened(reader.schema)
+        return reader if schema == reader.schema else reader.cast(schema)
+
+
+class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
+    """A Lance dataset whose float16 vectors look like float32: DuckDB 2.0 refuses float16.
+
+    It must be a ``pyarrow.dataset.Dataset`` for DuckDB to hand projections and filters down.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        # The base class holds a C++ dataset and refuses to be made; nothing of it is used.
+        self._dataset = dataset
+
+    @property
+    def schema(self) -> pa.Schema:
+        return _widened(self._dataset.schema)
+
+    def scanner(
+        self, columns: list[str] | None = None, filter: Any = None, **options: Any
+    ) -> _Scan:
+        return _Scan(
+            self._dataset.scanner(
+                columns=columns, filter=filter, batch_size=_ROWS_A_BATCH, **options
+            )
+        )
+
+
+def _widened(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_type(_wide_type(field.type)) for field in schema])
+
+
+def _wide_type(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_fixed_size_list(type_) and pa.types.is_float16(type_.value_type):
+        return pa.list_(pa.float32(), type_.list_size)
+    return type_
+
+
+# --- setting the box up --------------------------------------------------------------------------
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(config={"python_enable_replacements": "false", "temp_directory": ""})
+
+
+def _register(
+    connection: duckdb.DuckDBPyConnection,
+    snapshots: Mapping[str, Snapshot],
+    ledgers: Mapping[str, Mapping[str, pa.Table]],
+) -> None:
+    """Give every table its view: plain for one knowledge base, a union for several."""
+    sources: dict[str, dict[str, Any]] = {}
+    for kb, snapshot in snapshots.items():
+        for table in TABLES:
+            sources.setdefault(table, {})[kb] = _Wide(snapshot.dataset(table))
+    for kb, extra in ledgers.items():
+        for table, rows in extra.items():
+            sources.setdefault(table, {})[kb] = rows
+    for table, by_kb in sources.items():
+        _create_view(connection, table, by_kb, name_kb=len(snapshots) > 1)
+
+
+def _create_view(
+    connection: duckdb.DuckDBPyConnection, table: str, by_kb: Mapping[str, Any], *, name_kb: bool
+) -> None:
+    same_vectors = len({str(source.schema) for source in by_kb.values()}) == 1
+    parts = []
+    for number, (kb, source) in enumerate(by_kb.items()):
+        registered = f"{table}_{number}" if name_kb else table
+        connection.register(registered, source)
+        columns = _columns(source.schema, same_vectors)
+        parts.append(f"SELECT {_text(kb)} AS kb, {columns} FROM {_name(registered)}")
+    if name_kb:
+        union = " UNION ALL BY NAME ".join(parts)
+        connection.execute(f"CREATE VIEW {_name(table)} AS {union}")
+
+
+def _columns(schema: pa.Schema, same_vectors: bool) -> str:
+    """All columns; vectors as plain lists where the knowledge bases' dimensions differ."""
+    lists = [field.name for field in schema if pa.types.is_fixed_size_list(field.type)]
+    if same_vectors or not lists:
+        return "*"
+    replaced = ", ".join(f"{_name(name)}::FLOAT[] AS {_name(name)}" for name in lists)
+    return f"* REPLACE ({replaced})"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, memory_limit: str) -> None:
+    import duckdb
+
+    try:
+        connection.execute(f"SET memory_limit = {_text(memory_limit)}")
+    except duckdb.Error as error:
+        raise UsageError(
+            f"the memory limit {memory_limit!r} cannot be read", "write it like 512MB or 2GB"
+        ) from error
+    for setting in _SETTINGS:
+        connection.execute(f"SET {setting}")
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+def _start(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.RecordBatchReader:
+    statement = _only_statement(connection, sql)
+    relation = connection.sql(statement)
+    if relation is None:
+        raise UsageError("the statement gives no rows", "use a SELECT")
+    return relation.to_arrow_reader(_ROWS_A_BATCH)
+
+
+def _only_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    import duckdb
+
+    statements: Sequence[Any] = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise UsageError(
+            f"expected one statement, got {len(statements)}", "give one SELECT, without others"
+        )
+    allowed = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+    if statements[0].type not in allowed:
+        raise UsageError(
+            f"{statements[0].type.name} statements cannot run here: memory is read-only to SQL",
+            "use SELECT, WITH, DESCRIBE, SHOW TABLES, SUMMARIZE or EXPLAIN",
+        )
+    return str(statements[0].query)
+
+
+class _Guard:
+    """Interrupts the engine when its time is used up, and puts its errors into our words."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, timeout: float, tables: Sequence[str]
+    ) -> None:
+        self._connection = connection
+        self._timeout = timeout
+        self._left = timeout
+        self._tables = ", ".join(tables)
+
+    def __enter__(self) -> None:
+        self._timer = threading.Timer(max(self._left, 0.0), self._connection.interrupt)
+        self._timer.daemon = True
+        self._started = time.monotonic()
+        self._timer.start()
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        self._timer.cancel()
+        self._left -= time.monotonic() - self._started
+        if error is not None:
+            self._raise(error)
+
+    def _raise(self, error: BaseException) -> None:
+        import duckdb
+
+        if "INTERRUPT" in str(error) and self._left <= 0:
+            raise MemctlError(
+                f"the query was stopped after {self._timeout:g} seconds",
+                "ask for less, or allow more time",
+            ) from error
+        if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+            raise MemctlError(
+                f"the query needs more memory than it may have: {_one_line(error)}",
+                "ask for fewer columns or rows, or raise the memory limit",
+            ) from error
+        if isinstance(error, duckdb.Error | pa.ArrowException | OSError | RuntimeError):
+            raise UsageError(
+                _one_line(error), f"tables: {self._tables}; columns: DESCRIBE memories"
+            ) from error
+
+
+def _one_line(error: BaseException) -> str:
+    """DuckDB's message without the picture of the statement and the advice below it."""
+    message = str(error)
+    for appendix in ("\n\nLINE ", "\nDatabase is launched", "\nPossible solutions"):
+        message = message.partition(appendix)[0]
+    return " ".join(message.split()).rstrip(".") or type(error).__name__
+
+
+def _stream(
+    connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, guard: _Guard
+) -> Iterator[pa.RecordBatch]:
+    with closing(connection):
+        while True:
+            with guard:
+                batch = next(reader, None)
+            if batch is None:
+                return
+            yield batch
