@@ -1,1 +1,7 @@
 """Files become text with positions; the only room that knows file formats."""
+
+from memctl.readers.detect import detect
+from memctl.readers.reading import read, supported
+from memctl.readers.registry import MediaType
+
+__all__ = ["MediaType", "detect", "read", "supported"]

@@ -1,0 +1,101 @@
+"""Readers cut a source into pieces; here pieces become parts of bounded size with exact offsets.
+
+Pieces are laid one after the other, each with its own line ends, and that is the document's text:
+so offsets are right by construction, whatever the format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from memctl.records import Segment, SegmentKind, SourceText
+
+PART_CHARS = 1_000_000
+"""A part's text is at most this long."""
+
+_SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
+
+
+def storable(text: str) -> str:
+    """The text with what no UTF-8 column can hold replaced, character for character."""
+    return _SURROGATES.sub("\ufffd", text) if _SURROGATES.search(text) else text
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of text, line ends and blank lines after it included, and where it comes from."""
+
+    text: str
+    kind: SegmentKind = "prose"
+    heading: str = ""
+    page: int | None = None
+    row: int | None = None
+    time_start: float | None = None
+    time_end: float | None = None
+    speaker: str | None = None
+    said_at: datetime | None = None
+
+
+def assemble(
+    head: SourceText, pieces: Iterable[Piece], limit: int = PART_CHARS
+) -> Iterator[SourceText]:
+    """Lay the pieces into parts of at most ``limit`` characters that all carry the head's facts."""
+    texts: list[str] = []
+    segments: list[Segment] = []
+    length = part = 0
+    for piece in _cut_to(pieces, limit):
+        if length + len(piece.text) > limit:
+            yield _part(head, texts, segments, part)
+            texts, segments, length, part = [], [], 0, part + 1
+        if segment := _segment(piece, length):
+            segments.append(segment)
+        texts.append(piece.text)
+        length += len(piece.text)
+    if texts:
+        yield _part(head, texts, segments, part)
+
+
+def _cut_to(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
+    for piece in pieces:
+        text = storable(piece.text)
+        if len(text) <= limit:
+            yield piece if text is piece.text else replace(piece, text=text)
+            continue
+        start = 0
+        while start < len(text):
+            end = _cut_place(text, start, start + limit)
+            yield replace(piece, text=text[start:end])
+            start = end
+
+
+def _cut_place(text: str, start: int, latest: int) -> int:
+    """The end of the last line that ends by ``latest``; ``latest`` in the midst of a long line."""
+    if latest >= len(text):
+        return len(text)
+    return text.rfind("\n", start, latest) + 1 or latest
+
+
+def _segment(piece: Piece, offset: int) -> Segment | None:
+    stripped = piece.text.strip()
+    if not stripped:
+        return None
+    start = offset + piece.text.index(stripped[0])
+    return Segment(
+        start,
+        start + len(stripped),
+        piece.kind,
+        piece.heading,
+        piece.page,
+        piece.row,
+        piece.time_start,
+        piece.time_end,
+        piece.speaker,
+        piece.said_at,
+    )
+
+
+def _part(head: SourceText, texts: list[str], segments: list[Segment], part: int) -> SourceText:
+    return replace(head, text="".join(texts), segments=tuple(segments), part=part)
