@@ -1,1 +1,5 @@
-"""Tables, ledger and locks; the only room that knows LanceDB, DuckDB and SQLite."""
+"""Tables, filters, indexes, ledger, snapshots and repair.
+
+The only room that knows LanceDB and SQLite.  Importing this package costs nothing: the modules
+that need the database are imported by whoever opens one.
+"""

@@ -1,0 +1,278 @@
+"""The ledger: what is going on in a knowledge base, and which table versions count (HEAD).
+
+SQLite alone: importing this module loads neither Arrow nor the engine, so that ``status`` and the
+watcher's bookkeeping are cheap.  It must never know what the tables hold.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
+from memctl.store.books import (
+    AccessBook,
+    DaemonBook,
+    EventBook,
+    FileBook,
+    JobBook,
+    QueryBook,
+    from_text,
+    to_text,
+)
+from memctl.store.names import TableName
+
+BUSY_SECONDS = 30.0
+HEAD = "HEAD"
+
+_MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        """CREATE TABLE heads (
+            name TEXT NOT NULL, table_name TEXT NOT NULL, version INTEGER NOT NULL,
+            PRIMARY KEY (name, table_name)) WITHOUT ROWID""",
+        """CREATE TABLE retired (
+            table_name TEXT NOT NULL, version INTEGER NOT NULL, retired_at TEXT NOT NULL,
+            PRIMARY KEY (table_name, version)) WITHOUT ROWID""",
+        """CREATE TABLE files (
+            path BLOB PRIMARY KEY, inbox BLOB NOT NULL, size INTEGER NOT NULL,
+            mtime_ns INTEGER NOT NULL, state TEXT NOT NULL, sha256 TEXT, document_id TEXT,
+            reason TEXT NOT NULL, hint TEXT NOT NULL,
+            first_seen TEXT NOT NULL, updated_at TEXT NOT NULL) WITHOUT ROWID""",
+        "CREATE INDEX files_by_state ON files (state, first_seen)",
+        """CREATE TABLE jobs (
+            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL,
+            started_at TEXT NOT NULL, finished_at TEXT, detail TEXT NOT NULL)""",
+        "CREATE INDEX jobs_by_kind ON jobs (kind, id)",
+        """CREATE TABLE events (
+            id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL,
+            hint TEXT NOT NULL, subject TEXT NOT NULL)""",
+        """CREATE TABLE daemon (
+            id INTEGER PRIMARY KEY CHECK (id = 1), pid INTEGER NOT NULL, host TEXT NOT NULL,
+            started_at TEXT NOT NULL, heartbeat_at TEXT NOT NULL)""",
+        """CREATE TABLE query_log (
+            id INTEGER PRIMARY KEY, at TEXT NOT NULL, question TEXT NOT NULL, mode TEXT NOT NULL,
+            hits INTEGER NOT NULL, seconds REAL NOT NULL)""",
+        """CREATE TABLE access_log (
+            memory_id TEXT PRIMARY KEY, count INTEGER NOT NULL, last_at TEXT NOT NULL)
+            WITHOUT ROWID""",
+    ),
+)
+VERSION = len(_MIGRATIONS)
+
+
+class Ledger:
+    """One knowledge base's ledger; usable from several threads and processes at once.
+
+    Calls inside ``with ledger.transaction():`` join it; every other call is its own transaction.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._mutex = threading.RLock()
+        self._depth = 0
+        self.files = FileBook(self)
+        self.jobs = JobBook(self)
+        self.events = EventBook(self)
+        self.daemon = DaemonBook(self)
+        self.queries = QueryBook(self)
+        self.accesses = AccessBook(self)
+
+    @classmethod
+    def create(cls, path: Path) -> Ledger:
+        """Make an empty ledger at ``path``, or open the one that is there."""
+        return cls._connect(path, "rwc")
+
+    @classmethod
+    def open(cls, path: Path) -> Ledger:
+        """Open the ledger at ``path``.
+
+        Raises:
+            DamagedError: It is missing or is not a ledger.
+            KnowledgeBaseUnavailable: A newer version of memctl has written it.
+        """
+        if not path.is_file():
+            raise DamagedError(f"there is no ledger at {path}", "run `memctl doctor --repair`")
+        return cls._connect(path, "rw")
+
+    @classmethod
+    def _connect(cls, path: Path, mode: str) -> Ledger:
+        with _translated(path):
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                _prepare(connection, path)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(connection, path)
+
+    def close(self) -> None:
+        """Close the file; the ledger is of no use afterwards."""
+        with self._mutex:
+            self._connection.close()
+
+    # --- transactions ---
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Do all that happens inside as one durable change, or none of it."""
+        with self._mutex, _translated(self._path):
+            if self._depth:
+                yield self._connection
+                return
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            else:
+                self._connection.execute("COMMIT")
+            finally:
+                self._depth -= 1
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Read; what is read by one statement is consistent."""
+        with self._mutex, _translated(self._path):
+            yield self._connection
+
+    # --- settings of the store itself ---
+
+    def meta(self, key: str) -> str | None:
+        """Return a setting of the store, such as ``dimension``."""
+        with self.reading() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a setting of the store."""
+        with self.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    # --- HEAD ---
+
+    def head(self, name: str = HEAD) -> dict[TableName, int]:
+        """Return the version of every table that counts; empty before the first commit."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                "SELECT table_name, version FROM heads WHERE name = ?", (name,)
+            ).fetchall()
+        return dict(rows)
+
+    def heads(self) -> dict[str, dict[TableName, int]]:
+        """Return every named set of versions, HEAD among them."""
+        with self.reading() as connection:
+            rows = connection.execute("SELECT name, table_name, version FROM heads").fetchall()
+        result: dict[str, dict[TableName, int]] = {}
+        for name, table, version in rows:
+            result.setdefault(name, {})[table] = version
+        return result
+
+    def set_head(self, versions: Mapping[TableName, int], now: datetime) -> None:
+        """Make these versions HEAD, and remember since when the former ones are not."""
+        with self.transaction() as connection:
+            former = self.head()
+            retired = [
+                (table, version, to_text(now))
+                for table, version in former.items()
+                if versions.get(table) != version
+            ]
+            connection.executemany("INSERT OR REPLACE INTO retired VALUES (?, ?, ?)", retired)
+            self.name_head(HEAD, versions)
+
+    def name_head(self, name: str, versions: Mapping[TableName, int]) -> None:
+        """Keep a set of versions under a name of its own."""
+        with self.transaction() as connection:
+            connection.execute("DELETE FROM heads WHERE name = ?", (name,))
+            connection.executemany(
+                "INSERT INTO heads VALUES (?, ?, ?)",
+                [(name, table, version) for table, version in versions.items()],
+            )
+
+    def forget_head(self, name: str) -> None:
+        """Drop a named set of versions; they may be pruned from now on."""
+        with self.transaction() as connection:
+            connection.execute("DELETE FROM heads WHERE name = ?", (name,))
+
+    def retired(self, table: TableName) -> dict[int, datetime]:
+        """Return the versions of a table that were HEAD once, with when they ceased to be."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                "SELECT version, retired_at FROM retired WHERE table_name = ?", (table,)
+            ).fetchall()
+        return {version: from_text(at) for version, at in rows}
+
+    def forget_retired(self, table: TableName, versions: list[int]) -> None:
+        """Drop versions that no longer exist."""
+        with self.transaction() as connection:
+            connection.executemany(
+                "DELETE FROM retired WHERE table_name = ? AND version = ?",
+                [(table, version) for version in versions],
+            )
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    found = _version(connection)
+    if found > VERSION:
+        raise KnowledgeBaseUnavailable(
+            f"{path} was written by a newer memctl (ledger {found}, this one knows {VERSION})",
+            "upgrade memctl: pip install -U memctl",
+        )
+    if found < VERSION:
+        _migrate(connection)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Looked at again, for another process may have migrated while this one waited.
+        for statements in _MIGRATIONS[_version(connection) :]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's failures into ours."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise LockedError(
+                f"{path} is in use by another process", "wait for it to finish, then try again"
+            ) from error
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL):
+            raise KnowledgeBaseUnavailable(
+                f"cannot write {path}: {error}", "check the disk's space and permissions"
+            ) from error
+        raise _damaged(path, error) from error
+    except sqlite3.DatabaseError as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: sqlite3.Error) -> DamagedError:
+    return DamagedError(f"cannot use the ledger {path}: {error}", "run `memctl doctor --repair`")

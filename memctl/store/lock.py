@@ -1,0 +1,84 @@
+"""The lock of the one writer: a kernel lock that dies with its process.
+
+A side file names the holder, for the message alone: whether the lock is held is the kernel's to
+say, so a side file left by a killed process does no harm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from memctl.errors import KnowledgeBaseUnavailable, LockedError
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds the lock, by its own account."""
+
+    pid: int
+    host: str
+    since: str
+
+
+class WriteLock:
+    """The lock of one knowledge base; each use takes it anew, so threads exclude each other too."""
+
+    def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
+        self._path = folder / "lock"
+        self._holder_path = folder / "lock.holder"
+        self._clock = clock
+
+    @contextmanager
+    def held(self, wait: float | None) -> Iterator[None]:
+        """Hold the lock; wait at most so many seconds for it, for ever with None.
+
+        Raises:
+            LockedError: Somebody else holds it; the message names the process.
+        """
+        lock = FileLock(self._path, thread_local=False)
+        try:
+            lock.acquire(timeout=-1 if wait is None else wait)
+        except Timeout as error:
+            raise self._locked() from error
+        except OSError as error:
+            raise KnowledgeBaseUnavailable(
+                f"cannot lock {self._path}: {error.strerror}", "check the folder's permissions"
+            ) from error
+        try:
+            self._sign()
+            yield
+        finally:
+            self._holder_path.unlink(missing_ok=True)
+            lock.release()
+
+    def holder(self) -> Holder | None:
+        """Return who signed last; None when nobody has or the signature cannot be read."""
+        try:
+            return Holder(**json.loads(self._holder_path.read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def _sign(self) -> None:
+        signature = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": self._clock().isoformat(),
+        }
+        self._holder_path.write_text(json.dumps(signature), "utf-8")
+
+    def _locked(self) -> LockedError:
+        holder = self.holder()
+        who = f"process {holder.pid} on {holder.host}" if holder else "another process"
+        return LockedError(
+            f"{who} is writing to {self._path.parent}",
+            "wait for it to finish, or see `memctl status` for what it is doing",
+        )

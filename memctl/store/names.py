@@ -1,0 +1,8 @@
+"""The names of the tables; apart from their schemas, so that knowing them costs nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+TableName = Literal["documents", "memories", "entities", "relations"]
+TABLES: tuple[TableName, ...] = ("documents", "memories", "entities", "relations")

@@ -1,0 +1,204 @@
+"""The Arrow schemas of the four tables, and the way from records to rows and back.
+
+Knows nothing of files or of the engine: everything here is Arrow in memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from memctl.records import Document, Entity, Memory, Relation
+from memctl.store.names import TABLES, TableName
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "TABLES",
+    "VECTOR",
+    "TableName",
+    "document_rows",
+    "documents_table",
+    "entities_table",
+    "entity_rows",
+    "memories_table",
+    "memory_rows",
+    "relation_rows",
+    "relations_table",
+    "schemas",
+    "vector_array",
+]
+
+VECTOR = "vector"
+
+Record = TypeVar("Record", Document, Memory, Entity, Relation)
+
+_RECORDS: Mapping[TableName, type[Any]] = {
+    "documents": Document,
+    "memories": Memory,
+    "entities": Entity,
+    "relations": Relation,
+}
+
+_INSTANT = pa.timestamp("us", tz="UTC")
+_JSON_COLUMNS = frozenset({"metadata", "signals"})
+# Record fields are declared with text annotations (``from __future__ import annotations``), so
+# the text is what can be looked up.  A column that wants another width is named below.
+_ARROW_TYPES: Mapping[str, pa.DataType] = {
+    "str": pa.string(),
+    "Level": pa.string(),
+    "DocumentStatus": pa.string(),
+    "int": pa.int32(),
+    "float": pa.float32(),
+    "bool": pa.bool_(),
+    "datetime": _INSTANT,
+    "tuple[str, ...]": pa.list_(pa.string()),
+    "Metadata": pa.string(),
+    "Mapping[str, float]": pa.string(),
+}
+_WIDER: Mapping[str, pa.DataType] = {
+    "size": pa.int64(),
+    "row": pa.int64(),
+    "turn": pa.int64(),
+    "time_start": pa.float64(),
+    "time_end": pa.float64(),
+}
+
+
+def schemas(dimension: int) -> dict[TableName, pa.Schema]:
+    """Return the schema of every table, for vectors of ``dimension`` numbers."""
+    result = {name: _record_schema(record) for name, record in _RECORDS.items()}
+    vector = pa.field(VECTOR, pa.list_(pa.float16(), dimension))
+    result["memories"] = result["memories"].append(vector)
+    return result
+
+
+def _record_schema(record: type[Any]) -> pa.Schema:
+    return pa.schema([_field(item.name, str(item.type)) for item in fields(record)])
+
+
+def _field(name: str, annotation: str) -> pa.Field:
+    bare = annotation.removesuffix(" | None")
+    return pa.field(name, _WIDER.get(name, _ARROW_TYPES[bare]), nullable=name != "id")
+
+
+# --- records to rows -----------------------------------------------------------------------------
+
+
+def documents_table(documents: Sequence[Document]) -> pa.Table:
+    """Return the documents as rows of the ``documents`` table."""
+    return _table(Document, documents)
+
+
+def entities_table(entities: Sequence[Entity]) -> pa.Table:
+    """Return the entities as rows of the ``entities`` table."""
+    return _table(Entity, entities)
+
+
+def relations_table(relations: Sequence[Relation]) -> pa.Table:
+    """Return the relations as rows of the ``relations`` table."""
+    return _table(Relation, relations)
+
+
+def memories_table(memories: Sequence[Memory], vectors: NDArray[np.floating[Any]]) -> pa.Table:
+    """Return the memories as rows of the ``memories`` table.
+
+    Args:
+        memories: The memories.
+        vectors: One row for each memory, shape ``(len(memories), dimension)``, any float type.
+    """
+    if vectors.ndim != 2 or len(vectors) != len(memories):
+        raise ValueError(f"{len(memories)} memories with vectors of shape {vectors.shape}")
+    return _table(Memory, memories).append_column(VECTOR, vector_array(vectors))
+
+
+def vector_array(vectors: NDArray[np.floating[Any]]) -> pa.FixedSizeListArray:
+    """Return a matrix as an Arrow column of float16 vectors."""
+    flat = np.ascontiguousarray(vectors, dtype=np.float16).reshape(-1)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat), vectors.shape[1])
+
+
+def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
+    schema = _record_schema(record)
+    columns = [_column(item, [getattr(row, item.name) for row in rows]) for item in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(item: pa.Field, values: list[Any]) -> pa.Array:
+    if item.name in _JSON_COLUMNS:
+        values = [_to_json(value) for value in values]
+    try:
+        return pa.array(values, item.type)
+    except UnicodeEncodeError:  # a file name that is not UTF-8 carries lone surrogates
+        return pa.array([_scrubbed(value) for value in values], item.type)
+
+
+def _to_json(value: Mapping[str, Any]) -> str:
+    if not value:
+        return "{}"
+    return json.dumps(dict(value), ensure_ascii=False, sort_keys=True, default=str)
+
+
+def _scrubbed(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return [_scrubbed(item) for item in value] if isinstance(value, tuple) else value
+
+
+# --- rows to records -----------------------------------------------------------------------------
+
+
+def document_rows(table: pa.Table) -> list[Document]:
+    """Return rows of ``documents`` as records."""
+    return _rows(Document, table)
+
+
+def memory_rows(table: pa.Table) -> list[Memory]:
+    """Return rows of ``memories`` as records; columns that a Memory can do without may be absent.
+
+    Vectors and scores are left out: take those from the table.
+    """
+    return _rows(Memory, table)
+
+
+def entity_rows(table: pa.Table) -> list[Entity]:
+    """Return rows of ``entities`` as records."""
+    return _rows(Entity, table)
+
+
+def relation_rows(table: pa.Table) -> list[Relation]:
+    """Return rows of ``relations`` as records."""
+    return _rows(Relation, table)
+
+
+def _rows(record: type[Record], table: pa.Table) -> list[Record]:
+    present = [item for item in fields(record) if item.name in table.column_names]
+    missing = {item.name for item in fields(record) if _is_required(item)} - set(table.column_names)
+    if missing:
+        raise ValueError(f"a {record.__name__} needs the columns {sorted(missing)}")
+    names = [item.name for item in present]
+    columns = [_values(table[name], _decoder(table.schema.field(name))) for name in names]
+    return [record(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def _is_required(item: Any) -> bool:
+    return item.default is MISSING and item.default_factory is MISSING
+
+
+def _values(column: pa.ChunkedArray, decode: Callable[[Any], Any] | None) -> Iterable[Any]:
+    values = column.to_pylist()
+    return values if decode is None else [decode(value) for value in values]
+
+
+def _decoder(item: pa.Field) -> Callable[[Any], Any] | None:
+    if item.name in _JSON_COLUMNS:
+        return lambda value: json.loads(value) if value else {}
+    if pa.types.is_list(item.type):
+        return lambda value: tuple(value or ())
+    return None

@@ -1,0 +1,241 @@
+"""A knowledge base's tables as they were at one commit, to read from.
+
+A snapshot never changes and needs no lock; whatever is written meanwhile is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memctl.errors import DamagedError, UsageError
+from memctl.store.engine import first_line, lance
+from memctl.store.filters import Expr, col, is_user_written, render
+from memctl.store.schema import VECTOR, TableName, schemas
+
+if TYPE_CHECKING:
+    from lance import LanceDataset, LanceScanner
+    from numpy.typing import NDArray
+
+    from memctl.store.datasets import Datasets
+
+Order = Sequence[tuple[str, Literal["asc", "desc"]]]
+
+IDS_A_LOOKUP = 10_000
+SCORE = "_score"
+DISTANCE = "_distance"
+
+
+class Snapshot:
+    """The tables at one set of versions."""
+
+    def __init__(
+        self, datasets: Datasets, versions: Mapping[TableName, int], dimension: int
+    ) -> None:
+        self.versions: Mapping[TableName, int] = dict(versions)
+        self._datasets = datasets
+        self._schemas = schemas(dimension)
+        self._opened: dict[TableName, LanceDataset] = {}
+
+    def schema(self, table: TableName) -> pa.Schema:
+        """Return the schema of a table."""
+        return self._schemas[table]
+
+    def dataset(self, table: TableName) -> LanceDataset:
+        """Return the engine's own handle on a table, for reading; opened on first use."""
+        if table not in self._opened:
+            self._opened[table] = self._datasets.at(table, self.versions[table])
+        return self._opened[table]
+
+    def scan(
+        self,
+        table: TableName,
+        where: Expr | None = None,
+        columns: Sequence[str] | None = None,
+        order_by: Order = (),
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> pa.Table:
+        """Return rows of a table; without ``columns`` all of them, vectors included.
+
+        Raises:
+            UsageError: A column does not exist, or a user's condition cannot be used.
+            DamagedError: The table cannot be read.
+        """
+        self._check_columns(table, [name for name, _ in order_by])
+        with self._reading(table, where):
+            return self._scanner(
+                table, where, columns, limit=limit, offset=offset, order_by=_ordering(order_by)
+            ).to_table()
+
+    def batches(
+        self, table: TableName, where: Expr | None = None, columns: Sequence[str] | None = None
+    ) -> pa.RecordBatchReader:
+        """Return rows of a table as a stream of bounded size.  Raises as :meth:`scan` does."""
+        with self._reading(table, where):
+            reader = self._scanner(table, where, columns).to_reader()
+        return pa.RecordBatchReader.from_batches(reader.schema, self._stream(table, where, reader))
+
+    def get(
+        self, table: TableName, ids: Sequence[str], columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Return the rows with these ids in their order; ids that do not exist are skipped."""
+        wanted = list(columns) if columns is not None else self._schemas[table].names
+        asked = wanted if "id" in wanted else ["id", *wanted]
+        distinct = list(dict.fromkeys(ids))
+        parts = [
+            self.scan(table, col("id").is_in(distinct[at : at + IDS_A_LOOKUP]), asked)
+            for at in range(0, max(len(distinct), 1), IDS_A_LOOKUP)
+        ]
+        found = pa.concat_tables(parts)
+        places = pc.index_in(pa.array(ids, pa.string()), value_set=found["id"])
+        return found.take(places.drop_null()).select(wanted)
+
+    def count(self, table: TableName, where: Expr | None = None) -> int:
+        """Return how many rows there are.  Raises as :meth:`scan` does."""
+        with self._reading(table, where):
+            return int(self.dataset(table).count_rows(filter=_text(where)))
+
+    def keyword(
+        self,
+        terms: Sequence[str],
+        where: Expr | None = None,
+        limit: int = 100,
+        columns: Sequence[str] | None = None,
+        require_all: bool = False,
+    ) -> pa.Table:
+        """Return memories that contain terms, best first, with their BM25 as ``_score``.
+
+        Args:
+            terms: Terms as the analyser made them for ``search_text``; compared as they are.
+            where: Looked at before the search, so ``limit`` rows come back if there are as many.
+            limit: The most rows to return.
+            columns: All but the vector by default.
+            require_all: Whether a memory must contain every term rather than any.
+        """
+        query = " ".join(" ".join(terms).split())
+        names = self._columns_or_all_but_vector(columns)
+        if not query or limit < 1:
+            return self._nothing(names, SCORE)
+        operator = "AND" if require_all else "OR"
+        with self._reading("memories", where):
+            match = lance().query.MatchQuery(
+                query, "search_text", operator=lance().query.FullTextOperator(operator)
+            )
+            found = self._scanner(
+                "memories", where, [*names, SCORE], full_text_query=match, limit=limit
+            ).to_table()
+        return _sorted(found, SCORE, "descending")
+
+    def nearest(
+        self,
+        vector: NDArray[np.floating[Any]],
+        where: Expr | None = None,
+        limit: int = 100,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Return the memories nearest to a vector, with their cosine distance as ``_distance``.
+
+        Memories whose vector is zero have no direction and are never found, and nothing is near
+        a zero ``vector``.  Arguments are as for :meth:`keyword`.
+        """
+        names = self._columns_or_all_but_vector(columns)
+        query = np.asarray(vector, dtype=np.float32)
+        if limit < 1 or not query.any():
+            return self._nothing(names, DISTANCE)
+        with self._reading("memories", where):
+            nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine"}
+            found = self._scanner("memories", where, [*names, DISTANCE], nearest=nearest).to_table()
+        return _sorted(found, DISTANCE, "ascending")
+
+    # --- inside ---
+
+    def _scanner(
+        self,
+        table: TableName,
+        where: Expr | None,
+        columns: Sequence[str] | None,
+        **options: Any,
+    ) -> LanceScanner:
+        names = list(columns) if columns is not None else self._schemas[table].names
+        self._check_columns(table, names)
+        return self.dataset(table).scanner(
+            columns=names, filter=_text(where), prefilter=True, **options
+        )
+
+    def _check_columns(self, table: TableName, names: Sequence[str]) -> None:
+        known = {*self._schemas[table].names, SCORE, DISTANCE}
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"{table} has no column {name!r}", _columns_hint(self._schemas[table].names)
+                )
+
+    def _columns_or_all_but_vector(self, columns: Sequence[str] | None) -> list[str]:
+        if columns is not None:
+            return [name for name in columns if name not in (SCORE, DISTANCE)]
+        return [name for name in self._schemas["memories"].names if name != VECTOR]
+
+    def _nothing(self, names: Sequence[str], measure: str) -> pa.Table:
+        schema = self._schemas["memories"]
+        items = [schema.field(name) for name in names]
+        return pa.schema([*items, (measure, pa.float32())]).empty_table()
+
+    def _stream(
+        self, table: TableName, where: Expr | None, reader: pa.RecordBatchReader
+    ) -> Iterator[pa.RecordBatch]:
+        with self._reading(table, where):
+            yield from reader
+
+    @contextmanager
+    def _reading(self, table: TableName, where: Expr | None) -> Iterator[None]:
+        """Tell a condition that cannot be used from a table that cannot be read."""
+        try:
+            yield
+        except (OSError, ValueError, RuntimeError) as error:
+            users = where is not None and is_user_written(where)
+            invalid = "Invalid user input" in str(error)
+            if users and (invalid or isinstance(error, RuntimeError)):
+                raise UsageError(
+                    f"the condition cannot be used on {table}: {_reason(error)}",
+                    _columns_hint(self._schemas[table].names),
+                ) from error
+            if invalid:
+                raise
+            raise DamagedError(
+                f"cannot read the table {table}: {first_line(error)}",
+                "run `memctl doctor --repair`",
+            ) from error
+
+
+def _text(where: Expr | None) -> str | None:
+    return None if where is None else render(where)
+
+
+def _ordering(order_by: Order) -> list[Any] | None:
+    lance()
+    from lance.dataset import ColumnOrdering  # not `lance.dataset`, which is a function
+
+    return [ColumnOrdering(name, ascending=way == "asc") for name, way in order_by] or None
+
+
+def _reason(error: Exception) -> str:
+    """Return what the engine has against a condition, without its preamble and its whole list."""
+    text = first_line(error).rpartition("Invalid user input: ")[2]
+    return text.removeprefix("Schema error: ").partition(". Valid fields are")[0]
+
+
+def _columns_hint(names: Sequence[str]) -> str:
+    return f"columns: {', '.join(names)}; text stands in single quotes, timestamp '2025-01-31'"
+
+
+def _sorted(found: pa.Table, measure: str, way: str) -> pa.Table:
+    keys = [(measure, way)]
+    if "id" in found.column_names:
+        keys.append(("id", "ascending"))
+    return found.sort_by(keys)

@@ -1,0 +1,149 @@
+"""The store of one knowledge base: its tables, its ledger and the lock of its one writer.
+
+Opening it, taking a snapshot and reading never wait for a writer; a writer waits for the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.errors import DamagedError, UsageError
+from memctl.store.datasets import Datasets
+from memctl.store.durability import sync_new
+from memctl.store.engine import lance, lancedb, reading
+from memctl.store.indexes import create_indexes
+from memctl.store.ledger import Ledger
+from memctl.store.lock import WriteLock
+from memctl.store.schema import TABLES, TableName, schemas
+from memctl.store.snapshot import Snapshot
+from memctl.store.transaction import Transaction
+
+if TYPE_CHECKING:
+    from lancedb.db import DBConnection
+
+__all__ = ["Clock", "Ledger", "Snapshot", "Store", "Transaction", "utc_now"]
+
+LEDGER_FILE = "ledger.sqlite"
+TABLES_FOLDER = "lance"
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+class Store:
+    """One knowledge base's tables and ledger; usable from several threads."""
+
+    def __init__(self, folder: Path, ledger: Ledger, dimension: int, clock: Clock) -> None:
+        self.folder = folder
+        self.ledger = ledger
+        self.dimension = dimension
+        self._clock = clock
+        self._datasets = Datasets(folder / TABLES_FOLDER)
+        self._lock = WriteLock(folder, clock)
+
+    @classmethod
+    def create(cls, folder: Path, dimension: int, *, clock: Clock = utc_now) -> Store:
+        """Make the tables and the ledger in a folder, which may exist.
+
+        Raises:
+            UsageError: There is a store already.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        with WriteLock(folder, clock).held(30.0):
+            ledger = Ledger.create(folder / LEDGER_FILE)
+            try:
+                if ledger.head():
+                    raise UsageError(f"{folder} already holds a knowledge base")
+                versions = _create_tables(folder / TABLES_FOLDER, dimension)
+                with ledger.transaction():
+                    ledger.set_meta("dimension", str(dimension))
+                    ledger.set_head(versions, clock())
+            except BaseException:
+                ledger.close()
+                raise
+        return cls(folder, ledger, dimension, clock)
+
+    @classmethod
+    def open(cls, folder: Path, *, clock: Clock = utc_now) -> Store:
+        """Open the store in a folder.
+
+        Raises:
+            DamagedError: The ledger is missing or cannot be read.
+            KnowledgeBaseUnavailable: A newer version of memctl has written it.
+        """
+        ledger = Ledger.open(folder / LEDGER_FILE)
+        dimension = ledger.meta("dimension")
+        if dimension is None:
+            ledger.close()
+            raise DamagedError(
+                f"the ledger in {folder} does not belong to a finished knowledge base",
+                "its creation was interrupted: delete the knowledge base and create it again",
+            )
+        return cls(folder, ledger, int(dimension), clock)
+
+    def close(self) -> None:
+        """Let go of every file."""
+        self._datasets.renew()
+        self.ledger.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def snapshot(self) -> Snapshot:
+        """Return the tables as of the last commit, whoever made it."""
+        head = self.ledger.head()
+        versions = {table: head[table] for table in TABLES}
+        return Snapshot(self._datasets, versions, self.dimension)
+
+    @contextmanager
+    def write(self, wait: float | None = 30.0) -> Iterator[Transaction]:
+        """Change the tables: committed when the block ends, rolled back when it raises.
+
+        Args:
+            wait: Seconds to wait for another writer; None waits for ever.
+
+        Raises:
+            LockedError: Another process or thread kept writing; the message names it.
+            DamagedError: A table cannot be read.
+        """
+        with self._lock.held(wait):
+            transaction = Transaction(self._datasets, self.ledger, self.dimension, self._clock)
+            try:
+                yield transaction
+                transaction.commit()
+            except BaseException:
+                transaction.roll_back()
+                raise
+
+    def lancedb(self) -> DBConnection:
+        """Return a LanceDB connection to the tables, to read from with LanceDB's own interface.
+
+        What is written through it is not part of any commit: the next writer rolls it back.
+        """
+        connection: DBConnection = lancedb().connect(self.folder / TABLES_FOLDER)
+        return connection
+
+
+def _create_tables(folder: Path, dimension: int) -> dict[TableName, int]:
+    """Make empty tables with their indexes; overwrite what an interrupted creation has left."""
+    versions: dict[TableName, int] = {}
+    with reading(folder):
+        database = lancedb().connect(folder)
+        for table, schema in schemas(dimension).items():
+            database.create_table(table, schema=schema, mode="overwrite")
+            dataset = lance().dataset(str(folder / f"{table}.lance"))
+            create_indexes(table, dataset)
+            versions[table] = int(dataset.version)
+    sync_new(folder, set())
+    return versions

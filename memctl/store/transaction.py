@@ -1,0 +1,217 @@
+"""One change of a knowledge base: all of it becomes HEAD, or none of it ever happened.
+
+Tables commit one by one as the change goes on, but only HEAD counts: readers look at it alone, and
+what lies beyond it after a failure is rolled back, here or by the next writer.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from memctl.errors import DamagedError
+from memctl.store.datasets import Datasets
+from memctl.store.durability import files_below, sync_new
+from memctl.store.engine import lance, reading
+from memctl.store.filters import Expr, render
+from memctl.store.ledger import Ledger
+from memctl.store.schema import TABLES, TableName, schemas
+from memctl.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+ROWS_HELD = 50_000
+BYTES_HELD = 64 << 20
+"""Appended rows are held back until there are this many, so that files do not get small."""
+
+Statement = Callable[[sqlite3.Connection], None]
+
+
+class Transaction:
+    """A change in progress; made by ``Store.write``, which commits it or rolls it back."""
+
+    def __init__(
+        self, datasets: Datasets, ledger: Ledger, dimension: int, clock: Callable[[], datetime]
+    ) -> None:
+        self._datasets = datasets
+        self._ledger = ledger
+        self._dimension = dimension
+        self._clock = clock
+        self._schemas = schemas(dimension)
+        self._held: dict[TableName, list[pa.Table]] = {}
+        self._open: dict[TableName, LanceDataset] = {}
+        self._known: dict[TableName, set[str]] = {}
+        self._statements: list[Statement] = []
+        self._head = self._recovered()
+
+    # --- changing ---
+
+    def append(self, table: TableName, rows: pa.Table) -> None:
+        """Add rows whose ids are new: the caller vouches for that; the fast way in bulk."""
+        if not rows.num_rows:
+            return
+        held = self._held.setdefault(table, [])
+        held.append(self._fitted(table, rows))
+        if (
+            sum(part.num_rows for part in held) >= ROWS_HELD
+            or sum(part.nbytes for part in held) >= BYTES_HELD
+        ):
+            self._flush(table)
+
+    def upsert(self, table: TableName, rows: pa.Table) -> int:
+        """Add rows, replacing those with the same ids; of twins in ``rows`` the last one counts.
+
+        Returns:
+            How many rows were added or replaced.
+        """
+        distinct = _last_of_each_id(self._fitted(table, rows))
+        if not distinct.num_rows:
+            return 0
+        return self._merge(table, distinct, insert=True)
+
+    def update(self, table: TableName, rows: pa.Table) -> int:
+        """Change some columns of existing rows.
+
+        Args:
+            table: The table.
+            rows: ``id`` and the columns to change; ids that do not exist are passed over.
+
+        Returns:
+            How many rows were changed.
+        """
+        distinct = _last_of_each_id(self._fitted(table, rows))
+        if not distinct.num_rows or distinct.num_columns < 2:
+            return 0
+        return self._merge(table, distinct, insert=False)
+
+    def delete(self, table: TableName, where: Expr) -> int:
+        """Remove the rows for which the condition holds; return how many."""
+        dataset = self._writable(table)
+        predicate = render(where)
+        with reading(self._datasets.path(table)):
+            count = int(dataset.count_rows(filter=predicate))
+            if count:
+                dataset.delete(predicate)
+        return count
+
+    def ledger(self, statement: Statement) -> None:
+        """Have something done in the very SQLite transaction that moves HEAD.
+
+        It gets the connection, and may as well call methods of the store's ledger: they join.
+        """
+        self._statements.append(statement)
+
+    def snapshot(self) -> Snapshot:
+        """Return the tables as they are now, with what this transaction has written."""
+        self._flush_all()
+        return Snapshot(self._datasets, self._versions(), self._dimension)
+
+    def dataset(self, table: TableName) -> LanceDataset:
+        """Return the engine's handle that this transaction writes through, for upkeep."""
+        return self._writable(table)
+
+    # --- ending ---
+
+    def commit(self) -> None:
+        """Make the change durable and make it HEAD."""
+        self._flush_all()
+        versions = self._versions()
+        if versions == self._head and not self._statements:
+            return
+        for table in self._open:
+            sync_new(self._datasets.path(table), self._known[table])
+        with self._ledger.transaction() as connection:
+            self._ledger.set_head(versions, self._clock())
+            for statement in self._statements:
+                statement(connection)
+
+    def roll_back(self) -> None:
+        """Put every table back to HEAD."""
+        self._held.clear()
+        self._statements.clear()
+        self._open.clear()
+        self._known.clear()
+        self._head = self._recovered()
+
+    # --- inside ---
+
+    def _recovered(self) -> dict[TableName, int]:
+        """Return HEAD's versions after rolling back whatever lies beyond them."""
+        named = self._ledger.head()
+        head: dict[TableName, int] = {}
+        for table in TABLES:
+            if table not in named:
+                raise DamagedError(
+                    f"the ledger names no version of the table {table}",
+                    "run `memctl doctor --repair`",
+                )
+            head[table] = self._rolled_back(table, named[table])
+        if head != named:
+            self._ledger.set_head(head, self._clock())
+        return head
+
+    def _rolled_back(self, table: TableName, version: int) -> int:
+        path = self._datasets.path(table)
+        with reading(path):
+            if self._datasets.at(table, version).latest_version == version:
+                return version
+            known = files_below(path)
+            dataset = self._datasets.fresh(table, version)
+            dataset.restore()  # type: ignore[no-untyped-call]
+            sync_new(path, known)
+            return int(dataset.version)
+
+    def _writable(self, table: TableName) -> LanceDataset:
+        self._flush(table)
+        return self._opened(table)
+
+    def _opened(self, table: TableName) -> LanceDataset:
+        if table not in self._open:
+            self._known[table] = files_below(self._datasets.path(table))
+            self._open[table] = self._datasets.fresh(table, self._head[table])
+        return self._open[table]
+
+    def _flush_all(self) -> None:
+        for table in list(self._held):
+            self._flush(table)
+
+    def _flush(self, table: TableName) -> None:
+        held = self._held.pop(table, [])
+        if held:
+            dataset = self._opened(table)
+            with reading(self._datasets.path(table)):
+                self._open[table] = lance().write_dataset(
+                    pa.concat_tables(held), dataset, mode="append"
+                )
+
+    def _merge(self, table: TableName, rows: pa.Table, *, insert: bool) -> int:
+        dataset = self._writable(table)
+        with reading(self._datasets.path(table)):
+            merge = dataset.merge_insert("id").when_matched_update_all()
+            if insert:
+                merge = merge.when_not_matched_insert_all()
+            done = merge.execute(rows)
+        return int(done["num_inserted_rows"]) + int(done["num_updated_rows"])
+
+    def _fitted(self, table: TableName, rows: pa.Table) -> pa.Table:
+        """Return the rows with the columns in the table's own order and types."""
+        items = [item for item in self._schemas[table] if item.name in rows.column_names]
+        if len(items) != rows.num_columns:
+            strange = set(rows.column_names) - set(self._schemas[table].names)
+            raise ValueError(f"{table} has no columns {sorted(strange)}")
+        return rows.select([item.name for item in items]).cast(pa.schema(items))
+
+    def _versions(self) -> Mapping[TableName, int]:
+        return self._head | {table: int(item.version) for table, item in self._open.items()}
+
+
+def _last_of_each_id(rows: pa.Table) -> pa.Table:
+    numbered = pa.table({"id": rows["id"], "at": np.arange(rows.num_rows)})
+    last = numbered.group_by("id").aggregate([("at", "max")])["at_max"]
+    return rows if len(last) == rows.num_rows else rows.take(last.combine_chunks().sort())
