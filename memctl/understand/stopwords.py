@@ -149,6 +149,11 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(_LISTS.get(language, "").split())
 
 
+def words(text: str) -> frozenset[str]:
+    """Return the set of the words of a list written as running text."""
+    return frozenset(text.split())
+
+
 def languages() -> tuple[str, ...]:
     """Return the codes of the languages that have a list."""
     return tuple(_LISTS)

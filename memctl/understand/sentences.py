@@ -1,0 +1,142 @@
+"""Where sentences stand in a text: spans without surrounding white space, in order, disjoint.
+
+A sentence ends at its punctuation, at an empty line, and at a line end that is more than the
+wrapping of a paragraph: before a list item or a heading, or between the lines of a chat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memctl.understand.stopwords import words
+
+Span = tuple[int, int]
+
+_ENDS = re.compile(
+    r"(?<![.!?…])(?P<mark>[.!?…]++)(?P<closing>[\"'”’»)\]*_]*+)(?=\s)"
+    r"|[。！？｡]++[」』）”’]*+"
+)
+_LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
+_LONGEST_WORD = 40
+_NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[*_]*(\w*)")
+_STARTS_ANEW = re.compile(
+    r"\s*(?:[-*+•‣◦–—]\s|\d{1,3}[.)]\s|\(?[a-zA-Z0-9]\)\s|#{1,6}\s|>|\||```|~~~|\[[ xX]\]"
+    r"|[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}:\s|[-=*_~^]{3,}\s*$)"
+)
+_HEADING = re.compile(r"\s*#{1,6}\s|\s*[-=*_~^]{3,}\s*$")
+_FIRST_WORD = re.compile(r"\s*(\S*)")
+
+_ALWAYS_SHORT = words(
+    """mr mrs ms mx dr prof st vs e.g i.e cf viz approx ca no nos fig figs eq sec ch vol pp p ed eds
+    rev gen col sgt capt lt cmdr adm hon pres gov sen rep dept est min max avg tel ext al op jan feb
+    mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri z.b d.h u.a bzw bspw ggf
+    inkl evtl nr str hr fr sog usw p.ex m mme mlle sr sra srta dott sig incl resp messrs mt ft"""
+)
+_SHORT_BEFORE_LOWER_CASE = words(
+    "etc inc ltd co corp jr sr bros llc plc esq phd ph.d m.d a.m p.m u.s u.k u.s.a b.c a.d"
+)
+_MONTHS_AFTER_ORDINALS = words(
+    """januar februar märz april mai juni juli august september oktober november dezember
+    januari februari maart mei augustus oktober"""
+)
+_NARROWEST_WRAP = 40
+_WIDEST_WRAP = 110
+
+
+def sentences(text: str) -> list[Span]:
+    """Return the half-open span of each sentence of a text."""
+    return [span for start, end in _blocks(text) for span in _within(text, start, end)]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Yield runs of lines within which only punctuation can end a sentence."""
+    if "\n" not in text:
+        yield 0, len(text)
+        return
+    paragraph: list[Span] = []
+    position = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            paragraph.append((position, position + len(line)))
+        else:
+            yield from _unwrapped(text, paragraph)
+            paragraph = []
+        position += len(line)
+    yield from _unwrapped(text, paragraph)
+
+
+def _unwrapped(text: str, lines: list[Span]) -> Iterator[Span]:
+    """Join the lines of a paragraph that were only wrapped."""
+    if not lines:
+        return
+    stripped = [text[start:end].rstrip() for start, end in lines]
+    width = max(map(len, stripped))
+    start = lines[0][0]
+    for number in range(1, len(lines)):
+        if not _is_wrapped(stripped[number - 1], stripped[number], width):
+            yield start, lines[number - 1][1]
+            start = lines[number][0]
+    yield start, lines[-1][1]
+
+
+def _is_wrapped(line: str, following: str, width: int) -> bool:
+    if not _NARROWEST_WRAP <= width <= _WIDEST_WRAP:
+        return False
+    if _STARTS_ANEW.match(following) or _HEADING.match(line):
+        return False
+    first = _FIRST_WORD.match(following)
+    word = first.group(1) if first else ""
+    if word[:1].islower() and len(line) >= _NARROWEST_WRAP:
+        return True
+    return len(line) + 1 + len(word) > width
+
+
+def _within(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the sentences of one block."""
+    first, last = _trimmed(text, start, end)
+    begin = first
+    for match in _ENDS.finditer(text, first, last):
+        if _ends_here(text, match, begin):
+            yield begin, match.end()
+            begin = _skip_space(text, match.end(), last)
+    if begin < last:
+        yield begin, last
+
+
+def _ends_here(text: str, match: re.Match[str], begin: int) -> bool:
+    mark = match.group("mark")
+    if mark is None:
+        return True
+    following = _NEXT_WORD.match(text, match.end())
+    word = following.group(1) if following else ""
+    if mark != ".":
+        return not word[:1].islower() or (
+            "…" not in mark and "." not in mark and not match["closing"]
+        )
+    return not _is_abbreviated(text, match.start(), begin, word)
+
+
+def _is_abbreviated(text: str, dot: int, begin: int, following: str) -> bool:
+    """Tell whether the dot at ``dot`` belongs to the word before it."""
+    before = _LAST_WORD.search(text, max(begin, dot - _LONGEST_WORD), dot)
+    word = before.group() if before else ""
+    lower = word.lower()
+    if len(word) == 1 and word.isalpha():
+        return word != "I" and (word.isupper() or following[:1].islower())
+    if word.isdigit() and len(word) <= 3:
+        return dot - len(word) == begin or following.lower() in _MONTHS_AFTER_ORDINALS
+    if lower in _SHORT_BEFORE_LOWER_CASE or ("." in word and word.replace(".", "").isupper()):
+        return not following[:1].isupper()
+    return lower in _ALWAYS_SHORT and not (lower == "no" and following[:1].isupper())
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    block = text[start:end]
+    return start + len(block) - len(block.lstrip()), start + len(block.rstrip())
+
+
+def _skip_space(text: str, position: int, end: int) -> int:
+    while position < end and text[position].isspace():
+        position += 1
+    return position
