@@ -1,0 +1,128 @@
+"""Text in pictures, read by the tesseract program where it is installed; no model lives here.
+
+Only lines that tesseract itself is sure of come back: the grain of a photograph otherwise
+turns into pages of stray letters.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PROGRAM = "tesseract"
+SECONDS = 60.0
+"""An image that takes longer than this is left unread."""
+
+_LANGUAGES = 4
+_NOT_LANGUAGES = {"osd", "equ", "snum"}
+_SURE = 55.0
+"""Mean confidence, of 100, from which on a line counts as text."""
+_SMALLEST = 24
+_SMALL = 1000
+_LARGEST = 4000
+_WORD_LEVEL = "5"
+_LETTERS = re.compile(r"[^\W_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Ocr:
+    """The program and the languages that it is to expect."""
+
+    program: str
+    languages: str = "eng"
+
+    @classmethod
+    def find(cls, program: str = PROGRAM) -> Ocr | None:
+        """The installed program with its first few languages, English first; None without one."""
+        path = shutil.which(program)
+        languages = _installed_languages(path) if path else ()
+        return cls(path, "+".join(languages[:_LANGUAGES])) if path and languages else None
+
+    def read(self, image: Image) -> str | None:
+        """The text in the image, ``""`` where there is none; None when it could not be read.
+
+        Raises:
+            OSError, ValueError and what else Pillow raises for a damaged image.
+        """
+        if min(image.size) < _SMALLEST:
+            return ""
+        command = [self.program, "stdin", "stdout", "-l", self.languages, "tsv"]
+        answer = _run(command, _prepared(image))
+        return None if answer is None else "\n".join(_sure_lines(answer))
+
+
+def _installed_languages(program: str) -> tuple[str, ...]:
+    answer = _run([program, "--list-langs"])
+    names = [] if answer is None else answer.split("\n")[1:]
+    found = {name.strip() for name in names if re.fullmatch(r"[a-z_]{3,}\s*", name)}
+    return tuple(sorted(found - _NOT_LANGUAGES, key=lambda name: (name != "eng", name)))
+
+
+def _run(command: list[str], content: bytes = b"") -> str | None:
+    """What the command prints, or None when it fails or takes too long."""
+    # Passed on as it is, with one addition: with threads of its own tesseract 5 needs three
+    # times the processor time for one page, and several files are read at once anyway.
+    environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}
+    try:
+        done = subprocess.run(
+            command, input=content, capture_output=True, timeout=SECONDS, env=environment
+        )
+    except (subprocess.TimeoutExpired, OSError):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
+def _prepared(image: Image) -> bytes:
+    """The image as a grey PNG on white, small print enlarged, as tesseract reads it best."""
+    import PIL.Image
+
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", image.size, "white"), image)
+    image = image.convert("L")
+    longest = max(image.size)
+    if longest < _SMALL:
+        image = image.resize((image.width * 2, image.height * 2), PIL.Image.Resampling.LANCZOS)
+    elif longest > _LARGEST:
+        image.thumbnail((_LARGEST, _LARGEST))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def _sure_lines(table: str) -> Iterator[str]:
+    """Lines that are surely text, with an empty line between paragraphs."""
+    words = csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE)
+    last: tuple[str, ...] | None = None
+    for line, group in groupby(filter(_is_word, words), key=_line_of):
+        text = _sure_text(list(group))
+        if text and last is not None and last != line[:-1]:
+            yield ""
+        if text:
+            yield text
+            last = line[:-1]
+
+
+def _is_word(row: dict[str, str]) -> bool:
+    return row.get("level") == _WORD_LEVEL and bool((row.get("text") or "").strip())
+
+
+def _line_of(row: dict[str, str]) -> tuple[str, ...]:
+    return row["page_num"], row["block_num"], row["par_num"], row["line_num"]
+
+
+def _sure_text(words: list[dict[str, str]]) -> str:
+    sure = sum(float(word["conf"]) for word in words) / len(words) >= _SURE
+    text = " ".join(word["text"].strip() for word in words)
+    return text if sure and len(_LETTERS.findall(text)) >= 2 else ""
