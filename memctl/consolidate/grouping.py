@@ -1,0 +1,172 @@
+"""Which memories belong together.
+
+Two memories are linked when they come from different documents of one namespace, mention the same
+rare names or rare words, and are about the same thing by their vectors; likeness alone links
+nothing, so boilerplate stays apart.  Groups grow by average linkage up to a size, and only in the
+neighbourhood of a batch: what lies two links away is the farthest that is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memctl.consolidate.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What counts as belonging together; the defaults were read off real notes and chats."""
+
+    near_duplicate: float = 0.92
+    """Cosine from which two memories with the same facts say the same."""
+    cosine_with_name: float = 0.30
+    """Least cosine of two memories that share a rare name."""
+    cosine_with_words: float = 0.55
+    """Least cosine of two memories that share rare words alone."""
+    rare_words: int = 3
+    """How many rare words they must share then."""
+    link: float = 0.60
+    """Least weight of a link; see `links`."""
+    merge: float = 0.45
+    """Least average weight between two groups that become one."""
+    group_size: int = 12
+    neighbours: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two rows of the pool that belong together, ``first < second``."""
+
+    first: int
+    second: int
+    weight: float
+    cosine: float
+    names: int
+    words: int
+
+
+def links(pool: Pool, row: int, thresholds: Thresholds) -> list[Link]:
+    """Return the links of a row, strongest first.
+
+    The weight is the cosine plus 0.15 for each shared rare name (three count) and 0.04 for each
+    shared rare word (five count).
+    """
+    others, names, words = _sharing(pool, row)
+    apart = (
+        (pool.documents[others] != pool.documents[row])
+        & (pool.namespaces[others] == pool.namespaces[row])
+        & ((names > 0) | (words >= thresholds.rare_words))
+    )
+    others, names, words = others[apart], names[apart], words[apart]
+    cosines = _cosines(pool, row, others)
+    weights = cosines + 0.15 * np.minimum(names, 3) + 0.04 * np.minimum(words, 5)
+    least = np.where(
+        (names > 0) & (words > 0), thresholds.cosine_with_name, thresholds.cosine_with_words
+    )
+    keep = (cosines >= least) & (weights >= thresholds.link)
+    order = np.lexsort((others, -weights))
+    return [
+        Link(
+            min(row, int(others[at])), max(row, int(others[at])), float(weights[at]),
+            float(cosines[at]), int(names[at]), int(words[at]),
+        )
+        for at in order
+        if keep[at]
+    ]  # fmt: skip
+
+
+def _sharing(
+    pool: Pool, row: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    by_name, name_counts = pool.names.sharing(row)
+    by_word, word_counts = pool.words.sharing(row)
+    others = np.union1d(by_name, by_word)
+    names = np.zeros(len(others), np.int64)
+    words = np.zeros(len(others), np.int64)
+    names[np.searchsorted(others, by_name)] = name_counts
+    words[np.searchsorted(others, by_word)] = word_counts
+    return others, names, words
+
+
+def _cosines(pool: Pool, row: int, others: NDArray[np.int64]) -> NDArray[np.float32]:
+    mine = pool.vectors[row].astype(np.float32)
+    theirs = pool.vectors[others].astype(np.float32)
+    lengths = np.linalg.norm(theirs, axis=1) * np.linalg.norm(mine)
+    return np.divide(
+        theirs @ mine, lengths, out=np.zeros(len(others), np.float32), where=lengths > 0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """A batch, what is linked to it within two steps, and the links between all of them."""
+
+    rows: tuple[int, ...]
+    links: tuple[Link, ...]
+
+
+def neighbourhood(pool: Pool, seeds: Sequence[int], thresholds: Thresholds) -> Neighbourhood:
+    """Return what lies around a batch of rows."""
+    reached = dict.fromkeys(seeds)
+    found: dict[int, list[Link]] = {}
+    frontier: Iterable[int] = seeds
+    for _ in range(2):
+        frontier = _step(pool, frontier, found, thresholds)
+        for row in frontier:
+            reached.setdefault(row)
+    inside = {
+        (link.first, link.second): link
+        for row in reached
+        for link in found.setdefault(row, links(pool, row, thresholds))
+        if link.first in reached and link.second in reached
+    }
+    return Neighbourhood(tuple(sorted(reached)), tuple(inside[pair] for pair in sorted(inside)))
+
+
+def _step(
+    pool: Pool, frontier: Iterable[int], found: dict[int, list[Link]], thresholds: Thresholds
+) -> list[int]:
+    """Follow the strongest links of each row, one step."""
+    ahead: dict[int, None] = {}
+    for row in frontier:
+        found.setdefault(row, links(pool, row, thresholds))
+        for link in found[row][: thresholds.neighbours]:
+            ahead.setdefault(link.second if link.first == row else link.first)
+    return list(ahead)
+
+
+def groups(around: Neighbourhood, thresholds: Thresholds) -> list[tuple[int, ...]]:
+    """Return the groups of two rows or more, each sorted, by average linkage.
+
+    A pair without a link counts as 0 in the average, so that one bridge does not join two groups.
+    """
+    place = {row: at for at, row in enumerate(around.rows)}
+    members: list[list[int]] = [[row] for row in around.rows]
+    weights = np.zeros((len(members), len(members)))
+    for link in around.links:
+        a, b = place[link.first], place[link.second]
+        weights[a, b] = weights[b, a] = link.weight
+    _merge(members, weights, thresholds)
+    return sorted(tuple(sorted(rows)) for rows in members if len(rows) > 1)
+
+
+def _merge(members: list[list[int]], weights: NDArray[np.float64], thresholds: Thresholds) -> None:
+    """Join the closest two groups until none are close enough; emptied places stay."""
+    while weights.size:
+        a, b = divmod(int(weights.argmax()), len(members))
+        if weights[a, b] < thresholds.merge:
+            return
+        if len(members[a]) + len(members[b]) > thresholds.group_size:
+            weights[a, b] = weights[b, a] = 0.0
+            continue
+        joined = weights[a] * len(members[a]) + weights[b] * len(members[b])
+        joined /= len(members[a]) + len(members[b])
+        joined[a] = 0.0
+        weights[a], weights[:, a] = joined, joined
+        weights[b], weights[:, b] = 0.0, 0.0
+        members[a] += members[b]
+        members[b] = []

@@ -1,0 +1,200 @@
+"""The values a sentence states: dates, times of day, amounts of money, percentages, quantities.
+
+Values are found by form alone and compared by what they may mean, so that ``1,200``, ``1200`` and
+``1.200`` never look like a disagreement.  Knows nothing of memories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+ValueKind = Literal["date", "time", "money", "percent", "quantity"]
+
+Reading = tuple[float | None, ...]
+"""One meaning of a value: (year, month, day), (minutes,) or (number,); None is "not said"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value as a sentence states it, at ``sentence[start:end]``."""
+
+    kind: ValueKind
+    readings: tuple[Reading, ...]
+    unit: str
+    """Currency or the stem of what is counted; empty for the other kinds."""
+    start: int
+    end: int
+    text: str
+
+    def agrees_with(self, other: Value) -> bool:
+        """Tell whether some reading of both says the same; what one leaves open agrees."""
+        return any(_agree(a, b) for a in self.readings for b in other.readings)
+
+
+def _agree(first: Reading, second: Reading) -> bool:
+    pairs = zip(first, second, strict=True)
+    return all(a is None or b is None or abs(a - b) < 1e-9 for a, b in pairs)
+
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar janvier enero januari",
+            "february feb februar février febrero februari",
+            "march mar märz mars marzo maart",
+            "april apr avril abril",
+            "may mai mayo mei",
+            "june jun juni juin junio",
+            "july jul juli juillet julio",
+            "august aug août agosto augustus",
+            "september sept sep septembre septiembre",
+            "october oct oktober octobre octubre",
+            "november nov novembre noviembre",
+            "december dec dezember décembre diciembre",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th|\.)?"
+_YEAR = r"(?P<{0}>(?:19|20)\d\d)"
+_AMOUNT = r"\d+(?:[.,\u00a0'’]\d+)*"
+_NUMERALS = "two three four five six seven eight nine ten eleven twelve"
+_COUNT_WORDS = {word: number for number, word in enumerate(_NUMERALS.split(), start=2)}
+_CURRENCIES = {
+    "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR",
+    "$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD",
+    "£": "GBP", "gbp": "GBP", "pounds": "GBP", "chf": "CHF", "¥": "JPY", "jpy": "JPY",
+}  # fmt: skip
+_CURRENCY = "|".join(re.escape(name) for name in sorted(_CURRENCIES, key=len, reverse=True))
+
+_VALUE = re.compile(
+    rf"""(?<![\w.,/-])(?:
+      (?P<iso_year>(?:19|20)\d\d)-(?P<iso_month>[01]\d)-(?P<iso_day>[0-3]\d)(?![\w-])
+    | (?P<slashed>[0-3]?\d[./][0-3]?\d[./](?:19|20)\d\d)(?![\w])
+    | {_DAY.format("d1")}\s+(?:of\s+)?(?P<m1>{_MONTH})\b\.?(?:,?\s+{_YEAR.format("y1")}\b)?
+    | (?P<m2>{_MONTH})\.?\s+{_DAY.format("d2")}(?!\d|[:.]\d)(?:,?\s+{_YEAR.format("y2")}\b)?
+    | (?P<m3>{_MONTH})\.?,?\s+{_YEAR.format("y3")}\b
+    | (?P<clock>[0-2]?\d:[0-5]\d)\s*(?P<half1>[ap]\.?m\b\.?)?
+    | (?P<hour>1?\d)\s*(?P<half2>[ap]\.?m\b\.?)
+    | (?P<cur1>[€$£¥])\s?(?P<money1>{_AMOUNT})(?P<kilo1>k\b)?
+    | (?P<money2>{_AMOUNT})(?P<kilo2>k)?\s?(?P<cur2>{_CURRENCY})(?!\w)
+    | (?P<percent>{_AMOUNT})\s?(?:%|percent\b|per\s+cent\b)
+    | {_YEAR.format("y4")}(?![\w.,:/-]\d|-\w)
+    | (?P<number>{_AMOUNT})(?![\w/:-])(?:\s+|\s*(?=kg\b|km\b|g\b|m\b|l\b))(?P<unit>[^\W\d_]{{1,20}})
+    | (?P<word>{"|".join(_COUNT_WORDS)})\s+(?P<counted>[^\W\d_]{{3,20}})
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_THOUSANDS = re.compile(r"\d{1,3}([.,'’\u00a0]\d{3})+$")
+_DECIMAL = re.compile(r"\d+(?:[.,]\d+)?$|\d{1,3}(?:,\d{3})+\.\d+$|\d{1,3}(?:\.\d{3})+,\d+$")
+_NO_UNITS = "a an and are at by for from in is of on or the to was with"
+_NO_UNIT = frozenset(_NO_UNITS.split())
+
+
+def values(sentence: str) -> list[Value]:
+    """Return the values that a sentence states, in order."""
+    return list(_values(sentence))
+
+
+def _values(sentence: str) -> Iterator[Value]:
+    for match in _VALUE.finditer(sentence):
+        found = _value(match)
+        if found is not None:
+            yield found
+
+
+def _value(match: re.Match[str]) -> Value | None:
+    part = match.groupdict()
+    if part["clock"] or part["hour"]:
+        return _made(match, "time", _times(part["clock"] or part["hour"], part))
+    if part["money1"] or part["money2"]:
+        return _money(match, part)
+    if part["percent"]:
+        return _made(match, "percent", _numbers(part["percent"]))
+    if part["number"]:
+        return _quantity(match, part["number"], part["unit"])
+    if part["word"]:
+        count = float(_COUNT_WORDS[part["word"].lower()])
+        return _made(match, "quantity", [(count,)], _singular(part["counted"]))
+    return _made(match, "date", list(_dates(part)))
+
+
+def _made(
+    match: re.Match[str], kind: ValueKind, readings: list[Reading], unit: str = ""
+) -> Value | None:
+    if not readings:
+        return None
+    text = match.group().strip().rstrip(".,") if kind == "date" else match.group().strip()
+    return Value(kind, tuple(readings), unit, match.start(), match.start() + len(text), text)
+
+
+def _dates(part: dict[str, str | None]) -> Iterator[Reading]:
+    if part["iso_year"]:
+        yield _date(part["iso_year"], int(part["iso_month"] or 0), part["iso_day"])
+    elif part["slashed"]:
+        first, second, year = re.split(r"[./]", part["slashed"])
+        if int(second) <= 12:
+            yield _date(year, int(second), first)
+        if int(first) <= 12 and "/" in part["slashed"]:
+            yield _date(year, int(first), second)
+    else:
+        month = part["m1"] or part["m2"] or part["m3"]
+        year = part["y1"] or part["y2"] or part["y3"] or part["y4"] or ""
+        number = _MONTHS[month.lower()] if month else None
+        yield _date(year, number, part["d1"] or part["d2"])
+
+
+def _date(year: str, month: int | None, day: str | None) -> Reading:
+    return (float(year) if year else None, month, float(day) if day else None)
+
+
+def _times(clock: str, part: dict[str, str | None]) -> list[Reading]:
+    hour, _, minute = clock.partition(":")
+    minutes = int(hour) * 60 + int(minute or 0)
+    half = (part["half1"] or part["half2"] or "").lower()[:1]
+    if half:
+        return [(minutes % 720 + (720.0 if half == "p" else 0.0),)]
+    if minutes < 720:
+        return [(float(minutes),), (minutes + 720.0,)]
+    return [(float(minutes),)]
+
+
+def _money(match: re.Match[str], part: dict[str, str | None]) -> Value | None:
+    written = part["money1"] or part["money2"] or ""
+    factor = 1000.0 if part["kilo1"] or part["kilo2"] else 1.0
+    currency = _CURRENCIES[(part["cur1"] or part["cur2"] or "").lower()]
+    amounts: list[Reading] = [(number * factor,) for number in _readings(written)]
+    return _made(match, "money", amounts, currency)
+
+
+def _quantity(match: re.Match[str], written: str, unit: str) -> Value | None:
+    if unit.lower() in _NO_UNIT:
+        return None
+    return _made(match, "quantity", _numbers(written), _singular(unit))
+
+
+def _numbers(written: str) -> list[Reading]:
+    return [(number,) for number in _readings(written)]
+
+
+def _readings(written: str) -> list[float]:
+    """``1,200`` and ``1.200`` may be thousands or decimals; both meanings are kept."""
+    plain = re.sub(r"[\u00a0'’]", "", written)
+    candidates = set()
+    if _THOUSANDS.match(written):
+        candidates.add(re.sub(r"[.,]", "", plain))
+    whole, _, fraction = plain.replace(",", ".").rpartition(".")
+    if _DECIMAL.match(plain):
+        candidates.add(f"{whole.replace('.', '')}.{fraction}" if whole else plain)
+    return sorted(float(candidate) for candidate in candidates)
+
+
+def _singular(word: str) -> str:
+    lower = word.lower()
+    return lower[:-1] if len(lower) > 3 and lower.endswith("s") else lower
