@@ -248,6 +248,15 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """One of many questions; a namespace of its own stands in for that of the filters."""
+
+    text: str
+    id: str | None = None
+    namespace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Filters:
     """What a query or a listing is limited to; an empty field does not limit.
 
