@@ -26,6 +26,12 @@ SCALAR_INDEXES: Mapping[TableName, Mapping[str, ScalarIndex]] = {
     "relations": {"id": "BTREE", "source_id": "BTREE", "target_id": "BTREE"},
 }
 
+VECTOR_INDEX_ROWS = 50_000
+"""Below this a scan of all vectors takes about as long as a search of the index, and is exact."""
+LARGE_TABLE_ROWS = 500_000
+FEWEST_PROBES = 50
+ROWS_A_PROBE = 6_500
+
 # The analyser has split, folded and stemmed the text already, so here a term is what stands
 # between two spaces.  Positions are needed for phrases alone and double the time to build.
 KEYWORD_INDEX: Mapping[str, Any] = {
@@ -45,3 +51,22 @@ def create_indexes(table: TableName, dataset: LanceDataset) -> None:
         dataset.create_scalar_index(column, kind)
     if table == "memories":
         dataset.create_scalar_index("search_text", "INVERTED", **KEYWORD_INDEX)
+
+
+def create_vector_index(dataset: LanceDataset) -> None:
+    """Make the vector index, in place of an earlier one.
+
+    IVF with RaBitQ codes: at 100,000 and 1,000,000 rows as exact as a full scan after refining,
+    where product quantization loses a third of the neighbours and graphs take ten times as long.
+    """
+    dataset.create_index("vector", "IVF_RQ", metric="cosine", replace=True)
+
+
+def probes(rows: int, *, filtered: bool) -> dict[str, int]:
+    """Return how thoroughly to search the vector index of a table of so many rows.
+
+    The engine goes on to further partitions when a filter leaves too few rows in these.
+    """
+    least = FEWEST_PROBES + rows // ROWS_A_PROBE
+    refine = 5 if rows < LARGE_TABLE_ROWS else 10
+    return {"minimum_nprobes": 2 * least if filtered else least, "refine_factor": refine}

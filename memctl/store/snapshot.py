@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from memctl.errors import DamagedError, UsageError
 from memctl.store.engine import first_line, lance
 from memctl.store.filters import Expr, col, is_user_written, render
+from memctl.store.indexes import probes
 from memctl.store.schema import VECTOR, TableName, schemas
 
 if TYPE_CHECKING:
@@ -149,7 +150,9 @@ class Snapshot:
         if limit < 1 or not query.any():
             return self._nothing(names, DISTANCE)
         with self._reading("memories", where):
-            nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine"}
+            rows = self.dataset("memories").count_rows()
+            thorough = probes(rows, filtered=where is not None)
+            nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine", **thorough}
             found = self._scanner("memories", where, [*names, DISTANCE], nearest=nearest).to_table()
         return _sorted(found, DISTANCE, "ascending")
 

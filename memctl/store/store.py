@@ -16,19 +16,23 @@ from memctl.store.datasets import Datasets
 from memctl.store.durability import sync_new
 from memctl.store.engine import lance, lancedb, reading
 from memctl.store.indexes import create_indexes
+from memctl.store.leases import Leases
 from memctl.store.ledger import Ledger
 from memctl.store.lock import WriteLock
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.snapshot import Snapshot
 from memctl.store.transaction import Transaction
+from memctl.store.upkeep import UpkeepReport, improve, prune
 
 if TYPE_CHECKING:
     from lancedb.db import DBConnection
 
-__all__ = ["Clock", "Ledger", "Snapshot", "Store", "Transaction", "utc_now"]
+__all__ = ["Clock", "Ledger", "Snapshot", "Store", "Transaction", "UpkeepReport", "utc_now"]
 
 LEDGER_FILE = "ledger.sqlite"
 TABLES_FOLDER = "lance"
+LEASES_FOLDER = "readers"
+UPKEEPS_A_CONNECTION = 10
 
 Clock = Callable[[], datetime]
 
@@ -48,6 +52,8 @@ class Store:
         self._clock = clock
         self._datasets = Datasets(folder / TABLES_FOLDER)
         self._lock = WriteLock(folder, clock)
+        self._leases = Leases(folder / LEASES_FOLDER, clock)
+        self._upkeeps = 0
 
     @classmethod
     def create(cls, folder: Path, dimension: int, *, clock: Clock = utc_now) -> Store:
@@ -91,6 +97,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of every file."""
+        self._leases.close()
         self._datasets.renew()
         self.ledger.close()
 
@@ -104,7 +111,9 @@ class Store:
         """Return the tables as of the last commit, whoever made it."""
         head = self.ledger.head()
         versions = {table: head[table] for table in TABLES}
-        return Snapshot(self._datasets, versions, self.dimension)
+        snapshot = Snapshot(self._datasets, versions, self.dimension)
+        self._leases.add(snapshot)
+        return snapshot
 
     @contextmanager
     def write(self, wait: float | None = 30.0) -> Iterator[Transaction]:
@@ -117,14 +126,52 @@ class Store:
             LockedError: Another process or thread kept writing; the message names it.
             DamagedError: A table cannot be read.
         """
+        with self._lock.held(wait), self._committed() as transaction:
+            yield transaction
+
+    @contextmanager
+    def _committed(self) -> Iterator[Transaction]:
+        transaction = Transaction(self._datasets, self.ledger, self.dimension, self._clock)
+        try:
+            yield transaction
+            transaction.commit()
+        except BaseException:
+            transaction.roll_back()
+            raise
+
+    def _reconnect_sometimes(self) -> None:
+        """Drop the engine's caches now and then: lance 13 leaks files with every index update."""
+        self._upkeeps += 1
+        if self._upkeeps % UPKEEPS_A_CONNECTION == 0:
+            self._datasets.renew()
+
+    def upkeep(self, force: bool = False, wait: float | None = 30.0) -> UpkeepReport:
+        """Join small files, index new rows and prune old versions, where thresholds say it pays.
+
+        Queries go on meanwhile and find the same.  Never called by a query.
+
+        Args:
+            force: Do all that can gain anything, below the thresholds too.
+            wait: Seconds to wait for a writer; None waits for ever.
+
+        Raises:
+            LockedError: Another process or thread kept writing.
+        """
+        began = self._clock()
         with self._lock.held(wait):
-            transaction = Transaction(self._datasets, self.ledger, self.dimension, self._clock)
-            try:
-                yield transaction
-                transaction.commit()
-            except BaseException:
-                transaction.roll_back()
-                raise
+            with self._committed() as transaction:
+                done = improve(transaction, self.ledger, force=force)
+            held = self._leases.held(began)
+            pruned = prune(self._datasets, self.ledger, held, self._clock(), force=force)
+        self._reconnect_sometimes()
+        return UpkeepReport(
+            compacted=done.compacted,
+            indexed=done.indexed,
+            vector_index_built=done.vector_index_built,
+            versions_pruned=pruned.versions,
+            bytes_freed=pruned.bytes,
+            seconds=(self._clock() - began).total_seconds(),
+        )
 
     def lancedb(self) -> DBConnection:
         """Return a LanceDB connection to the tables, to read from with LanceDB's own interface.

@@ -18,10 +18,10 @@ from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
 from memctl.store.durability import files_below, sync_new
 from memctl.store.engine import lance, reading
-from memctl.store.filters import Expr, render
+from memctl.store.filters import Expr, col, render
 from memctl.store.ledger import Ledger
 from memctl.store.schema import TABLES, TableName, schemas
-from memctl.store.snapshot import Snapshot
+from memctl.store.snapshot import IDS_A_LOOKUP, Snapshot
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -45,6 +45,7 @@ class Transaction:
         self._clock = clock
         self._schemas = schemas(dimension)
         self._held: dict[TableName, list[pa.Table]] = {}
+        self._held_ids: dict[TableName, set[str]] = {}
         self._open: dict[TableName, LanceDataset] = {}
         self._known: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
@@ -58,6 +59,7 @@ class Transaction:
             return
         held = self._held.setdefault(table, [])
         held.append(self._fitted(table, rows))
+        self._held_ids.setdefault(table, set()).update(rows["id"].to_pylist())
         if (
             sum(part.num_rows for part in held) >= ROWS_HELD
             or sum(part.nbytes for part in held) >= BYTES_HELD
@@ -71,9 +73,10 @@ class Transaction:
             How many rows were added or replaced.
         """
         distinct = _last_of_each_id(self._fitted(table, rows))
-        if not distinct.num_rows:
-            return 0
-        return self._merge(table, distinct, insert=True)
+        if self._has_any(table, distinct["id"].to_pylist()):
+            return self._merge(table, distinct, insert=True)
+        self.append(table, distinct)
+        return int(distinct.num_rows)
 
     def update(self, table: TableName, rows: pa.Table) -> int:
         """Change some columns of existing rows.
@@ -108,7 +111,10 @@ class Transaction:
         self._statements.append(statement)
 
     def snapshot(self) -> Snapshot:
-        """Return the tables as they are now, with what this transaction has written."""
+        """Return the tables as they are now, with what this transaction has written.
+
+        Good until the transaction ends: a version that never was HEAD may be pruned after it.
+        """
         self._flush_all()
         return Snapshot(self._datasets, self._versions(), self._dimension)
 
@@ -134,6 +140,7 @@ class Transaction:
     def roll_back(self) -> None:
         """Put every table back to HEAD."""
         self._held.clear()
+        self._held_ids.clear()
         self._statements.clear()
         self._open.clear()
         self._known.clear()
@@ -183,12 +190,22 @@ class Transaction:
 
     def _flush(self, table: TableName) -> None:
         held = self._held.pop(table, [])
+        self._held_ids.pop(table, None)
         if held:
             dataset = self._opened(table)
             with reading(self._datasets.path(table)):
                 self._open[table] = lance().write_dataset(
                     pa.concat_tables(held), dataset, mode="append"
                 )
+
+    def _has_any(self, table: TableName, ids: list[str]) -> bool:
+        """Tell whether rows with some of these ids exist: looking is cheaper than merging."""
+        if not self._held_ids.get(table, set()).isdisjoint(ids):
+            return True
+        dataset = self._open.get(table) or self._datasets.at(table, self._head[table])
+        parts = (ids[at : at + IDS_A_LOOKUP] for at in range(0, len(ids), IDS_A_LOOKUP))
+        with reading(self._datasets.path(table)):
+            return any(dataset.count_rows(filter=render(col("id").is_in(part))) for part in parts)
 
     def _merge(self, table: TableName, rows: pa.Table, *, insert: bool) -> int:
         dataset = self._writable(table)
@@ -205,7 +222,9 @@ class Transaction:
         if len(items) != rows.num_columns:
             strange = set(rows.column_names) - set(self._schemas[table].names)
             raise ValueError(f"{table} has no columns {sorted(strange)}")
-        return rows.select([item.name for item in items]).cast(pa.schema(items))
+        schema = pa.schema(items)
+        chosen = rows.select(schema.names)
+        return chosen if chosen.schema.equals(schema) else chosen.cast(schema)
 
     def _versions(self) -> Mapping[TableName, int]:
         return self._head | {table: int(item.version) for table, item in self._open.items()}

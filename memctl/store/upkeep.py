@@ -1,0 +1,205 @@
+"""Keeping the tables fast: joining small files, indexing new rows, pruning old versions.
+
+Runs inside a transaction of its own, never in a query, and only where a threshold says it pays:
+rewriting a whole table for a few new rows is what makes stores of this kind slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memctl.store.engine import reading
+from memctl.store.indexes import VECTOR_INDEX_ROWS, create_vector_index
+from memctl.store.names import TABLES, TableName
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from lance.fragment import FragmentMetadata
+
+    from memctl.store.datasets import Datasets
+    from memctl.store.ledger import Ledger
+    from memctl.store.transaction import Transaction
+
+TIERS = (1_000, 10_000, 100_000)
+"""Rows a file; small files are joined tier by tier, so that a row is rewritten three times."""
+MOST_SMALL_FILES = 20
+MOST_DELETED = 0.1
+LARGE_FILE_BYTES = 256 << 20
+"""A file of long texts is large whatever its rows, and not worth rewriting to join it."""
+READ_BYTES = 32 << 20
+"""Held in memory while rewriting, for each batch."""
+
+MOST_UNINDEXED = 5_000
+GRACE = timedelta(hours=1)
+"""For so long a version stays after it was HEAD, for readers that have just looked it up."""
+MOST_OLD_VERSIONS = 20
+
+VECTOR_INDEX_GROWTH = 4
+"""The vector index is made anew, with more partitions, when the table is so many times larger."""
+_VECTOR_ROWS = "vector_index_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepReport:
+    """What an upkeep did."""
+
+    compacted: tuple[TableName, ...] = ()
+    indexed: tuple[TableName, ...] = ()
+    vector_index_built: bool = False
+    versions_pruned: int = 0
+    bytes_freed: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """What was done to the tables inside the transaction."""
+
+    compacted: tuple[TableName, ...]
+    indexed: tuple[TableName, ...]
+    vector_index_built: bool
+
+
+# --- joining and indexing ------------------------------------------------------------------------
+
+
+def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) -> Improvement:
+    """Compact and index the tables that need it; all that can gain from it with ``force``."""
+    before = transaction.snapshot()
+    compacted = [
+        table for table in TABLES if _compact(transaction, table, before.dataset(table), force)
+    ]
+    built = _build_vector_index(transaction, ledger)
+    after = transaction.snapshot()
+    most = 0 if force else MOST_UNINDEXED
+    indexed = [table for table in TABLES if _unindexed(after.dataset(table)) > most]
+    for table in indexed:
+        transaction.dataset(table).optimize.optimize_indices()
+    return Improvement(tuple(compacted), tuple(indexed), built)
+
+
+def _compact(
+    transaction: Transaction, table: TableName, dataset: LanceDataset, force: bool
+) -> bool:
+    files = [item.metadata for item in dataset.get_fragments()]
+    target = _target_rows(files, force)
+    if target is None:
+        return False
+    transaction.dataset(table).optimize.compact_files(
+        target_rows_per_fragment=target,
+        materialize_deletions_threshold=MOST_DELETED,
+        excluded_fragment_ids=[item.id for item in files if _is_full(item)],
+        max_bytes_per_file=LARGE_FILE_BYTES,
+        batch_size=_batch_rows(files),
+    )
+    return True
+
+
+def _target_rows(files: Sequence[FragmentMetadata], force: bool) -> int | None:
+    """Return how many rows a file should have, or None when joining does not pay yet."""
+    deleted = sum(item.num_deletions for item in files)
+    if force:
+        small = sum(_is_small(item, TIERS[-1]) for item in files)
+        return TIERS[-1] if deleted or small > 1 else None
+    for tier in reversed(TIERS):
+        if sum(_is_small(item, tier) for item in files) > MOST_SMALL_FILES:
+            return tier
+    rows = sum(item.physical_rows for item in files)
+    return TIERS[0] if deleted > MOST_DELETED * rows else None
+
+
+def _is_small(item: FragmentMetadata, rows: int) -> bool:
+    return item.num_rows < rows and _bytes(item) < LARGE_FILE_BYTES
+
+
+def _is_full(item: FragmentMetadata) -> bool:
+    few_deleted = item.num_deletions <= MOST_DELETED * item.physical_rows
+    return few_deleted and _bytes(item) >= LARGE_FILE_BYTES
+
+
+def _bytes(item: FragmentMetadata) -> int:
+    return sum(part.file_size_bytes or 0 for part in item.files)
+
+
+def _batch_rows(files: Sequence[FragmentMetadata]) -> int:
+    rows = sum(item.physical_rows for item in files)
+    row_bytes = max((_bytes(item) / max(item.physical_rows, 1) for item in files), default=0)
+    return int(min(max(READ_BYTES / max(row_bytes, 1), 16), 8_192, max(rows, 16)))
+
+
+def _unindexed(dataset: LanceDataset) -> int:
+    """Return how many rows the index that lags most behind does not know."""
+    rows = dataset.count_rows()
+    return max((rows - item.num_rows_indexed for item in dataset.describe_indices()), default=0)
+
+
+def _build_vector_index(transaction: Transaction, ledger: Ledger) -> bool:
+    """Make the vector index when the table has become large, and again when it is far larger."""
+    rows = transaction.snapshot().count("memories")
+    built_at = int(ledger.meta(_VECTOR_ROWS) or 0)
+    if rows < max(VECTOR_INDEX_ROWS, VECTOR_INDEX_GROWTH * built_at):
+        return False
+    create_vector_index(transaction.dataset("memories"))
+    transaction.ledger(lambda _: ledger.set_meta(_VECTOR_ROWS, str(rows)))
+    return True
+
+
+# --- pruning -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was removed from disk."""
+
+    versions: int
+    bytes: int
+
+
+def prune(
+    datasets: Datasets,
+    ledger: Ledger,
+    held: Iterable[Mapping[TableName, int]],
+    now: datetime,
+    *,
+    force: bool = False,
+) -> Pruned:
+    """Remove versions that nobody can be reading; the caller holds the lock.
+
+    A version stays while it is HEAD or has another name, while a reader holds it, and for an hour
+    after it was HEAD.  Versions in the middle of a transaction never were, and go at once.
+
+    Args:
+        datasets: The tables.
+        ledger: Knows HEAD, other names, and since when a version has not been HEAD.
+        held: Versions that readers hold.
+        now: The time.
+        force: Prune even when there is little to remove.
+    """
+    kept = [*ledger.heads().values(), *held]
+    most = 0 if force else MOST_OLD_VERSIONS
+    done = [_prune(datasets, ledger, table, kept, now - GRACE, most) for table in TABLES]
+    return Pruned(sum(item.versions for item in done), sum(item.bytes for item in done))
+
+
+def _prune(
+    datasets: Datasets,
+    ledger: Ledger,
+    table: TableName,
+    kept: Sequence[Mapping[TableName, int]],
+    before: datetime,
+    most: int,
+) -> Pruned:
+    dataset = datasets.fresh(table)
+    recent = {version for version, at in ledger.retired(table).items() if at > before}
+    needed = recent | {versions[table] for versions in kept if table in versions}
+    old = [item["version"] for item in dataset.version_refs() if item["version"] not in needed]
+    if len(old) <= most:
+        return Pruned(0, 0)
+    with reading(datasets.path(table)):
+        # Never `delete_unverified`: it takes files that a writer has not committed yet.
+        stats = dataset.cleanup_old_versions(versions=old, error_if_tagged_old_versions=False)
+    ledger.forget_retired(table, old)
+    return Pruned(stats.old_versions, stats.bytes_removed)
