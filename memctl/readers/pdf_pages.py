@@ -1,0 +1,164 @@
+"""One page of a PDF after the other: its text, its notes, and the text in its pictures."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from memctl.readers.damage import DAMAGE, without_warnings
+from memctl.readers.names import clean_title
+from memctl.readers.ocr import Ocr
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from pypdf import PageObject, PdfReader
+
+OCR_PAGES = 200
+"""So many pages of one file are read by OCR at most; each takes a second or so."""
+
+_LITTLE_TEXT = 20
+"""A page with fewer characters than this may be a picture of a page."""
+_PAGE_IMAGES = 30
+_SMALLEST_IMAGE = 100
+_MOST_DRAWING = 500
+_MOST_HEADINGS = 5_000
+_NOTES = {"/Text", "/FreeText", "/Highlight", "/Underline", "/StrikeOut", "/Squiggly", "/Caret"}
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """What was read of one page; ``incomplete`` when there is more that could not be."""
+
+    number: int
+    text: str = ""
+    notes: tuple[str, ...] = ()
+    incomplete: bool = False
+    damaged: bool = False
+
+
+def pdf_errors() -> tuple[type[Exception], ...]:
+    """What pypdf raises, its own exceptions and those that it lets through."""
+    from pypdf.errors import DependencyError, PyPdfError
+
+    return (*DAMAGE, PyPdfError, DependencyError)
+
+
+def page_texts(reader: PdfReader, count: int) -> Iterator[PageText]:
+    """Read page by page; one damaged page is no reason to lose the others."""
+    ocr, left, errors = Ocr.find(), OCR_PAGES, pdf_errors()
+    for index in range(count):
+        try:
+            with without_warnings():
+                page = _layer(reader, index)
+        except errors:
+            yield PageText(index + 1, incomplete=True, damaged=True)
+            continue
+        if len(page.text.strip()) < _LITTLE_TEXT:
+            try:
+                with without_warnings():
+                    page, tried = _with_seen_text(reader, page, ocr if left else None)
+                left -= tried
+            except errors:
+                page = replace(page, incomplete=True)
+        yield page
+
+
+def _layer(reader: PdfReader, index: int) -> PageText:
+    """The text layer of a page and the notes that people wrote on it."""
+    page = reader.pages[index]
+    return PageText(index + 1, page.extract_text(), tuple(_notes(page)))
+
+
+def _notes(page: PageObject) -> Iterator[str]:
+    for reference in page.annotations or ():
+        note: Any = reference.get_object()
+        contents = note.get("/Contents") if isinstance(note, dict) else None
+        if isinstance(contents, str) and note.get("/Subtype") in _NOTES and contents.strip():
+            yield contents.strip()
+
+
+# --- pages that are pictures ---------------------------------------------------------------------
+
+
+def _with_seen_text(reader: PdfReader, page: PageText, ocr: Ocr | None) -> tuple[PageText, bool]:
+    """The page with the text in its pictures, and whether OCR was at work."""
+    source = reader.pages[page.number - 1]
+    names = source.images.keys()[:_PAGE_IMAGES]
+    if not names:
+        return replace(page, incomplete=not page.text.strip() and _is_drawn(source)), False
+    if ocr is None:
+        return replace(page, incomplete=not page.text.strip()), False
+    seen = [_seen_text(source, name, ocr) for name in names]
+    text = "\n\n".join(filter(None, [page.text.strip(), *seen]))
+    return replace(page, text=text, incomplete=None in seen), True
+
+
+def _seen_text(page: PageObject, name: Any, ocr: Ocr) -> str | None:
+    """The text in one picture; None when it could not be decoded or read."""
+    try:
+        image = page.images[name].image
+        if image is None:
+            return None
+        if min(image.size) < _SMALLEST_IMAGE:
+            return ""
+        return ocr.read(_turned(image, page.rotation))
+    except pdf_errors():
+        return None
+
+
+def _turned(image: Image, clockwise: int) -> Image:
+    return image.rotate(-clockwise, expand=True) if clockwise % 360 else image
+
+
+def _is_drawn(page: PageObject) -> bool:
+    """Whether a page without letters still shows something: text can be drawn as shapes."""
+    contents = page.get_contents()
+    return contents is not None and len(contents.get_data()) > _MOST_DRAWING
+
+
+# --- what stands above and beside the pages ------------------------------------------------------
+
+
+class Headings:
+    """The path of bookmarks that a page lies under."""
+
+    def __init__(self, reader: PdfReader) -> None:
+        starts: dict[int, str] = {}
+        with suppress(*pdf_errors()), without_warnings():
+            for page, path in _bookmarks(reader, reader.outline, ()):
+                starts.setdefault(page, " > ".join(path))
+                if len(starts) >= _MOST_HEADINGS:
+                    break
+        self._starts = starts
+        self._pages = sorted(starts)
+
+    def above(self, number: int) -> str:
+        """The heading that begins on the page, or else the last one before it."""
+        place = bisect_right(self._pages, number)
+        return self._starts[self._pages[place - 1]] if place else ""
+
+
+def _bookmarks(
+    reader: PdfReader, entries: Any, above: tuple[str, ...]
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Page number and path of every bookmark; a list holds the children of the entry before it."""
+    path = above
+    for entry in entries:
+        if isinstance(entry, list):
+            yield from _bookmarks(reader, entry, path)
+            continue
+        path = (*above, clean_title(str(entry.title)))
+        page = reader.get_destination_page_number(entry)
+        if page is not None and page >= 0:
+            yield page + 1, path
+
+
+def form_fields(reader: PdfReader) -> Mapping[str, str]:
+    """What has been filled into the form's text fields."""
+    with suppress(*pdf_errors()), without_warnings():
+        fields = reader.get_form_text_fields() or {}
+        return {str(key): str(value).strip() for key, value in fields.items() if value}
+    return {}
