@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from memctl.errors import UnreadableSource
-from memctl.readers.names import shown_name
+from memctl.readers.limits import check_size
 from memctl.readers.pieces import PART_CHARS
 
 SAMPLE_BYTES = 64 * 1024
@@ -44,16 +43,27 @@ def marked_encoding(head: bytes) -> str:
     return ""
 
 
-def encoding_of_bytes(content: bytes) -> str:
-    """The encoding to decode ``content`` with."""
+def encoding_of_bytes(content: bytes, declared: str = "") -> str:
+    """The encoding to decode ``content`` with: UTF-8 if it is, else the declared or likeliest."""
     if encoding := marked_encoding(content[:SAMPLE_BYTES]):
         return encoding
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
+        if _is_legacy(declared):
+            return declared
         begin = max(0, error.start - SAMPLE_BYTES // 2)
         return _legacy_encoding(content[begin : begin + SAMPLE_BYTES])
     return "utf-8"
+
+
+def _is_legacy(encoding: str) -> bool:
+    """Whether Python can decode text by that name and it is another than UTF-8 or ASCII."""
+    try:
+        known = codecs.lookup(encoding)
+    except (LookupError, ValueError):
+        return False
+    return known._is_text_encoding and known.name not in ("utf-8", "ascii", "utf-7")
 
 
 def encoding_of_file(path: Path) -> str:
@@ -96,10 +106,14 @@ def _mostly_utf8(sample: bytes) -> bool:
     return foreign > 4 * damaged
 
 
-def decoded(content: bytes) -> str:
-    """The text of bytes that are in memory."""
-    text = content.decode(encoding_of_bytes(content), "replace")
-    return normalised(text.removeprefix("\ufeff"))
+def decoded(content: bytes, declared: str = "") -> str:
+    """The text of bytes that are in memory.
+
+    ``declared`` is the encoding that the source itself names; it counts where the bytes are not
+    UTF-8.
+    """
+    encoding = encoding_of_bytes(content, declared)
+    return normalised(content.decode(encoding, "replace").removeprefix("\ufeff"))
 
 
 def normalised(text: str) -> str:
@@ -108,7 +122,7 @@ def normalised(text: str) -> str:
 
 
 def open_text(path: Path) -> TextIO:
-    """Open a text file in its own encoding, line ends as ``\\n``; NUL characters are still in it."""
+    """Open a text file in its own encoding, line ends as ``\\n``, NUL characters still in it."""
     return path.open("r", encoding=encoding_of_file(path), errors="replace", newline=None)
 
 
@@ -118,18 +132,12 @@ def read_whole(path: Path, name: str, limit: int) -> str:
     Raises:
         UnreadableSource: It has more than ``limit`` bytes.
     """
-    size = path.stat().st_size
-    if size > limit:
-        raise UnreadableSource(
-            f"{shown_name(name)} is too big: {size:,} bytes, and such a file is read as a whole "
-            f"up to {limit:,}",
-            "split it; tables can be any size as CSV or JSON lines",
-        )
+    check_size(path, name, limit)
     return decoded(path.read_bytes())
 
 
 def text_blocks(path: Path, size: int = PART_CHARS) -> Iterator[str]:
-    """Yield the text in blocks of at most ``size`` characters, cut at line ends where there are any."""
+    """Yield the text in blocks of up to ``size`` characters, cut at line ends where it has any."""
     with open_text(path) as file:
         rest = file.read(1).removeprefix("\ufeff").replace("\0", "")
         while True:

@@ -1,4 +1,4 @@
-"""What kind of file this is: by its content first, by its extension where the content leaves it open."""
+"""What kind of file this is: by its content first, by its extension where that leaves it open."""
 
 from __future__ import annotations
 

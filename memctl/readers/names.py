@@ -1,4 +1,4 @@
-"""What a file's name says: something to show, a title, a date; whatever bytes the name is made of."""
+"""What a file's name says: something to show, a title, a date; whatever bytes it is made of."""
 
 from __future__ import annotations
 
@@ -53,6 +53,8 @@ def date_from_name(name: str) -> datetime | None:
     except ValueError:
         return None
     try:
-        return day_start.replace(hour=int(hour or 0), minute=int(minute or 0), second=int(second or 0))
+        return day_start.replace(
+            hour=int(hour or 0), minute=int(minute or 0), second=int(second or 0)
+        )
     except ValueError:
         return day_start

@@ -1,4 +1,4 @@
-"""Reading one source: find out what it is, hand it to its reader, hold the reader to its promise."""
+"""Reading one source: find out what it is, and hand it to the reader of its kind."""
 
 from __future__ import annotations
 

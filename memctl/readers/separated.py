@@ -1,4 +1,4 @@
-"""Tables of separated values: which separator, whether there is a header, and the rows one by one."""
+"""Tables of separated values: which separator, whether there is a header, and the rows."""
 
 from __future__ import annotations
 

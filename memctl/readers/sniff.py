@@ -13,7 +13,9 @@ from memctl.readers.separated import guess_dialect
 SAMPLE_LINES = 60
 
 _HTML = re.compile(r"<!doctype\s+html|<html[\s>]", re.I)
-_HTML_TAG = re.compile(r"</?(?:html|head|body|div|p|table|span|h[1-6]|article|ul|li|a)\b[^<]*>", re.I)
+_HTML_TAG = re.compile(
+    r"</?(?:html|head|body|div|p|table|span|h[1-6]|article|ul|li|a)\b[^<]*>", re.I
+)
 _XML = re.compile(r"<\?xml\s|<!DOCTYPE\s|<!--|<[A-Za-z_][\w:.-]*[\s/>]")
 _HEADER = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s|$)")
 _MAIL_HEADERS = frozenset(
@@ -104,7 +106,7 @@ def _markup_type(text: str) -> MediaType:
 
 
 def _guessed(text: str, sample: str, claimed: MediaType) -> MediaType:
-    """Formats that only a look at many lines tells; a ``.txt`` or ``.log`` stays one more easily."""
+    """Formats that only a look at many lines tells."""
     if _is_mail(sample):
         return "message/rfc822"
     if text.startswith("#!"):

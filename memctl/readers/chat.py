@@ -1,0 +1,176 @@
+"""Conversations written down as text become turns: who said it, and when."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from memctl.readers.pieces import Piece
+
+_CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[.,]\d+)?(?:\s?[AaPp]\.?[Mm]\.?)?"
+_DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
+_WHEN = rf"(?:(?P<day>{_DAY})(?:,\s*|[T\s]+))?(?P<clock>{_CLOCK})\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?"
+_NAME = r"[^\W\d_][\w.'’&@-]*(?: [\w.'’&()@-]+){0,3}"
+_TURN = re.compile(
+    rf"(?P<stamp>\[{_WHEN}\]\s*(?:-\s*)?)?(?:\*\*|__)?(?P<speaker>{_NAME})(?:\*\*|__)?"
+    r"(?:\s*\[(?P<later>[^\]\n]{4,30})\])?:(?:\*\*|__)?(?:[^\S\n]+|$)",
+)
+_BARE_TURN = re.compile(rf"{_WHEN}\s*(?:[-–—|]\s*)?(?P<speaker>{_NAME}):(?:[^\S\n]+|$)")
+_IRC_TURN = re.compile(rf"(?:\[?{_WHEN}\]?\s*)?<[@+ ]?(?P<speaker>[\w.|`^-]{{1,30}})>[^\S\n]+")
+_DATE_LINE = re.compile(r"\W*(?:\w+,?\s+)?(?P<day>\d{4}-\d{2}-\d{2})\W*$")
+_ROLES = frozenset(
+    ("user", "assistant", "system", "human", "ai", "bot", "me", "you", "agent", "customer", "tool")
+)
+_NOT_SPEAKERS = frozenset(
+    ("note", "notes", "todo", "example",
+     "examples", "see", "date", "time", "subject", "title", "summary",
+     "http", "https",
+     "from", "to", "cc", "remember", "important", "decision", "decided", "plan", "fact", "ps",
+     "nb", "source", "tags", "author", "status", "attendees", "location", "where", "when", "what",
+     "who", "why", "how", "total", "step", "name", "email", "phone", "address")
+)  # fmt: skip
+_LOG_LEVELS = frozenset(
+    ("trace", "debug", "info", "notice", "warn", "warning", "error", "critical", "fatal", "severe")
+)
+_SAMPLE_LINES = 400
+_OPENING_CHARS = 200
+_LONGEST_SPEAKER = 40
+
+
+def _turn(line: str) -> re.Match[str] | None:
+    """The match of a line that opens a turn; None for any other line."""
+    line = line[:_OPENING_CHARS]
+    match = _TURN.match(line) or _BARE_TURN.match(line) or _IRC_TURN.match(line)
+    if match is None or len(match["speaker"]) > _LONGEST_SPEAKER:
+        return None
+    speaker = match["speaker"].lower()
+    named = speaker not in _NOT_SPEAKERS and speaker.split()[0] not in _LOG_LEVELS
+    return match if named else None
+
+
+def looks_like_chat(text: str) -> bool:
+    """Whether the text is mostly turns, with somebody who speaks more than once.
+
+    ``Name: Ann``, ``City: Rome`` is a list of properties, not a conversation: without times, the
+    same few speakers must come back again and again.
+    """
+    lines = [line for line in text[:100_000].split("\n", _SAMPLE_LINES) if line.strip()]
+    turns = [turn for line in lines[:_SAMPLE_LINES] if (turn := _turn(line))]
+    if len(turns) < 2:
+        return False
+    speakers = Counter(turn["speaker"].lower() for turn in turns)
+    share = len(turns) / min(len(lines), _SAMPLE_LINES)
+    if speakers.keys() <= _ROLES:
+        return len(speakers) > 1 or share >= 0.5
+    if 2 * sum(_has_time(turn) for turn in turns) > len(turns):
+        return share >= 0.3
+    return len(turns) >= 3 and len(speakers) >= 2 and share >= 0.5 and (
+        len(speakers) <= 0.67 * len(turns)
+    )  # fmt: skip
+
+
+def _has_time(turn: re.Match[str]) -> bool:
+    """Whether it opens with a time as chats have it; a lower-case name is a program's, in a log."""
+    if "<" in turn[0]:
+        return True
+    return bool(turn.groupdict().get("clock")) and not turn["speaker"][0].islower()
+
+
+class ChatReader:
+    """Turns of one conversation; remembers across blocks of it the day and who is speaking."""
+
+    def __init__(self, sample: str, day: datetime | None = None) -> None:
+        self._day = day
+        self._day_first = _day_comes_first(sample)
+        self._heading = ""
+        self._speaker: str | None = None
+        self._said_at: datetime | None = None
+
+    def pieces(self, text: str) -> Iterator[Piece]:
+        """One piece for each turn with the lines that belong to it; prose before the first turn."""
+        run: list[str] = []
+        for line in text.splitlines(keepends=True):
+            turn = _turn(line)
+            if run and (turn or _starts_section(line)):
+                yield self._piece(run)
+                run = []
+            self._take_note(line, turn)
+            run.append(line)
+        if run:
+            yield self._piece(run)
+
+    def _piece(self, run: list[str]) -> Piece:
+        text = "".join(run)
+        if self._speaker is None:
+            alone = len(run) == 1 or not "".join(run[1:]).strip()
+            is_heading = alone and _starts_section(run[0])
+            return Piece(text, "heading" if is_heading else "prose", self._heading)
+        return Piece(text, "turn", self._heading, speaker=self._speaker, said_at=self._said_at)
+
+    def _take_note(self, line: str, turn: re.Match[str] | None) -> None:
+        if turn:
+            self._speaker = turn["speaker"].strip()
+            self._said_at = self._moment(turn)
+        elif _starts_section(line):
+            self._speaker, self._said_at = None, None
+            self._heading = line.strip().strip("#-=* ").strip()
+            if day := _DATE_LINE.match(line.strip()):
+                self._day = _date(day["day"], self._day_first) or self._day
+
+    def _moment(self, turn: re.Match[str]) -> datetime | None:
+        groups = turn.groupdict()
+        if groups.get("later"):
+            match = re.match(_WHEN, groups["later"])
+            groups = {**groups, **match.groupdict()} if match else groups
+        if not groups.get("clock"):
+            return None
+        day = _date(groups["day"], self._day_first) if groups.get("day") else self._day
+        return _at(day, groups["clock"], groups.get("zone") or "") if day else None
+
+
+def _starts_section(line: str) -> bool:
+    stripped = line.strip()
+    return bool(stripped) and (
+        re.match(r"#{1,6} \S|[-=]{3,} .*\S [-=]{3,}$", stripped) is not None
+        or _DATE_LINE.match(stripped) is not None
+    )
+
+
+def _day_comes_first(sample: str) -> bool:
+    """Whether ``05/06/2026`` in this text is the fifth of June rather than of May the sixth."""
+    pairs = re.findall(r"^\W?(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b(.*)", sample[:100_000], re.M)
+    if any(int(first) > 12 for first, _, _ in pairs):
+        return True
+    if any(int(second) > 12 for _, second, _ in pairs):
+        return False
+    return not any(re.search(r"\d\s?[AaPp]\.?[Mm]", rest[:20]) for _, _, rest in pairs)
+
+
+def _date(day: str, day_first: bool) -> datetime | None:
+    numbers = [int(number) for number in re.split(r"[-/.]", day)]
+    if len(day) >= 8 and re.match(r"\d{4}", day):
+        year, month, date = numbers
+    else:
+        date, month = (numbers[0], numbers[1]) if day_first else (numbers[1], numbers[0])
+        year = numbers[2] + (2000 if numbers[2] < 100 else 0)
+    try:
+        return datetime(year, month, date, tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _at(day: datetime, clock: str, zone: str) -> datetime | None:
+    numbers = [int(number) for number in re.findall(r"\d+", clock)[:3]]
+    hour, minute, second = (*numbers, 0)[:3]
+    if re.search(r"[AaPp]\.?[Mm]", clock):
+        hour = hour % 12 + (12 if "p" in clock.lower() else 0)
+    try:
+        moment = day.replace(hour=hour, minute=minute, second=second)
+        if zone in ("", "Z", "UTC"):
+            return moment
+        offset = datetime.strptime(zone, "%z").tzinfo
+        return moment.replace(tzinfo=offset).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,368 @@
+"""HTML as it is found on the web, however broken, becomes a flat list of blocks of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Literal
+
+BlockKind = Literal["prose", "heading", "code", "table", "caption", "item"]
+
+DEEPEST = 400
+"""Elements nested deeper than this are read as if they were not nested."""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_VOID = _names("area base br col embed hr img input link meta param source track wbr")
+_SKIPPED = _names(
+    "script style noscript template svg math iframe object canvas select button textarea audio "
+    "video map datalist dialog"
+)
+_SELF_CLOSING = _names("p li td th tr dt dd option thead tbody tfoot")
+_BLOCKS = _names(
+    "p div section article main header footer nav aside ul ol li dl dt dd table tr td th thead "
+    "tbody tfoot caption blockquote pre h1 h2 h3 h4 h5 h6 hr form fieldset figure figcaption "
+    "address details summary body html center title"
+)
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_BOILERPLATE = _names("nav footer aside header")
+_BOILERPLATE_ROLES = _names(
+    "navigation banner contentinfo search complementary menu menubar toolbar dialog"
+)
+_BOILERPLATE_NAME = re.compile(
+    r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|side-?bar|footer|cookies?|breadcrumbs?|share|sharing|"
+    r"social|ads?|advert(?:isement)?|promo|related|subscribe|newsletter|skip-?link|pagination|"
+    r"toc|popup|modal|banner|masthead)(?:$|[\s_-])",
+    re.I,
+)
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_BREAK = "\v"
+_ODD_DECLARATION = re.compile(r"<!\[(?!CDATA\[)[^>]{0,100}>?")
+
+Attributes = Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Block:
+    """A paragraph, heading, list item, code block, caption or table of a page."""
+
+    kind: BlockKind
+    text: str
+    level: int = 0
+    """1 to 6 for a heading."""
+    rows: list[list[str]] = field(default_factory=list)
+    header: bool = False
+    """Whether the first row of the table is marked as its header."""
+    link_characters: int = 0
+    boilerplate: bool = False
+    main: bool = False
+
+    @property
+    def characters(self) -> int:
+        """How much there is to read in it."""
+        return len(self.text) + sum(len(cell) for row in self.rows for cell in row)
+
+
+@dataclass(slots=True)
+class Page:
+    """What was found in a page, in its order."""
+
+    blocks: list[Block] = field(default_factory=list)
+    title: str = ""
+    meta: dict[str, list[str]] = field(default_factory=dict)
+    times: list[str] = field(default_factory=list)
+    linked_data: list[str] = field(default_factory=list)
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An element that is open, with what it means for the text in it."""
+
+    tag: str
+    skipped: bool = False
+    boilerplate: bool = False
+    main: bool = False
+
+
+@dataclass(slots=True)
+class _Table:
+    rows: list[list[str]] = field(default_factory=list)
+    header: bool = False
+    in_cell: bool = False
+    is_layout: bool = False
+
+
+def parse_page(text: str) -> Page:
+    """Cut a page into blocks; never raises for broken HTML."""
+    parser = _PageParser()
+    parser.feed(_ODD_DECLARATION.sub(" ", text))
+    parser.close()
+    parser.finish()
+    return parser.page
+
+
+class _PageParser(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.page = Page()
+        self._open: list[_Open] = []
+        self._buffer: list[str] = []
+        self._link_characters = 0
+        self._links = 0
+        self._lists: list[int | None] = []
+        self._item = ""
+        self._pre = 0
+        self._level = 0
+        self._caption = False
+        self._tables: list[_Table] = []
+        self._capture: list[str] | None = None
+
+    # --- what the parser finds --------------------------------------------------------------------
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        if tag in _VOID:
+            self._void(tag, attributes)
+            return
+        if tag in _BLOCKS and not self._in_cell(tag):
+            self._flush()
+        if tag not in _SELF_CLOSING and len(self._open) < DEEPEST:
+            self._open.append(self._opened(tag, attributes))
+        self._enter(tag, attributes)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _BLOCKS and not self._in_cell(tag):
+            self._flush()
+        self._leave(tag)
+        for place in range(len(self._open) - 1, -1, -1):
+            if self._open[place].tag == tag:
+                del self._open[place:]
+                break
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.handle_endtag(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self._capture is not None:
+            self._capture.append(data)
+        elif not (self._open and self._open[-1].skipped):
+            self._buffer.append(data if self._pre else data.replace(_BREAK, " "))
+            if self._links:
+                self._link_characters += len(data.strip())
+
+    def finish(self) -> None:
+        """Close whatever the page left open."""
+        self._end_capture("")
+        self._flush()
+        while self._tables:
+            self._end_table()
+
+    # --- elements ---------------------------------------------------------------------------------
+
+    def _opened(self, tag: str, attributes: Attributes) -> _Open:
+        parent = self._open[-1] if self._open else _Open("")
+        main = parent.main or tag in ("main", "article") or attributes.get("role") == "main"
+        return _Open(
+            tag,
+            parent.skipped or tag in _SKIPPED or _is_hidden(attributes),
+            parent.boilerplate or _is_boilerplate(tag, attributes, parent.main),
+            main,
+        )
+
+    def _void(self, tag: str, attributes: Attributes) -> None:
+        if tag == "meta":
+            key = attributes.get("property") or attributes.get("name") or attributes.get("itemprop")
+            if key and attributes.get("content"):
+                self.page.meta.setdefault(key.lower(), []).append(attributes["content"])
+        elif tag == "br":
+            self._buffer.append("\n" if self._pre else _BREAK)
+        elif tag == "hr":
+            self._flush()
+        elif tag == "img" and len(attributes.get("alt", "").split()) >= 3:
+            self._picture(attributes["alt"])
+
+    def _picture(self, alt: str) -> None:
+        if self._open and self._open[-1].skipped:
+            return
+        if self._buffer or self._in_cell("img"):
+            self._buffer.append(f" [{alt}] ")
+        else:
+            self._add(Block("caption", f"Image: {' '.join(alt.split())}"))
+
+    def _enter(self, tag: str, attributes: Attributes) -> None:
+        match tag:
+            case "html":
+                self.page.language = attributes.get("lang", "")[:2].lower()
+            case "a":
+                self._links += 1
+            case "ul" | "menu":
+                self._lists.append(None)
+            case "ol":
+                self._lists.append(0)
+            case "li":
+                self._item = self._item_mark()
+            case "pre":
+                self._pre += 1
+            case "figcaption" | "caption":
+                self._caption = True
+            case "time" if attributes.get("datetime"):
+                self.page.times.append(attributes["datetime"])
+            case "title" if not self.page.title and not self._is_skipping():
+                self._capture = []
+            case "script" if attributes.get("type", "").lower() == "application/ld+json":
+                self._capture = []
+            case "table" | "tr" | "td" | "th":
+                self._enter_table(tag)
+            case _ if tag in _HEADINGS:
+                self._level = int(tag[1])
+
+    def _leave(self, tag: str) -> None:
+        match tag:
+            case "a":
+                self._links = max(0, self._links - 1)
+            case "ul" | "ol" | "menu" if self._lists:
+                self._lists.pop()
+            case "pre":
+                self._pre = max(0, self._pre - 1)
+            case "figcaption" | "caption":
+                self._caption = False
+            case "title" | "script":
+                self._end_capture(tag)
+            case "td" | "th":
+                self._end_cell()
+            case "table" if self._tables:
+                self._end_table()
+            case _ if tag in _HEADINGS:
+                self._level = 0
+
+    def _is_skipping(self) -> bool:
+        return any(element.tag == "svg" for element in self._open)
+
+    def _end_capture(self, tag: str) -> None:
+        if self._capture is None:
+            return
+        text, self._capture = "".join(self._capture), None
+        if tag == "script":
+            self.page.linked_data.append(text)
+        else:
+            self.page.title = " ".join(text.split())
+
+    def _item_mark(self) -> str:
+        depth = "  " * min(max(0, len(self._lists) - 1), 6)
+        if self._lists and self._lists[-1] is not None:
+            self._lists[-1] += 1
+            return f"{depth}{self._lists[-1]}. "
+        return f"{depth}- "
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    def _in_cell(self, tag: str) -> bool:
+        """Whether text goes on inside a table's cell, where only table elements break it."""
+        table = self._tables[-1] if self._tables else None
+        inside = table is not None and table.in_cell and not table.is_layout
+        if inside and tag not in ("table", "tr", "td", "th", "thead", "tbody", "tfoot", "caption"):
+            self._buffer.append(" ")
+            return True
+        return False
+
+    def _enter_table(self, tag: str) -> None:
+        if tag == "table":
+            for outer in self._tables:
+                self._make_layout(outer)
+            self._tables.append(_Table())
+        elif self._tables and tag == "tr":
+            self._end_cell()
+            self._tables[-1].rows.append([])
+        elif self._tables:
+            self._end_cell()
+            table = self._tables[-1]
+            table.rows = table.rows or [[]]
+            table.in_cell = True
+            table.header = table.header or (tag == "th" and len(table.rows) == 1)
+
+    def _end_cell(self) -> None:
+        self._flush()
+        if self._tables:
+            self._tables[-1].in_cell = False
+
+    def _end_table(self) -> None:
+        self._flush()
+        table = self._tables.pop()
+        rows = [row for row in table.rows if any(row)]
+        if not table.is_layout and len(rows) >= 2 and max(map(len, rows)) >= 2:
+            self._add(Block("table", "", rows=rows, header=table.header))
+        elif not table.is_layout:
+            self._make_layout(table)
+
+    def _make_layout(self, table: _Table) -> None:
+        """What was taken for a table's cells is text that a table only arranges."""
+        rows, table.rows, table.is_layout = table.rows, [], True
+        for row in rows:
+            if text := " ".join(filter(None, row)):
+                self._add(Block("prose", text))
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """End the block at hand: put it into its cell, or add it to the page."""
+        raw, self._buffer = "".join(self._buffer), []
+        links, self._link_characters = self._link_characters, 0
+        text = raw.strip("\n").rstrip() if self._pre else _flowed(raw)
+        if not text.strip():
+            return
+        table = self._tables[-1] if self._tables else None
+        if table and not table.is_layout and table.in_cell and table.rows:
+            table.rows[-1].append(" ".join(text.split()))
+            return
+        mark, self._item = self._item, ""
+        kind = self._kind(mark)
+        self._add(Block(kind, mark + text, self._level, link_characters=links))
+
+    def _kind(self, mark: str) -> BlockKind:
+        if self._pre:
+            return "code"
+        if self._level:
+            return "heading"
+        if self._caption:
+            return "caption"
+        return "item" if mark else "prose"
+
+    def _add(self, block: Block) -> None:
+        if self._open:
+            block.boilerplate = self._open[-1].boilerplate and block.level != 1
+            block.main = self._open[-1].main
+        self.page.blocks.append(block)
+
+
+def _flowed(raw: str) -> str:
+    lines = (" ".join(line.split()) for line in raw.split(_BREAK))
+    return "\n".join(lines).strip()
+
+
+def _is_hidden(attributes: Attributes) -> bool:
+    return (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))
+    )
+
+
+def _is_boilerplate(tag: str, attributes: Attributes, in_main: bool) -> bool:
+    if tag in ("html", "body", "main", "article"):
+        return False
+    if tag in _BOILERPLATE and not (in_main and tag == "header"):
+        return True
+    if attributes.get("role", "").lower() in _BOILERPLATE_ROLES:
+        return True
+    named = f"{attributes.get('id', '')} {attributes.get('class', '')}"
+    return tag in ("div", "section", "ul", "ol", "form", "p") and bool(
+        _BOILERPLATE_NAME.search(named)
+    )

@@ -1,0 +1,191 @@
+"""JSON, JSON lines and YAML: objects as property lines, lists of objects as table rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from memctl.errors import UnreadableSource
+from memctl.readers.decoding import read_whole, text_lines
+from memctl.readers.facts import facts_of
+from memctl.readers.flatten import (
+    are_turns,
+    fields_of,
+    is_records,
+    records_pieces,
+    too_deep,
+    turn_pieces,
+    value_pieces,
+)
+from memctl.readers.names import date_from_name, shown_name, title_from_name
+from memctl.readers.pieces import Piece, assemble
+from memctl.readers.tables import field_pieces
+from memctl.readers.yaml_text import LARGEST as LARGEST_YAML
+from memctl.readers.yaml_text import load_documents
+from memctl.records import SourceText
+
+LARGEST_JSON = 100 * 1024 * 1024
+_LONGEST_LINE = 20_000_000
+_PROBE = 20
+"""So many records are looked at to tell a conversation from a table."""
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def read_json(path: Path, name: str) -> Iterator[SourceText]:
+    """Read a JSON file: its properties as lines, its lists of objects as rows."""
+    text = read_whole(path, name, LARGEST_JSON)
+    try:
+        value = parse_json(text)
+        yield from assemble(_head(name, "application/json", "json/1", value), _json_pieces(value))
+    except UnreadableSource as error:
+        raise UnreadableSource(f"{shown_name(name)}: {error.message}", error.hint) from error
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        UnreadableSource: It is no JSON (line and column are named) or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UnreadableSource(
+            f"it is not JSON: {error.msg} at line {error.lineno} column {error.colno}",
+            "correct that place, or give the file the extension of what it is",
+        ) from error
+    except ValueError as error:
+        raise UnreadableSource(f"it is not JSON that can be read: {error}") from error
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _head(name: str, media_type: str, reader: str, value: Any = None) -> SourceText:
+    """Title and date from the name, better ones from the value's own properties."""
+    head = SourceText(
+        "", media_type, reader, title=title_from_name(name), created_at=date_from_name(name)
+    )
+    if not isinstance(value, dict):
+        return head
+    facts = facts_of({key: inner for key, inner in value.items() if not isinstance(inner, dict)})
+    return replace(
+        head,
+        title=facts.title or head.title,
+        authors=facts.authors,
+        created_at=facts.created_at or head.created_at,
+        tags=facts.tags,
+    )
+
+
+def _json_pieces(value: Any) -> Iterator[Piece]:
+    return _notebook_pieces(value) if _is_notebook(value) else value_pieces(value)
+
+
+def _is_notebook(value: Any) -> bool:
+    return isinstance(value, dict) and "nbformat" in value and is_records(value.get("cells") or ())
+
+
+def _notebook_pieces(value: Any) -> Iterator[Piece]:
+    """The source of a notebook's cells; what they printed is left out."""
+    for cell in value["cells"]:
+        source = cell.get("source", "")
+        lines = source if isinstance(source, list) else [source]
+        text = "".join(line for line in lines if isinstance(line, str)).rstrip()
+        yield Piece(f"{text}\n\n", "code" if cell.get("cell_type") == "code" else "prose")
+
+
+# --- JSON lines -----------------------------------------------------------------------------------
+
+
+def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
+    """Read JSON lines, streaming: each object is a row whose number is that of its line.
+
+    A line that is no JSON is kept as it is.
+
+    Raises:
+        UnreadableSource: None of the first lines is JSON, or a line is nested too deeply.
+    """
+    lines = text_lines(path, _LONGEST_LINE)
+    probe = list(islice(lines, _PROBE))
+    first = [value for line in probe if (value := _line_value(line)) is not None]
+    if not first and probe:
+        _refuse(probe, name)
+    head = _head(name, "application/x-ndjson", "jsonl/1")
+    values = _line_values(_again(probe, lines))
+    try:
+        if is_records(first) and are_turns(first):
+            yield from assemble(head, _turns_or_rows(values))
+        else:
+            yield from assemble(head, field_pieces(map(_fields, values)))
+    except UnreadableSource as error:
+        raise UnreadableSource(f"{shown_name(name)}: {error.message}", error.hint) from error
+
+
+def _again(probe: list[str], lines: Iterator[str]) -> Iterator[str]:
+    yield from probe
+    yield from lines
+
+
+def _refuse(lines: list[str], name: str) -> None:
+    line = next((n for n, line in enumerate(lines) if line.strip()), 0)
+    try:
+        parse_json(lines[line])
+    except UnreadableSource as error:
+        message = error.message.replace("line 1 column", f"line {line + 1} column")
+        raise UnreadableSource(f"{shown_name(name)}: {message}", error.hint) from error
+
+
+def _line_value(line: str) -> Any:
+    """The value of a line; the line itself where it is no JSON, None where it is blank."""
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise too_deep() from None
+    except ValueError:
+        return None
+
+
+def _line_values(lines: Iterable[str]) -> Iterator[Any]:
+    for line in lines:
+        value = _line_value(line)
+        yield line.strip() if value is None else value
+
+
+def _fields(value: Any) -> list[tuple[str, str]]:
+    if isinstance(value, dict | list):
+        return list(fields_of(value))
+    return [("line", str(value))] if str(value) else []
+
+
+def _turns_or_rows(values: Iterable[Any]) -> Iterator[Piece]:
+    for row, value in enumerate(values, 1):
+        if isinstance(value, dict) and (pieces := list(turn_pieces([value]))):
+            yield from (replace(piece, row=row) for piece in pieces)
+        else:
+            yield from field_pieces([_fields(value)], first_row=row)
+
+
+# --- YAML -----------------------------------------------------------------------------------------
+
+
+def read_yaml(path: Path, name: str) -> Iterator[SourceText]:
+    """Read a YAML file: its properties as lines, its lists of mappings as rows."""
+    text = read_whole(path, name, LARGEST_YAML)
+    try:
+        documents = load_documents(text)
+        head = _head(name, "application/yaml", "yaml/1", documents[0] if documents else None)
+        yield from assemble(head, _documents_pieces(documents))
+    except UnreadableSource as error:
+        raise UnreadableSource(f"{shown_name(name)}: {error.message}", error.hint) from error
+
+
+def _documents_pieces(documents: list[Any]) -> Iterator[Piece]:
+    if len(documents) > 1 and is_records(documents):
+        return records_pieces(documents)
+    return (piece for document in documents for piece in value_pieces(document))
