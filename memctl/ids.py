@@ -16,11 +16,20 @@ def _digest(*parts: str) -> str:
 
 
 def document_id(
-    namespace: str, sha256: str, *, external_id: str | None = None, part: int = 0
+    namespace: str,
+    sha256: str,
+    *,
+    external_id: str | None = None,
+    part: int = 0,
+    generation: int = 0,
 ) -> str:
-    """Id of a document: from the caller's own id where there is one, else from its content."""
+    """Id of a document: from the caller's own id where there is one, else from its content.
+
+    ``generation`` counts the versions under the same key that came before and are history now.
+    """
     key = f"c:{sha256}" if external_id is None else f"x:{external_id}"
-    root = f"d_{_digest(namespace, key)}"
+    versions = (str(generation),) if generation else ()
+    root = f"d_{_digest(namespace, key, *versions)}"
     return root if part == 0 else f"{root}.{part}"
 
 

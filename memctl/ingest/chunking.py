@@ -1,0 +1,253 @@
+"""Documents are cut into passages that a person would quote, at exact offsets.
+
+Segments that belong together are joined into blocks; a block that is too long is cut at
+paragraphs, else at sentences, else at words, each passage starting a little before the end of
+the one before it.  Every passage is ``text[start:end]``, no longer than ``size`` characters.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from memctl.records import Segment, SegmentKind, SourceText
+from memctl.understand.sentences import sentences
+
+Span = tuple[int, int]
+Cut = Callable[[str, int, int], list[Span]]
+"""Cuts ``text[start:end]`` into spans that follow each other without gaps."""
+
+CAPTION_SHARE = 0.5
+"""Captions are joined up to this share of the size: the time of a passage is its locator."""
+
+_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
+_LINE_END = re.compile(r"\n")
+_WORD_END = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """``text[start:end]`` of a document, with the locators of the segment it begins in."""
+
+    start: int
+    end: int
+    kind: SegmentKind = "prose"
+    heading: str = ""
+    page: int | None = None
+    row: int | None = None
+    time_start: float | None = None
+    time_end: float | None = None
+    speaker: str | None = None
+    said_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSizes:
+    """How long a passage may be and how much of the one before it may repeat, in characters."""
+
+    size: int = 1200
+    overlap: int = 150
+
+
+def chunk(source: SourceText, sizes: ChunkSizes, cut: Cut | None = None) -> list[Passage]:
+    """Cut a document into passages, in order; ``cut`` finds the places in long prose.
+
+    A ``cut`` of its own ends a passage where it says; the default one also lets each passage
+    repeat the end of the one before it.
+    """
+    text = source.text
+    segments = source.segments or (Segment(0, len(text)),)
+    return [
+        passage
+        for block in _blocks(segments, sizes.size)
+        for passage in _block_passages(text, block, sizes, cut)
+    ]
+
+
+def recursive_cut(size: int) -> Cut:
+    """Cuts at paragraphs; one that is too long at sentences, then lines, words and characters."""
+    return _cut_at((_paragraphs, sentence_spans, _lines, _words), size)
+
+
+def line_cut(size: int) -> Cut:
+    """Cuts tables and code: at lines, one that is too long at words."""
+    return _cut_at((_lines, _words), size)
+
+
+def _cut_at(levels: Sequence[Cut], size: int) -> Cut:
+    def cut(text: str, start: int, end: int) -> list[Span]:
+        return list(_refine(text, (start, end), size, levels))
+
+    return cut
+
+
+def pack(atoms: Sequence[Span], size: int) -> Iterator[Span]:
+    """Join neighbouring spans while the whole stays within ``size``."""
+    start, end = atoms[0]
+    for next_start, next_end in atoms[1:]:
+        if next_end - start > size:
+            yield start, end
+            start = next_start
+        end = next_end
+    yield start, end
+
+
+# --- blocks: segments that make one passage, or are cut together ---------------------------------
+
+
+def _blocks(segments: Sequence[Segment], size: int) -> Iterator[Segment]:
+    """Join neighbouring segments that belong together into one."""
+    block: Segment | None = None
+    for segment in segments:
+        if block is None:
+            block = segment
+        elif _belong_together(block, segment, size):
+            block = _joined(block, segment)
+        else:
+            yield block
+            block = segment
+    if block is not None:
+        yield block
+
+
+def _belong_together(block: Segment, segment: Segment, size: int) -> bool:
+    if block.page != segment.page:
+        return False
+    length = segment.end - block.start
+    match (block.kind, segment.kind):
+        case ("heading", "heading" | "prose" | "code"):
+            return True
+        case ("heading", "table"):
+            return length <= size
+        case ("prose" | "code", "prose" | "code"):
+            return block.heading == segment.heading
+        case ("caption", "caption"):
+            return block.speaker == segment.speaker and length <= size * CAPTION_SHARE
+    return False
+
+
+def _joined(block: Segment, segment: Segment) -> Segment:
+    """One segment over both; a heading takes on the kind and locators of what it stands above."""
+    kept = segment if block.kind == "heading" else block
+    return replace(
+        kept,
+        start=block.start,
+        end=segment.end,
+        heading=segment.heading or block.heading,
+        time_end=segment.time_end if segment.time_end is not None else block.time_end,
+    )
+
+
+# --- passages of one block -----------------------------------------------------------------------
+
+
+def _block_passages(
+    text: str, block: Segment, sizes: ChunkSizes, cut: Cut | None
+) -> Iterator[Passage]:
+    for start, end in _spans(text, block, sizes, cut):
+        yield Passage(
+            start,
+            end,
+            block.kind,
+            block.heading,
+            block.page,
+            block.row,
+            block.time_start,
+            block.time_end,
+            block.speaker,
+            block.said_at,
+        )
+
+
+def _spans(text: str, block: Segment, sizes: ChunkSizes, cut: Cut | None) -> Iterable[Span]:
+    start, end = _stripped(text, block.start, block.end)
+    if end - start <= sizes.size:
+        return [(start, end)] if start < end else []
+    if block.kind in ("table", "code", "properties"):
+        return _overlapping(text, line_cut(sizes.size)(text, start, end), replace(sizes, overlap=0))
+    if cut is None:
+        return _overlapping(text, recursive_cut(sizes.size)(text, start, end), sizes)
+    return filter(None, (_stripped_or_none(text, *span) for span in cut(text, start, end)))
+
+
+def _overlapping(text: str, atoms: Sequence[Span], sizes: ChunkSizes) -> Iterator[Span]:
+    """Join atoms into passages, each but the first reaching back into the one before it."""
+    overlap = min(sizes.overlap, sizes.size // 2)
+    floor = 0
+    for start, end in pack(atoms, sizes.size - overlap):
+        reach = min(overlap, sizes.size - (end - start)) if floor else 0
+        span = _stripped_or_none(text, _overlap_start(text, floor, start, reach), end)
+        if span:
+            yield span
+            floor = span[0] + 1
+
+
+def _overlap_start(text: str, floor: int, start: int, reach: int) -> int:
+    """Where a passage begins that repeats up to ``reach`` characters before ``start``.
+
+    At a sentence where one begins there, else at a word; never before ``floor``.
+    """
+    earliest = max(floor, start - reach)
+    if earliest >= start:
+        return start
+    begins = [earliest + a for a, _ in sentences(text[earliest:start])[1:]]
+    if begins:
+        return begins[0]
+    word = _WORD_END.search(text, earliest, start)
+    return word.end() if word and word.end() < start else start
+
+
+def _stripped_or_none(text: str, start: int, end: int) -> Span | None:
+    start, end = _stripped(text, start, end)
+    return (start, end) if start < end else None
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+# --- places to cut at ----------------------------------------------------------------------------
+
+
+def _refine(text: str, span: Span, size: int, levels: Sequence[Cut]) -> Iterator[Span]:
+    start, end = span
+    if end - start <= size:
+        yield span
+    elif not levels:
+        for place in range(start, end, size):
+            yield place, min(place + size, end)
+    else:
+        for part in levels[0](text, start, end):
+            yield from _refine(text, part, size, levels[1:])
+
+
+def _cut_after(pattern: re.Pattern[str], text: str, start: int, end: int) -> list[Span]:
+    places = [match.end() for match in pattern.finditer(text, start, end)]
+    bounds = [start, *(place for place in places if start < place < end), end]
+    return list(itertools.pairwise(bounds))
+
+
+def _paragraphs(text: str, start: int, end: int) -> list[Span]:
+    return _cut_after(_PARAGRAPH_END, text, start, end)
+
+
+def _lines(text: str, start: int, end: int) -> list[Span]:
+    return _cut_after(_LINE_END, text, start, end)
+
+
+def _words(text: str, start: int, end: int) -> list[Span]:
+    return _cut_after(_WORD_END, text, start, end)
+
+
+def sentence_spans(text: str, start: int, end: int) -> list[Span]:
+    """Sentences with the space after them, so that they follow each other without gaps."""
+    begins = [start + first for first, _ in sentences(text[start:end])]
+    bounds = [start, *(place for place in begins if start < place < end), end]
+    return list(itertools.pairwise(bounds))

@@ -1,0 +1,114 @@
+"""The graph's nodes and edges that can be told from documents alone; they are derived rows.
+
+Entities are counted up by each new document that names them; a wikilink is an edge from the
+document to what it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memctl.ids import entity_id, relation_id
+from memctl.ingest.batch import Prepared
+from memctl.records import Entity, Relation
+
+if TYPE_CHECKING:
+    from memctl.store.transaction import Transaction
+
+PAGE = "page"
+LINKS_TO = "links_to"
+MOST_LINK_SOURCES = 16
+"""An edge names at most so many memories as its evidence."""
+
+
+class Derived:
+    """What follows from the documents of one transaction, gathered and then written at once."""
+
+    def __init__(self) -> None:
+        self._entities: dict[str, Entity] = {}
+        self._relations: dict[str, Relation] = {}
+
+    def add(self, items: Iterable[Prepared]) -> None:
+        """Take in new documents."""
+        for item in items:
+            for entity in _entities(item):
+                known = self._entities.get(entity.id)
+                self._entities[entity.id] = merged(known, entity) if known else entity
+            for relation in _links(item):
+                self._relations[relation.id] = relation
+
+    def write(self, transaction: Transaction) -> None:
+        """Add it to what the graph has."""
+        from memctl.store.schema import relations_table
+
+        _count_up(transaction, self._entities)
+        if self._relations:
+            rows = relations_table(list(self._relations.values()))
+            transaction.upsert("relations", rows)
+
+
+def merged(known: Entity, more: Entity) -> Entity:
+    """One entity out of two counts of it; another spelling becomes an alias."""
+    aliases = dict.fromkeys((*known.aliases, *more.aliases, more.name))
+    aliases.pop(known.name, None)
+    return replace(
+        known,
+        aliases=tuple(aliases),
+        mention_count=known.mention_count + more.mention_count,
+        first_seen=min(known.first_seen, more.first_seen),
+        last_seen=max(known.last_seen, more.last_seen),
+    )
+
+
+def _count_up(transaction: Transaction, new: dict[str, Entity]) -> None:
+    from memctl.store.schema import entities_table, entity_rows
+
+    if not new:
+        return
+    stored = entity_rows(transaction.snapshot().get("entities", list(new)))
+    added = new.keys() - {entity.id for entity in stored}
+    transaction.append("entities", entities_table([new[identifier] for identifier in added]))
+    if stored:
+        counted = [merged(entity, new[entity.id]) for entity in stored]
+        transaction.upsert("entities", entities_table(counted))
+
+
+def _entities(item: Prepared) -> Iterable[Entity]:
+    when = item.document.created_at
+    for mention in item.mentions:
+        identifier = entity_id(mention.name, mention.type)
+        yield Entity(identifier, mention.name, mention.type, (), mention.count, when, when)
+    for name in dict.fromkeys(map(_page, item.document.links)):
+        if name:
+            yield Entity(entity_id(name, PAGE), name, PAGE, (), 1, when, when)
+
+
+def _links(item: Prepared) -> Iterable[Relation]:
+    document = item.document
+    for link in dict.fromkeys(map(_page, document.links)):
+        if link:
+            target = entity_id(link, PAGE)
+            yield Relation(
+                id=relation_id(document.id, LINKS_TO, target),
+                source_id=document.id,
+                target_id=target,
+                relation_type=LINKS_TO,
+                text=link,
+                weight=1.0,
+                confidence=1.0,
+                memory_ids=_memories_naming(link, item),
+                valid_from=document.ingested_at,
+            )
+
+
+def _memories_naming(link: str, item: Prepared) -> tuple[str, ...]:
+    needle = f"[[{link}"
+    found = [m.id for m in item.memories if m.level == "evidence" and needle in m.text]
+    return tuple(found[:MOST_LINK_SOURCES])
+
+
+def _page(link: str) -> str:
+    """The page that a link names, without its section and its label."""
+    return link.partition("|")[0].partition("#")[0].strip()

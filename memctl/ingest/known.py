@@ -1,0 +1,216 @@
+"""Which sources are remembered already, and which are newer versions of something remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memctl.ids import document_id
+from memctl.ingest.batch import Identified, Wanted, known_outcome
+from memctl.records import FileOutcome
+
+if TYPE_CHECKING:
+    from memctl.store.filters import Expr
+    from memctl.store.snapshot import Snapshot
+    from memctl.store.store import Store
+
+LIVE = ("indexed", "processing", "pending")
+_COLUMNS = ("id", "namespace", "external_id", "sha256", "status")
+
+
+class Stopped(Exception):
+    """The ingest has ended while this thread was waiting for a commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A document in the store, by its root."""
+
+    id: str
+    sha256: str
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A source that can be judged only when another one of this ingest has been dealt with."""
+
+    item: Identified
+
+
+Verdict = Wanted | FileOutcome | Later
+
+
+@dataclass(slots=True)
+class _Versions:
+    """All that is stored under one key, and what the caller names as the earlier version."""
+
+    found: list[Stored] = field(default_factory=list)
+    named: Stored | None = None
+
+    @property
+    def live(self) -> Stored | None:
+        return next((stored for stored in self.found if stored.live), self.named)
+
+
+class Known:
+    """Judges sources against the store and against what this ingest has not committed yet.
+
+    The thread that prepares asks; the thread that writes tells it what has been committed.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._changed = threading.Condition()
+        self._pending: dict[str, tuple[str, str]] = {}
+        self._closed = False
+
+    # --- what is on its way ---
+
+    def prepared(self, wanted: Wanted) -> None:
+        """Note a document that will be committed."""
+        with self._changed:
+            entry = (wanted.item.sha256, wanted.document_id)
+            self._pending[base_id(wanted.item)] = entry
+
+    def committed(self, wanted: Iterable[Wanted]) -> None:
+        """Note that documents are in the store, or never will be."""
+        with self._changed:
+            for each in wanted:
+                self._pending.pop(base_id(each.item), None)
+            self._changed.notify_all()
+
+    def wait_for_commits(self) -> None:
+        """Wait until all that was prepared is committed.
+
+        Raises:
+            Stopped: It never will be.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or not self._pending)
+            if self._closed:
+                raise Stopped
+
+    def close(self) -> None:
+        """Let go whoever waits."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    # --- judging ---
+
+    def judge(self, items: Sequence[Identified]) -> list[Verdict]:
+        """Say of each source whether it is wanted, known, or has to wait for another one."""
+        bases = [base_id(item) for item in items]
+        with self._changed:  # before the store is looked at, or a commit in between is missed
+            pending = {base: self._pending[base] for base in bases if base in self._pending}
+        versions = self._versions(items, bases)
+        verdicts: list[Verdict] = []
+        taken: set[str] = set()
+        for item, base in zip(items, bases, strict=True):
+            if base in taken:
+                verdicts.append(Later(item))
+                continue
+            verdict = _judged(item, base, pending.get(base), versions.get(base))
+            if not isinstance(verdict, FileOutcome):
+                taken.add(base)  # what follows under this key is judged after it
+            verdicts.append(verdict)
+        return verdicts
+
+    def _versions(self, items: Sequence[Identified], bases: Sequence[str]) -> dict[str, _Versions]:
+        """What is stored under each key; the first version has the key's own id."""
+        snapshot = self._store.snapshot()
+        if not snapshot.count("documents"):
+            return {}
+        versions: dict[str, _Versions] = {}
+        for row in snapshot.get("documents", bases, _COLUMNS).to_pylist():
+            versions.setdefault(row["id"], _Versions()).found.append(_stored(row))
+        several = [
+            item
+            for item, base in zip(items, bases, strict=True)
+            if base in versions and _may_have_more(item, versions[base])
+        ]
+        versions |= _all_versions(snapshot, several)
+        self._add_superseded(snapshot, items, bases, versions)
+        return versions
+
+    def _add_superseded(
+        self,
+        snapshot: Snapshot,
+        items: Sequence[Identified],
+        bases: Sequence[str],
+        versions: dict[str, _Versions],
+    ) -> None:
+        """Take the live documents that callers name as earlier versions under another key."""
+        named = {
+            item.source.supersedes: base
+            for item, base in zip(items, bases, strict=True)
+            if item.source.supersedes
+        }
+        if not named:
+            return
+        for row in snapshot.get("documents", list(named), _COLUMNS).to_pylist():
+            stored = _stored(row)
+            if stored.live:
+                versions.setdefault(named[stored.id], _Versions()).named = stored
+
+
+def base_id(item: Identified) -> str:
+    """Id of the first version of a document; all later ones are found by the same key."""
+    source = item.source
+    return document_id(source.namespace, item.sha256, external_id=source.external_id)
+
+
+def _judged(
+    item: Identified, base: str, pending: tuple[str, str] | None, versions: _Versions | None
+) -> Verdict:
+    if pending is not None:
+        sha256, document = pending
+        return known_outcome(item.source, document) if sha256 == item.sha256 else Later(item)
+    if versions is None:
+        return Wanted(item, base)
+    live = versions.live
+    if live is not None and live.sha256 == item.sha256:
+        return known_outcome(item.source, live.id)
+    source = item.source
+    new_id = document_id(
+        source.namespace,
+        item.sha256,
+        external_id=source.external_id,
+        generation=len(versions.found),
+    )
+    return Wanted(item, new_id, replaces=live.id if live else None)
+
+
+def _may_have_more(item: Identified, versions: _Versions) -> bool:
+    first = versions.found[0]
+    return not first.live or first.sha256 != item.sha256
+
+
+def _all_versions(snapshot: Snapshot, items: Sequence[Identified]) -> dict[str, _Versions]:
+    if not items:
+        return {}
+    versions: dict[str, _Versions] = {}
+    for row in snapshot.scan("documents", _same_keys(items), _COLUMNS).to_pylist():
+        base = document_id(row["namespace"], row["sha256"], external_id=row["external_id"])
+        versions.setdefault(base, _Versions()).found.append(_stored(row))
+    return versions
+
+
+def _same_keys(items: Sequence[Identified]) -> Expr:
+    from memctl.store.filters import NOTHING, col
+
+    named = [x.source.external_id for x in items if x.source.external_id is not None]
+    hashes = [x.sha256 for x in items if x.source.external_id is None]
+    condition = NOTHING
+    if named:
+        condition = condition | col("external_id").is_in(named)
+    if hashes:
+        condition = condition | (col("sha256").is_in(hashes) & col("external_id").is_null())
+    return condition & (col("part") == 0)
+
+
+def _stored(row: dict[str, str]) -> Stored:
+    return Stored(row["id"], row["sha256"], row["status"] in LIVE)

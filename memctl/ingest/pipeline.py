@@ -1,0 +1,179 @@
+"""The way from sources to memories: prepare, embed and write, each stage ahead of the next.
+
+A thread reads, cuts and understands; another makes vectors; the caller's thread commits.  The
+tokenizer and the database work outside the interpreter's lock, so the stages overlap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.config import KnowledgeBaseSettings
+from memctl.errors import MemctlError
+from memctl.ingest.ahead import ahead
+from memctl.ingest.batch import Batch
+from memctl.ingest.chunking import ChunkSizes, Cut
+from memctl.ingest.known import Known
+from memctl.ingest.prepare import Limits, Preparer
+from memctl.ingest.sources import SourceOrFailure
+from memctl.ingest.write import close_documents, write
+from memctl.models.protocols import Embedder
+from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
+from memctl.understand.protocol import Understander
+
+if TYPE_CHECKING:
+    from memctl.store.store import Store
+
+Clock = Callable[[], datetime]
+
+DEPTH = 2
+"""Batches that may wait between two stages."""
+MOST_OUTCOMES = 1_000
+"""A report keeps so many outcomes besides the failures."""
+
+
+class IngestStopped(MemctlError):
+    """The store failed half-way; ``report`` says what had been committed by then."""
+
+    def __init__(self, cause: Exception, report: IngestReport) -> None:
+        done = f"{report.ingested} documents were ingested before"
+        message = cause.message if isinstance(cause, MemctlError) else str(cause)
+        hint = cause.hint if isinstance(cause, MemctlError) else "check the disk, then run it again"
+        super().__init__(f"{message}; {done}", hint)
+        self.report = report
+        if isinstance(cause, MemctlError):
+            self.exit_code = cause.exit_code
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What has been done so far."""
+
+    started: float = field(default_factory=time.monotonic)
+    ingested: int = 0
+    skipped: int = 0
+    failed: int = 0
+    memories: int = 0
+    outcomes: list[FileOutcome] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        return self.ingested + self.skipped + self.failed
+
+    def add(self, outcomes: Iterable[FileOutcome]) -> None:
+        for outcome in outcomes:
+            self.failed += outcome.outcome == "failed"
+            self.skipped += outcome.outcome == "known"
+            self.ingested += outcome.outcome in ("ingested", "superseded")
+            self.memories += outcome.memories
+            if outcome.outcome == "failed" or len(self.outcomes) - self.failed < MOST_OUTCOMES:
+                self.outcomes.append(outcome)
+
+    def report(self) -> IngestReport:
+        return IngestReport(
+            ingested=self.ingested,
+            skipped=self.skipped,
+            failed=self.failed,
+            memories=self.memories,
+            seconds=time.monotonic() - self.started,
+            outcomes=tuple(self.outcomes),
+        )
+
+
+class Ingestor:
+    """Turns sources into documents and memories of one knowledge base."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: KnowledgeBaseSettings,
+        embedder: Embedder,
+        understander: Understander,
+        clock: Clock,
+        *,
+        limits: Limits | None = None,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._embedder = embedder
+        self._understander = understander
+        self._clock = clock
+        self._limits = limits or Limits()
+
+    def ingest(
+        self,
+        sources: Iterable[SourceOrFailure],
+        progress: ProgressListener | None = None,
+        *,
+        total: int | None = None,
+    ) -> IngestReport:
+        """Take sources in; one that fails never stops the others.
+
+        Args:
+            sources: What to take in; read in a thread of its own, lazily.
+            progress: Told after each commit how many sources are dealt with.
+            total: How many sources there are, where that is known.
+
+        Raises:
+            IngestStopped: The store failed after something had been committed.
+            MemctlError, OSError: It failed before anything was.
+        """
+        known = Known(self._store)
+        return self._run(known, self._preparer(known).batches(sources), progress, total)
+
+    def retire(self, document_ids: Sequence[str]) -> None:
+        """Mark documents as gone, as their files are; what was known of them becomes history."""
+        if document_ids:
+            with self._store.write() as transaction:
+                gone: dict[str, str | None] = dict.fromkeys(document_ids)
+                close_documents(transaction, gone, "gone", self._clock())
+
+    # --- inside ---
+
+    def _preparer(self, known: Known) -> Preparer:
+        settings = self._settings
+        sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
+        cut = self._cut(sizes.size)
+        return Preparer(known, self._understander, sizes, cut, self._clock, self._limits)
+
+    def _cut(self, size: int) -> Cut | None:
+        if self._settings.chunk_strategy == "recursive":
+            return None
+        from memctl.ingest.semantic import semantic_cut
+
+        return semantic_cut(size, self._embedder)
+
+    def _run(
+        self,
+        known: Known,
+        prepared: Generator[Batch, None, None],
+        progress: ProgressListener | None,
+        total: int | None,
+    ) -> IngestReport:
+        tally = _Tally()
+        embedded = ahead(self._embedded(ahead(prepared, DEPTH)), DEPTH)
+        with closing(embedded), closing(known):  # known first: the threads may be waiting for it
+            try:
+                for batch in embedded:
+                    outcomes, used = write(self._store, batch, embedded)
+                    known.committed(item.wanted for each in used for item in each.prepared)
+                    tally.add(outcomes)
+                    if progress is not None:
+                        progress(Progress(tally.done, total, "documents"))
+            except (MemctlError, OSError) as error:
+                if not tally.ingested:
+                    raise
+                raise IngestStopped(error, tally.report()) from error
+        return tally.report()
+
+    def _embedded(self, batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
+        with closing(batches):
+            for batch in batches:
+                texts = [text for item in batch.prepared for text in item.embed]
+                batch.vectors = self._embedder.embed(texts)
+                yield batch

@@ -1,0 +1,92 @@
+"""Sources get their hash, and their text with positions; what cannot be read says why."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from memctl.errors import MemctlError
+from memctl.ingest.batch import Identified
+from memctl.ingest.sources import Source
+from memctl.records import SourceText
+
+RECORD_READER = "record/1"
+"""The reader of texts that come as such, without a file."""
+
+_log = logging.getLogger(__name__)
+
+
+class Unreadable(Exception):
+    """A source that cannot be taken in, with the reason and a hint."""
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def identify(source: Source) -> Identified:
+    """Hash the content of a source, a file in pieces.
+
+    Raises:
+        Unreadable: The file cannot be read.
+    """
+    if source.path is None:
+        content = source.text.encode("utf-8", "replace")
+        return Identified(source, hashlib.sha256(content).hexdigest(), len(content))
+    try:
+        with source.path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        status = source.path.stat()
+    except OSError as error:
+        raise _unreadable(source, error) from error
+    return Identified(source, digest, status.st_size, status.st_mtime_ns)
+
+
+def parts(item: Identified) -> Iterator[SourceText]:
+    """The text of a source: one part, or several of a source too big for memory.
+
+    Raises:
+        Unreadable: It cannot be turned into text, or it changed meanwhile.
+    """
+    source = item.source
+    if source.path is None:
+        yield SourceText(source.text, "text/plain", RECORD_READER, title=source.title)
+        return
+    try:
+        yield from _read(source.path, source.name)
+        _check_unchanged(item, source.path)
+    except MemctlError as error:
+        raise Unreadable(error.message, error.hint) from error
+    except OSError as error:
+        raise _unreadable(source, error) from error
+
+
+def _read(path: Path, name: str | None) -> Iterator[SourceText]:
+    from memctl.readers import read
+
+    try:
+        yield from read(path, name=name)
+    except (MemctlError, OSError, GeneratorExit):
+        raise
+    except Exception as error:  # a reader's own bug must not stop the other files
+        _log.exception("reading %s", path)
+        raise Unreadable(
+            f"{name or path.name}: reading it failed: {type(error).__name__}: {error}",
+            "the file may be damaged; run with --verbose for the details",
+        ) from error
+
+
+def _check_unchanged(item: Identified, path: Path) -> None:
+    status = path.stat()
+    if (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
+        raise Unreadable(
+            f"{item.source.source} changed while it was being read", "try again when it is finished"
+        )
+
+
+def _unreadable(source: Source, error: OSError) -> Unreadable:
+    reason = error.strerror or str(error)
+    return Unreadable(f"cannot read {source.source}: {reason}", "check that it is there to be read")

@@ -1,0 +1,203 @@
+"""What is to be ingested: paths, folders, a stream, a text or JSON lines become sources.
+
+Nothing is read here beyond what is needed to tell one source from the next; a source that cannot
+be one becomes a failed outcome and the others go on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from memctl.ingest.ignore import IgnoreRules
+from memctl.records import FileOutcome, InboxSource, Metadata
+
+DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What the caller says of all sources of one ingest; an empty field says nothing."""
+
+    namespace: str = DEFAULT_NAMESPACE
+    tags: tuple[str, ...] = ()
+    session_id: str | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One thing to ingest: the file at ``path``, or ``text`` itself where there is no file."""
+
+    source: str
+    path: Path | None = None
+    text: str = ""
+    name: str | None = None
+    """The file name to judge by when ``path`` has a made-up one."""
+    external_id: str | None = None
+    namespace: str = DEFAULT_NAMESPACE
+    title: str = ""
+    created_at: datetime | None = None
+    session_id: str | None = None
+    turn: int | None = None
+    speaker: str | None = None
+    type: str = ""
+    """The type of its passages; by default told from the text."""
+    tags: tuple[str, ...] = ()
+    metadata: Metadata = field(default_factory=dict)
+    line: int | None = None
+    supersedes: str | None = None
+    """Id of the document that this one is a newer version of, where the caller knows it."""
+
+
+SourceOrFailure = Source | FileOutcome
+
+
+def printable(path: str | Path) -> str:
+    """The path as text that can be stored and shown: bytes that are not UTF-8 are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def absolute(path: Path) -> Path:
+    """The path from the root, without ``..`` and without following links."""
+    return Path(os.path.normpath(path.absolute()))
+
+
+def clean_text(text: str) -> str:
+    """The text without lone surrogates, which no UTF-8 file or table can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
+
+
+def from_text(text: str, labels: Labels | None = None) -> Source:
+    """One text that was given as such."""
+    labels = labels or Labels()
+    return Source(
+        source=labels.source or "text",
+        text=clean_text(text),
+        namespace=labels.namespace,
+        tags=labels.tags,
+        session_id=labels.session_id,
+    )
+
+
+def from_paths(paths: Sequence[Path], labels: Labels | None = None) -> Iterator[SourceOrFailure]:
+    """The files among ``paths`` and in the folders among them, in a stable order.
+
+    A path that is not there or is no regular file becomes a failed outcome.  In folders, hidden
+    and ignored files are skipped, and so are links, pipes and devices.
+    """
+    labels = labels or Labels()
+    for path in paths:
+        failure = _refusal(path)
+        if failure is not None:
+            yield failure
+        elif path.is_dir():
+            for found in walk(path):
+                yield found if isinstance(found, FileOutcome) else _file_source(found, labels)
+        else:
+            yield _file_source(path, labels)
+
+
+def from_inbox(files: Sequence[InboxSource], labels: Labels | None = None) -> Iterator[Source]:
+    """Files that stand under another name than the one they are to be remembered by."""
+    labels = labels or Labels()
+    for file in files:
+        yield Source(
+            source=file.source,
+            path=file.path,
+            name=Path(file.source).name,
+            namespace=labels.namespace,
+            tags=tuple(dict.fromkeys((*labels.tags, *file.tags))),
+            session_id=labels.session_id,
+        )
+
+
+def walk(folder: Path) -> Iterator[Path | FileOutcome]:
+    """The regular files below a folder, sorted, without hidden and ignored ones and links.
+
+    A folder that cannot be listed is a failed outcome.
+    """
+    top = absolute(folder)
+    yield from _walk(top, IgnoreRules.above(top))
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of that name is one that people do not mean to show."""
+    return name.startswith(".")
+
+
+@contextmanager
+def spooled(stream: BinaryIO) -> Iterator[Path]:
+    """A temporary file with all that ``stream`` gives, gone when the context is left."""
+    with tempfile.TemporaryDirectory(prefix="memctl-") as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+        yield path
+
+
+def from_stream(path: Path, labels: Labels | None = None) -> Source:
+    """The spooled standard input as one source."""
+    labels = labels or Labels()
+    return Source(
+        source=labels.source or "stdin",
+        path=path,
+        name="stdin",
+        namespace=labels.namespace,
+        tags=labels.tags,
+        session_id=labels.session_id,
+    )
+
+
+def _file_source(path: Path, labels: Labels) -> Source:
+    return Source(
+        source=labels.source or printable(absolute(path)),
+        path=path,
+        name=path.name,
+        namespace=labels.namespace,
+        tags=labels.tags,
+        session_id=labels.session_id,
+    )
+
+
+def _walk(folder: Path, inherited: IgnoreRules) -> Iterator[Path | FileOutcome]:
+    rules = inherited.within(folder)
+    try:
+        with os.scandir(folder) as entries:
+            children = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        name = printable(folder)
+        yield _failed(name, f"cannot list {name}: {error.strerror}", "check its permissions")
+        return
+    for entry in children:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not is_hidden(entry.name) and (is_folder or entry.is_file(follow_symlinks=False)):
+            path = Path(entry.path)
+            if not rules.ignore(path, is_folder=is_folder):
+                yield from _walk(path, rules) if is_folder else (path,)
+
+
+def _refusal(path: Path) -> FileOutcome | None:
+    name = printable(path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return _failed(name, f"no such file or folder: {name}", "check the path for a typo")
+    except (OSError, ValueError) as error:
+        return _failed(name, f"cannot look at {name}: {error}", "check its permissions")
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    hint = "give a regular file or a folder; use - to read from a pipe"
+    return _failed(name, f"not a regular file: {name}", hint)
+
+
+def _failed(source: str, reason: str, hint: str) -> FileOutcome:
+    return FileOutcome(source=source, outcome="failed", reason=reason, hint=hint)
