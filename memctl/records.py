@@ -386,6 +386,8 @@ class FileOutcome:
     hint: str = ""
     line: int | None = None
     """The line of a JSON lines file, from 1."""
+    error: str = ""
+    """The class of the error behind a failure, such as ``EncryptedSource``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,8 @@ def known_outcome(source: Source, document_id: str) -> FileOutcome:
     return FileOutcome(source.source, "known", document_id=document_id, line=source.line)
 
 
-def failed_outcome(source: Source, reason: str, hint: str = "") -> FileOutcome:
+def failed_outcome(source: Source, reason: str, hint: str = "", error: str = "") -> FileOutcome:
     """The outcome of a source that could not be taken in."""
-    return FileOutcome(source.source, "failed", reason=reason, hint=hint, line=source.line)
+    return FileOutcome(
+        source.source, "failed", reason=reason, hint=hint, line=source.line, error=error
+    )

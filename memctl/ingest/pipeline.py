@@ -20,8 +20,9 @@ from memctl.ingest.batch import Batch
 from memctl.ingest.chunking import ChunkSizes, Cut
 from memctl.ingest.known import Known
 from memctl.ingest.prepare import Limits, Preparer
+from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
-from memctl.ingest.write import close_documents, write
+from memctl.ingest.write import close_documents, rename_document, write
 from memctl.models.protocols import Embedder
 from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
@@ -125,6 +126,34 @@ class Ingestor:
         """
         known = Known(self._store)
         return self._run(known, self._preparer(known).batches(sources), progress, total)
+
+    def reprocess(
+        self,
+        document_ids: Sequence[str] = (),
+        *,
+        incomplete: bool = False,
+        progress: ProgressListener | None = None,
+    ) -> IngestReport:
+        """Read documents again from where their files are now, and make their rows anew.
+
+        Ids stay, and memories that somebody edited stay as they are.
+
+        Args:
+            document_ids: Which documents.
+            incomplete: Whether to take all documents too of which something is missing.
+            progress: Told after each commit how many are dealt with.
+
+        Raises:
+            NotFoundError: There is no document of one of the ids.
+        """
+        known = Known(self._store)
+        again = wanted_again(self._store, document_ids, incomplete=incomplete)
+        return self._run(known, self._preparer(known).judged(again), progress, None)
+
+    def rename(self, document_id: str, source: str) -> None:
+        """Note that the same content is found under another name now."""
+        with self._store.write() as transaction:
+            rename_document(transaction, document_id, source)
 
     def retire(self, document_ids: Sequence[str]) -> None:
         """Mark documents as gone, as their files are; what was known of them becomes history."""

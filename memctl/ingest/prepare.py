@@ -124,10 +124,11 @@ class Preparer:
             yield from self._group(self._identified(group))
         yield from self._filling.take()
 
-    def wanted(self, wanted: Iterable[Wanted]) -> Generator[Batch, None, None]:
-        """Turn sources that are known to be wanted into batches."""
-        for group in _grouped(wanted, GROUP):
-            yield from self._wanted(group)
+    def judged(self, judged: Iterable[Wanted | FileOutcome]) -> Generator[Batch, None, None]:
+        """Turn sources that somebody has judged already into batches."""
+        for group in _grouped(judged, GROUP):
+            self._filling.batch.outcomes.extend(x for x in group if isinstance(x, FileOutcome))
+            yield from self._wanted([x for x in group if isinstance(x, Wanted)])
         yield from self._filling.take()
 
     # --- judging ---
@@ -204,11 +205,15 @@ class Preparer:
             for text in stream:
                 yield Batch(prepared=self._rows([(wanted, text)]), last=False)
         except Unreadable as error:
-            final.failure = failed_outcome(wanted.item.source, error.reason, error.hint)
+            final.failure = _failed(wanted.item.source, error)
         yield final
 
     def _fail(self, source: Source, error: Unreadable) -> None:
-        self._filling.batch.outcomes.append(failed_outcome(source, error.reason, error.hint))
+        self._filling.batch.outcomes.append(_failed(source, error))
+
+
+def _failed(source: Source, error: Unreadable) -> FileOutcome:
+    return failed_outcome(source, error.reason, error.hint, error.error)
 
 
 def _grouped(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -15,16 +15,20 @@ from memctl.records import SourceText
 RECORD_READER = "record/1"
 """The reader of texts that come as such, without a file."""
 
+CHANGED = "ChangedSource"
+"""The class of the error when a file was written to while it was being read."""
+
 _log = logging.getLogger(__name__)
 
 
 class Unreadable(Exception):
-    """A source that cannot be taken in, with the reason and a hint."""
+    """A source that cannot be taken in: the reason, a hint and the class of what went wrong."""
 
-    def __init__(self, reason: str, hint: str = "") -> None:
+    def __init__(self, reason: str, hint: str = "", error: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
+        self.error = error
 
 
 def identify(source: Source) -> Identified:
@@ -59,7 +63,7 @@ def parts(item: Identified) -> Iterator[SourceText]:
         yield from _read(source.path, source.name)
         _check_unchanged(item, source.path)
     except MemctlError as error:
-        raise Unreadable(error.message, error.hint) from error
+        raise Unreadable(error.message, error.hint, type(error).__name__) from error
     except OSError as error:
         raise _unreadable(source, error) from error
 
@@ -76,6 +80,7 @@ def _read(path: Path, name: str | None) -> Iterator[SourceText]:
         raise Unreadable(
             f"{name or path.name}: reading it failed: {type(error).__name__}: {error}",
             "the file may be damaged; run with --verbose for the details",
+            type(error).__name__,
         ) from error
 
 
@@ -83,10 +88,13 @@ def _check_unchanged(item: Identified, path: Path) -> None:
     status = path.stat()
     if (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
         raise Unreadable(
-            f"{item.source.source} changed while it was being read", "try again when it is finished"
+            f"{item.source.source} changed while it was being read",
+            "try again when it is finished",
+            CHANGED,
         )
 
 
 def _unreadable(source: Source, error: OSError) -> Unreadable:
     reason = error.strerror or str(error)
-    return Unreadable(f"cannot read {source.source}: {reason}", "check that it is there to be read")
+    message = f"cannot read {source.source}: {reason}"
+    return Unreadable(message, "check that it is there to be read", type(error).__name__)

@@ -132,6 +132,20 @@ def close_documents(
     _end(transaction, "relations", _is_in("source_id", ids), now)
 
 
+def rename_document(transaction: Transaction, document_id: str, source: str) -> None:
+    """Give a document and its memories another source."""
+    import pyarrow as pa
+
+    snapshot = transaction.snapshot()
+    ids = snapshot.scan("documents", _is_in("root_id", [document_id]), ["id"])["id"]
+    memories = snapshot.scan("memories", _is_in("document_id", ids.to_pylist()), ["id"])["id"]
+    changes: tuple[tuple[TableName, pa.ChunkedArray], ...]
+    changes = (("documents", ids), ("memories", memories))
+    for table, rows in changes:
+        names = pa.array([source] * len(rows), pa.string())
+        transaction.update(table, pa.table({"id": rows, "source": names}))
+
+
 def _close_replaced(transaction: Transaction, items: Sequence[Prepared]) -> None:
     replaced: dict[str, str | None] = {
         item.wanted.replaces: item.document.id

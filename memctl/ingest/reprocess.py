@@ -1,0 +1,127 @@
+"""Documents that are remembered are found again, to be read by a better reader or understander."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.errors import NotFoundError
+from memctl.ids import root_id
+from memctl.ingest.batch import Identified, Wanted
+from memctl.ingest.reading import RECORD_READER, Unreadable, identify
+from memctl.ingest.sources import Source
+from memctl.records import Document, FileOutcome
+
+if TYPE_CHECKING:
+    from memctl.store.snapshot import Snapshot
+    from memctl.store.store import Store
+
+_AT_ONCE = 256
+
+
+def wanted_again(
+    store: Store, document_ids: Sequence[str], *, incomplete: bool
+) -> Iterator[Wanted | FileOutcome]:
+    """Say of each document where to read it again; a failed outcome where that cannot be.
+
+    Args:
+        store: Where the documents are.
+        document_ids: Ids of documents or of their parts.
+        incomplete: Whether to take all live documents too of which something is missing.
+
+    Raises:
+        NotFoundError: There is no document of one of the ids.
+    """
+    snapshot = store.snapshot()
+    roots = dict.fromkeys(root_id(identifier) for identifier in document_ids)
+    if incomplete:
+        roots |= dict.fromkeys(_incomplete(snapshot))
+    places = {entry.document_id: entry.path for entry in store.ledger.files.entries(["done"])}
+    ids = list(roots)
+    for at in range(0, len(ids), _AT_ONCE):
+        for document in _documents(snapshot, ids[at : at + _AT_ONCE]):
+            yield _wanted(snapshot, document, places.get(document.id))
+
+
+def _incomplete(snapshot: Snapshot) -> Iterator[str]:
+    from memctl.store.filters import col
+
+    live = col("status") == "indexed"
+    for batch in snapshot.batches("documents", live, ["root_id", "missing"]):
+        for row in batch.to_pylist():
+            if row["missing"]:
+                yield row["root_id"]
+
+
+def _documents(snapshot: Snapshot, ids: list[str]) -> list[Document]:
+    from memctl.store.schema import document_rows
+
+    documents = document_rows(snapshot.get("documents", ids))
+    if unknown := set(ids) - {document.id for document in documents}:
+        raise NotFoundError(f"no document {min(unknown)}", "memctl document list shows them")
+    return documents
+
+
+def _wanted(snapshot: Snapshot, document: Document, place: str | None) -> Wanted | FileOutcome:
+    if document.status != "indexed":
+        return _failed(document, f"it is {document.status}", "only live documents are read again")
+    if document.reader == RECORD_READER:
+        item = Identified(_record(snapshot, document), document.sha256, document.size)
+        return Wanted(item, document.id, redo=True)
+    path = Path(place or document.source)
+    if not path.is_file():
+        return _failed(document, "its file is no longer there", "put it back, or ingest it anew")
+    return _from_file(document, path)
+
+
+def _from_file(document: Document, path: Path) -> Wanted | FileOutcome:
+    source = Source(
+        source=document.source,
+        path=path,
+        name=Path(document.source).name,
+        external_id=document.external_id,
+        namespace=document.namespace,
+        session_id=None if document.session_id == document.id else document.session_id,
+        tags=document.tags,
+    )
+    try:
+        item = identify(source)
+    except Unreadable as error:
+        return _failed(document, error.reason, error.hint)
+    if item.sha256 != document.sha256:
+        return _failed(document, f"{path} has changed since", "ingest it as a newer version")
+    return Wanted(item, document.id, redo=True)
+
+
+def _record(snapshot: Snapshot, document: Document) -> Source:
+    """The record as it was given; its turn and speaker stand with its passages."""
+    from memctl.store.filters import col
+
+    where = (col("document_id") == document.id) & (col("level") == "evidence")
+    rows = snapshot.scan("memories", where, ["turn", "speaker", "type"], limit=1).to_pylist()
+    first = rows[0] if rows else {}
+    return Source(
+        source=document.source,
+        text=document.text,
+        external_id=document.external_id,
+        namespace=document.namespace,
+        title=document.title,
+        created_at=document.created_at,
+        session_id=document.session_id,
+        turn=first.get("turn"),
+        speaker=first.get("speaker"),
+        type=first.get("type") or "",
+        tags=document.tags,
+        metadata=document.metadata,
+    )
+
+
+def _failed(document: Document, reason: str, hint: str) -> FileOutcome:
+    return FileOutcome(
+        document.source,
+        "failed",
+        document_id=document.id,
+        reason=f"{document.source}: {reason}",
+        hint=hint,
+    )
