@@ -1,1 +1,1 @@
-"""Memories become insights; nothing is deleted here."""
+"""What several memories say together: groups become insights with sources and connections."""

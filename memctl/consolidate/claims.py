@@ -171,6 +171,11 @@ def claim(sentence: str, speaker: str | None = None) -> Claim | None:
     )
 
 
+def denials(text: str) -> int:
+    """How often a text denies something."""
+    return len(_NEGATION.findall(text))
+
+
 def _asserted(text: str) -> list[Value]:
     """The values without those that the sentence denies or leaves: "not 1 June", "from 1 June"."""
     kept = []

@@ -8,7 +8,7 @@ neighbourhood of a batch: what lies two links away is the farthest that is looke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,11 +30,15 @@ class Thresholds:
     rare_words: int = 3
     """How many rare words they must share then."""
     link: float = 0.60
-    """Least weight of a link; see `links`."""
+    """Least weight of a link; see `Links.of`."""
     merge: float = 0.45
     """Least average weight between two groups that become one."""
     group_size: int = 12
     neighbours: int = 8
+    """How many links of a row are followed."""
+
+
+_MOST_REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,28 @@ class Link:
     words: int
 
 
-def links(pool: Pool, row: int, thresholds: Thresholds) -> list[Link]:
-    """Return the links of a row, strongest first.
+class Links:
+    """The links of each row of a pool, worked out when they are first asked for."""
 
-    The weight is the cosine plus 0.15 for each shared rare name (three count) and 0.04 for each
-    shared rare word (five count).
-    """
+    def __init__(self, pool: Pool, thresholds: Thresholds) -> None:
+        self._pool = pool
+        self.thresholds = thresholds
+        self._found: dict[int, list[Link]] = {}
+
+    def of(self, row: int) -> list[Link]:
+        """Return the links of a row, strongest first.
+
+        The weight is the cosine plus 0.15 for each shared rare name (three count) and 0.04 for
+        each shared rare word (five count).
+        """
+        if row not in self._found:
+            if len(self._found) >= _MOST_REMEMBERED:
+                self._found.clear()
+            self._found[row] = _links(self._pool, row, self.thresholds)
+        return self._found[row]
+
+
+def _links(pool: Pool, row: int, thresholds: Thresholds) -> list[Link]:
     others, names, words = _sharing(pool, row)
     apart = (
         (pool.documents[others] != pool.documents[row])
@@ -96,9 +116,8 @@ def _cosines(pool: Pool, row: int, others: NDArray[np.int64]) -> NDArray[np.floa
     mine = pool.vectors[row].astype(np.float32)
     theirs = pool.vectors[others].astype(np.float32)
     lengths = np.linalg.norm(theirs, axis=1) * np.linalg.norm(mine)
-    return np.divide(
-        theirs @ mine, lengths, out=np.zeros(len(others), np.float32), where=lengths > 0
-    )
+    cosines: NDArray[np.float32] = theirs @ mine / np.maximum(lengths, 1e-9)
+    return cosines
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,34 +128,25 @@ class Neighbourhood:
     links: tuple[Link, ...]
 
 
-def neighbourhood(pool: Pool, seeds: Sequence[int], thresholds: Thresholds) -> Neighbourhood:
+def neighbourhood(links: Links, seeds: Sequence[int]) -> Neighbourhood:
     """Return what lies around a batch of rows."""
     reached = dict.fromkeys(seeds)
-    found: dict[int, list[Link]] = {}
     frontier: Iterable[int] = seeds
     for _ in range(2):
-        frontier = _step(pool, frontier, found, thresholds)
-        for row in frontier:
-            reached.setdefault(row)
+        frontier = [other for row in frontier for other in _closest(links, row)]
+        reached.update(dict.fromkeys(frontier))
     inside = {
         (link.first, link.second): link
         for row in reached
-        for link in found.setdefault(row, links(pool, row, thresholds))
+        for link in links.of(row)
         if link.first in reached and link.second in reached
     }
     return Neighbourhood(tuple(sorted(reached)), tuple(inside[pair] for pair in sorted(inside)))
 
 
-def _step(
-    pool: Pool, frontier: Iterable[int], found: dict[int, list[Link]], thresholds: Thresholds
-) -> list[int]:
-    """Follow the strongest links of each row, one step."""
-    ahead: dict[int, None] = {}
-    for row in frontier:
-        found.setdefault(row, links(pool, row, thresholds))
-        for link in found[row][: thresholds.neighbours]:
-            ahead.setdefault(link.second if link.first == row else link.first)
-    return list(ahead)
+def _closest(links: Links, row: int) -> Iterator[int]:
+    for link in links.of(row)[: links.thresholds.neighbours]:
+        yield link.second if link.first == row else link.first
 
 
 def groups(around: Neighbourhood, thresholds: Thresholds) -> list[tuple[int, ...]]:

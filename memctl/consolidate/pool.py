@@ -11,6 +11,7 @@ costs a few look-ups.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -34,12 +35,11 @@ MOST_FRESH = 50_000
 MOST_KNOWN = 100_000
 """How many memories one run looks at: the oldest that are new, the newest that are known."""
 
-_SPLIT_TYPES = ("passage", "document")
 _DULL_NAMES = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday",
     "saturday", "sunday", "today", "tomorrow", "yesterday", "ok", "okay", "thanks", "hello", "hi",
-    "hey", "yes", "no", "time", "note", "notes", "remember", "todo", "january", "re", "fwd",
+    "hey", "yes", "no", "time", "note", "notes", "remember", "todo", "re", "fwd",
 )  # fmt: skip
 
 
@@ -51,9 +51,14 @@ class Postings:
     """
 
     def __init__(
-        self, rows: NDArray[np.int64], keys: NDArray[np.int64], documents: NDArray[np.int64],
-        row_count: int, most: int,
-    ) -> None:  # fmt: skip
+        self,
+        rows: NDArray[np.int64],
+        keys: NDArray[np.int64],
+        texts: pa.Array,
+        documents: NDArray[np.int64],
+        most: int,
+    ) -> None:
+        self._texts = texts
         width = int(keys.max(initial=-1)) + 1
         pairs = np.unique(rows * width + keys) if len(rows) else rows
         rows, keys = (pairs // width, pairs % width) if len(pairs) else (pairs, pairs)
@@ -61,7 +66,7 @@ class Postings:
         frequency = np.bincount(by_document % width if width else by_document, minlength=width)
         rare = (frequency[keys] >= 2) & (frequency[keys] <= most)
         self._keys = keys[rare]
-        self._row_starts = np.searchsorted(rows[rare], np.arange(row_count + 1))
+        self._row_starts = np.searchsorted(rows[rare], np.arange(len(documents) + 1))
         order = np.argsort(self._keys, kind="stable")
         self._rows = rows[rare][order]
         self._key_starts = np.searchsorted(self._keys[order], np.arange(width + 1))
@@ -69,6 +74,13 @@ class Postings:
     def keys(self, row: int) -> NDArray[np.int64]:
         """The rare keys of a row."""
         return self._keys[self._row_starts[row] : self._row_starts[row + 1]]
+
+    def shared(self, rows: Iterable[int]) -> set[str]:
+        """The rare keys that two of these rows have at least, as texts."""
+        found, counts = np.unique(
+            np.concatenate([self.keys(row) for row in rows]), return_counts=True
+        )
+        return {self._texts[int(key)].as_py() for key in found[counts > 1]}
 
     def sharing(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows that share a rare key with this one, itself included, and how many each."""
@@ -152,7 +164,7 @@ def make_pool(rows: pa.Table) -> Pool:
         created_at=rows["created_at"].cast(pa.int64()).to_numpy(),
         vectors=_matrix(rows["vector"]),
         names=_postings(_named(rows["entities"]), documents, most),
-        words=_postings(pc.utf8_split_whitespace(rows["search_text"]), documents, most),
+        words=_postings(_worded(rows["search_text"]), documents, most),
         fresh=[int(row) for row in fresh],
     )
 
@@ -165,35 +177,45 @@ def most_documents(count: int) -> int:
 
 def _named(entities: pa.ChunkedArray) -> pa.ListArray:
     """Entities case-folded, those that name nothing in particular left out."""
-    lists = entities.combine_chunks()
-    lists = lists if isinstance(lists, pa.Array) else lists.chunk(0)
+    lists = _one(entities)
     names = pc.utf8_lower(pc.list_flatten(lists))
-    parents = pc.list_parent_indices(lists)
-    keep = pc.and_(
-        pc.invert(pc.is_in(names, value_set=pa.array(_DULL_NAMES))),
-        pc.and_(pc.greater(pc.utf8_length(names), 2), pc.match_substring_regex(names, r"\pL")),
-    )
-    counts = np.bincount(np.asarray(parents.filter(keep)), minlength=len(lists))
+    dull = pc.is_in(names, value_set=pa.array(_DULL_NAMES))
+    return _regrouped(lists, names, pc.and_(pc.invert(dull), _is_word(names)))
+
+
+def _worded(search_text: pa.ChunkedArray) -> pa.ListArray:
+    """The terms of the search text, without numbers and the shortest."""
+    lists = _one(pc.utf8_split_whitespace(search_text))
+    words = pc.list_flatten(lists)
+    return _regrouped(lists, words, _is_word(words))
+
+
+def _is_word(values: pa.Array) -> pa.Array:
+    return pc.and_(pc.greater(pc.utf8_length(values), 2), pc.match_substring_regex(values, r"\pL"))
+
+
+def _regrouped(lists: pa.ListArray, values: pa.Array, keep: pa.Array) -> pa.ListArray:
+    parents = pc.list_parent_indices(lists).filter(keep)
+    counts = np.bincount(np.asarray(parents), minlength=len(lists))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), names.filter(keep))
+    return pa.ListArray.from_arrays(pa.array(offsets), values.filter(keep))
 
 
-def _postings(lists: Any, documents: NDArray[np.int64], most: int) -> Postings:
-    values = pc.list_flatten(lists)
-    parents = pc.list_parent_indices(lists)
-    return Postings(
-        np.asarray(parents, dtype=np.int64), _codes(values), documents, len(documents), most
-    )
+def _one(column: pa.ChunkedArray) -> Any:
+    joined = column.combine_chunks()
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
-def _codes(values: Any) -> NDArray[np.int64]:
+def _postings(lists: pa.ListArray, documents: NDArray[np.int64], most: int) -> Postings:
+    parents = np.asarray(pc.list_parent_indices(lists), dtype=np.int64)
+    encoded = pc.list_flatten(lists).dictionary_encode()
+    keys = np.asarray(encoded.indices, dtype=np.int64)
+    return Postings(parents, keys, encoded.dictionary, documents, most)
+
+
+def _codes(column: pa.ChunkedArray) -> NDArray[np.int64]:
     """Number the distinct values."""
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    encoded = values.dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    return np.asarray(encoded.indices, dtype=np.int64)
+    return np.asarray(_one(column).dictionary_encode().indices, dtype=np.int64)
 
 
 def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:

@@ -1,0 +1,134 @@
+"""Consolidation: batches of memories not looked at yet become insights about what connects them.
+
+Nothing is deleted.  What batches find is written in one transaction together with the mark that
+their memories have been looked at, so a run can stop anywhere and the next one goes on; an
+insight's id comes from what it rests on, so nothing is told twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.consolidate.grouping import Thresholds
+from memctl.consolidate.known import KnownInsights
+from memctl.consolidate.plan import Plan, end_insights, mark_consolidated, write
+from memctl.consolidate.planning import Planner
+from memctl.consolidate.pool import load_pool
+from memctl.consolidate.synthesis import BuiltinSynthesizer, Synthesizer
+from memctl.records import ConsolidationReport, Progress, ProgressListener
+from memctl.store.filters import col
+
+if TYPE_CHECKING:
+    from memctl.models.protocols import Embedder
+    from memctl.store.store import Snapshot, Store
+
+Clock = Callable[[], datetime]
+
+_SECONDS_A_COMMIT = 2.0
+"""Batches that take no longer than this together are written together: a commit of twenty
+memories costs as much as finding out what connects them."""
+
+
+class Consolidator:
+    """Consolidates one knowledge base."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        kb: str = "",
+        thresholds: Thresholds | None = None,
+        synthesizer: Synthesizer | None = None,
+        seconds_a_commit: float = _SECONDS_A_COMMIT,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._kb = kb
+        self._thresholds = thresholds or Thresholds()
+        self._synthesizer = synthesizer or BuiltinSynthesizer(self._thresholds.near_duplicate)
+        self._seconds_a_commit = seconds_a_commit
+
+    def run(
+        self,
+        *,
+        dry_run: bool = False,
+        batch_size: int = 20,
+        progress: ProgressListener | None = None,
+    ) -> ConsolidationReport:
+        """Consolidate what has not been looked at, oldest first.
+
+        Args:
+            dry_run: Find out everything and write nothing.
+            batch_size: How many memories are looked at together.
+            progress: Told after every batch, in memories.
+
+        Raises:
+            LockedError: Another process kept writing.
+        """
+        started, now = time.monotonic(), self._clock()
+        known = self._current_insights(now, dry_run)
+        snapshot = self._store.snapshot()
+        pool = load_pool(snapshot, now)
+        planner = Planner(snapshot, pool, known, self._thresholds, self._synthesizer, now)
+        examined = 0
+        for plan in self._plans(planner, pool.fresh, max(batch_size, 1), progress):
+            examined += len(plan.examined)
+            if not dry_run:
+                with self._store.write() as transaction:
+                    write(transaction, plan, self._embedder, now)
+        return ConsolidationReport(
+            kb=self._kb,
+            examined=examined,
+            groups=planner.groups,
+            insights=tuple(planner.insights.values()),
+            duplicates=len(planner.duplicates),
+            dry_run=dry_run,
+            seconds=time.monotonic() - started,
+        )
+
+    def _plans(
+        self, planner: Planner, fresh: list[int], size: int, progress: ProgressListener | None
+    ) -> Iterator[Plan]:
+        """Plan batch after batch; hand out what has come together when it is worth a commit."""
+        plan, since = Plan(), time.monotonic()
+        for at in range(0, len(fresh), size):
+            planner.add_batch(plan, fresh[at : at + size])
+            if progress is not None:
+                progress(Progress(min(at + size, len(fresh)), len(fresh), "memories"))
+            if plan.examined and time.monotonic() - since >= self._seconds_a_commit:
+                yield plan
+                plan, since = Plan(), time.monotonic()
+        if plan.examined:
+            yield plan
+
+    def _current_insights(self, now: datetime, dry_run: bool) -> KnownInsights:
+        """Read the valid insights; end those that rest on something no longer valid.
+
+        What else those rest on is looked at again, so that what is left is told anew.
+        """
+        snapshot = self._store.snapshot()
+        valid = (col("level") == "insight") & col("valid_to").is_null()
+        columns = ["id", "source_ids", "metadata", "version"]
+        known = KnownInsights.of_rows(snapshot.scan("memories", valid, columns))
+        alive = _alive(snapshot, {source for item in known for source in item.source_ids}, now)
+        stale = [item for item in known if not item.source_ids <= alive]
+        again = sorted({source for item in stale for source in item.source_ids & alive})
+        if stale and not dry_run:
+            with self._store.write() as transaction:
+                end_insights(transaction, dict.fromkeys([item.id for item in stale]), now)
+                mark_consolidated(transaction, again, False)
+        for item in stale:
+            known.remove(item.id)
+        return known
+
+
+def _alive(snapshot: Snapshot, ids: set[str], now: datetime) -> set[str]:
+    rows = snapshot.get("memories", sorted(ids), ["id", "valid_to", "expires_at"]).to_pylist()
+    ends = ("valid_to", "expires_at")
+    return {row["id"] for row in rows if all(row[end] is None or row[end] > now for end in ends)}

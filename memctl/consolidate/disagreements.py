@@ -1,0 +1,91 @@
+"""Where the members of a group disagree, or say one after another how a thing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from memctl.consolidate.claims import Conflict, conflict
+from memctl.consolidate.statements import Statement
+
+_MOST_CLAIMS = 200
+_DAYS_OF_A_CHANGE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Statements about one thing that cannot all hold, earliest first."""
+
+    statements: tuple[Statement, ...]
+    conflicts: tuple[tuple[int, int, Conflict], ...]
+    """Pairs of members with how they differ, the earlier member first."""
+    is_change: bool
+
+
+def disagreements(
+    found: Sequence[Statement], dates: Sequence[datetime], documents: Sequence[str]
+) -> list[Disagreement]:
+    """Return the disagreements between members, each thing once.
+
+    Args:
+        found: The statements of all members.
+        dates: When each member was said, ascending.
+        documents: The document of each member: one document does not contradict itself here,
+            unless it was said at different times.
+    """
+    claiming = [item for item in found if item.claim is not None][:_MOST_CLAIMS]
+    edges: list[tuple[int, int, Conflict]] = []
+    for later, item in enumerate(claiming):
+        for earlier, other in enumerate(claiming[:later]):
+            known = _compared(other, item, dates, documents)
+            if known is not None:
+                edges.append((earlier, later, known))
+    return [_disagreement(claiming, part, dates) for part in _connected(edges)]
+
+
+def _compared(
+    first: Statement, second: Statement, dates: Sequence[datetime], documents: Sequence[str]
+) -> Conflict | None:
+    a, b = first.member, second.member
+    if a == b or (documents[a] == documents[b] and dates[a] == dates[b]):
+        return None
+    if first.claim is None or second.claim is None:
+        return None
+    return conflict(first.claim, second.claim)
+
+
+def _connected(edges: Iterable[tuple[int, int, Conflict]]) -> list[list[tuple[int, int, Conflict]]]:
+    """Put edges together that share a statement and differ in the same kind of thing."""
+    parts: list[list[tuple[int, int, Conflict]]] = []
+    for edge in edges:
+        touching = [part for part in parts if any(_touch(edge, other) for other in part)]
+        parts = [part for part in parts if part not in touching]
+        parts.append([item for part in touching for item in part] + [edge])
+    return parts
+
+
+def _touch(first: tuple[int, int, Conflict], second: tuple[int, int, Conflict]) -> bool:
+    same_kind = first[2].difference == second[2].difference
+    return same_kind and bool({first[0], first[1]} & {second[0], second[1]})
+
+
+def _disagreement(
+    claiming: Sequence[Statement],
+    edges: Sequence[tuple[int, int, Conflict]],
+    dates: Sequence[datetime],
+) -> Disagreement:
+    by_member: dict[int, Statement] = {}
+    for at in sorted({at for a, b, _ in edges for at in (a, b)}):
+        by_member.setdefault(claiming[at].member, claiming[at])
+    pairs = {(claiming[a].member, claiming[b].member): known for a, b, known in edges}
+    days = {dates[member].date() for member in by_member}
+    spread = max(days) - min(days) >= timedelta(days=1)
+    is_change = spread and (
+        all(known.is_change for known in pairs.values()) or len(days) >= _DAYS_OF_A_CHANGE
+    )
+    return Disagreement(
+        tuple(by_member[member] for member in sorted(by_member)),
+        tuple((a, b, known) for (a, b), known in sorted(pairs.items(), key=lambda item: item[0])),
+        is_change,
+    )

@@ -1,0 +1,67 @@
+"""The insights that there are already, so that a group is told once and then kept up to date."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class KnownInsight:
+    """A valid insight, as far as it matters for telling whether a new one replaces it."""
+
+    id: str
+    kind: str
+    about: str
+    source_ids: frozenset[str]
+    version: int
+
+
+class KnownInsights:
+    """The valid insights by what they rest on; kept in step with what a run adds."""
+
+    def __init__(self, insights: Iterable[KnownInsight] = ()) -> None:
+        self._insights: dict[str, KnownInsight] = {}
+        self._by_source: dict[str, set[str]] = {}
+        for insight in insights:
+            self.add(insight)
+
+    @classmethod
+    def of_rows(cls, rows: pa.Table) -> KnownInsights:
+        """Read rows of ``memories`` with ``id``, ``source_ids``, ``metadata`` and ``version``."""
+        return cls(_known(row) for row in rows.to_pylist())
+
+    def __iter__(self) -> Iterator[KnownInsight]:
+        yield from list(self._insights.values())
+
+    def add(self, insight: KnownInsight) -> None:
+        """Remember an insight that a run has made."""
+        self._insights[insight.id] = insight
+        for source in insight.source_ids:
+            self._by_source.setdefault(source, set()).add(insight.id)
+
+    def remove(self, id_: str) -> None:
+        """Forget an insight that is no longer valid."""
+        insight = self._insights.pop(id_)
+        for source in insight.source_ids:
+            self._by_source[source].discard(id_)
+
+    def resting_on(self, ids: Iterable[str]) -> list[KnownInsight]:
+        """The insights that rest on any of these memories."""
+        found = {known for id_ in ids for known in self._by_source.get(id_, ())}
+        return [self._insights[known] for known in sorted(found)]
+
+
+def _known(row: Mapping[str, Any]) -> KnownInsight:
+    metadata = json.loads(row["metadata"] or "{}")
+    return KnownInsight(
+        id=row["id"],
+        kind=str(metadata.get("kind", "common")),
+        about=str(metadata.get("about", "")),
+        source_ids=frozenset(row["source_ids"] or ()),
+        version=int(row["version"] or 1),
+    )

@@ -1,0 +1,169 @@
+"""What some batches have found out, and how it becomes rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from memctl.consolidate.known import KnownInsight
+from memctl.consolidate.synthesis import Draft
+from memctl.ids import insight_id, relation_id
+from memctl.records import Connection, Insight, Memory, Relation
+from memctl.store.schema import memories_table, relations_table
+from memctl.understand.passage import passage_for_embedding, passage_terms
+
+if TYPE_CHECKING:
+    from memctl.models.protocols import Embedder
+    from memctl.store.store import Transaction
+
+_MOST_TOPICS = 8
+
+
+@dataclass
+class Plan:
+    """What one transaction is going to write."""
+
+    examined: list[str] = field(default_factory=list)
+    insights: dict[str, Memory] = field(default_factory=dict)
+    superseded: dict[str, str] = field(default_factory=dict)
+    """Ids of insights that end, and what takes their place."""
+    connections: dict[str, Connection] = field(default_factory=dict)
+    """By the id of the relation."""
+
+    def connect(self, connections: Iterable[Connection]) -> None:
+        """Have these connections stored."""
+        for item in connections:
+            key = relation_id(item.source_id, item.relationship, item.target_id)
+            self.connections[key] = item
+
+    def supersede(self, old: str, new: str) -> None:
+        """Let one insight take another's place; one that was never written just goes."""
+        if self.insights.pop(old, None) is None:
+            self.superseded[old] = new
+
+
+def insight_memory(
+    draft: Draft, sources: Sequence[Memory], method: str, version: int, now: datetime
+) -> Memory:
+    """Return the row of an insight; ``sources`` are the memories that it rests on."""
+    newest = max(memory.created_at for memory in sources)
+    return Memory(
+        id=insight_id(draft.kind, list(draft.source_ids)),
+        document_id=None,
+        level="insight",
+        type="insight",
+        text=draft.text,
+        namespace=sources[0].namespace,
+        created_at=newest,
+        valid_from=now,
+        search_text=" ".join(passage_terms(draft.title, "", draft.text)),
+        title=draft.title,
+        source_ids=draft.source_ids,
+        entities=draft.entities,
+        topics=_most_common(topic for memory in sources for topic in memory.topics),
+        keywords=_most_common(word for memory in sources for word in memory.keywords),
+        tags=tuple(sorted(set.intersection(*(set(memory.tags) for memory in sources)))),
+        importance=draft.importance,
+        confidence=draft.confidence,
+        method=method,
+        is_consolidated=True,
+        version=version,
+        metadata=_metadata(draft),
+    )
+
+
+def _most_common(items: Iterable[str]) -> tuple[str, ...]:
+    """What two sources say at least, in most first; what only one says is its own."""
+    counts = Counter(items)
+    shared = [item for item in counts if counts[item] > 1]
+    return tuple(sorted(shared, key=lambda item: (-counts[item], item))[:_MOST_TOPICS])
+
+
+def _metadata(draft: Draft) -> dict[str, object]:
+    connections = [
+        {
+            "from": item.source_id,
+            "to": item.target_id,
+            "relationship": item.relationship,
+            "weight": item.weight,
+            **({"text": item.text} if item.text else {}),
+        }
+        for item in draft.connections
+    ]
+    return {"kind": draft.kind, "about": draft.about, "connections": connections}
+
+
+def insight_record(draft: Draft, memory: Memory) -> Insight:
+    """Return the insight as reports show it."""
+    return Insight(
+        id=memory.id,
+        text=memory.text,
+        source_ids=memory.source_ids,
+        entities=memory.entities,
+        connections=draft.connections,
+        importance=memory.importance,
+        confidence=memory.confidence,
+        kind=draft.kind,
+    )
+
+
+def known_insight(draft: Draft, memory: Memory) -> KnownInsight:
+    """Return the insight as the run remembers it."""
+    return KnownInsight(
+        memory.id, draft.kind, draft.about, frozenset(memory.source_ids), memory.version
+    )
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def write(transaction: Transaction, plan: Plan, embedder: Embedder, now: datetime) -> None:
+    """Write a plan: insights, what they replace, connections, and the marks."""
+    made = list(plan.insights.values())
+    if made:
+        texts = [passage_for_embedding(memory.title, "", memory.text) for memory in made]
+        transaction.upsert("memories", memories_table(made, embedder.embed(texts)))
+    end_insights(transaction, plan.superseded, now)
+    if plan.connections:
+        rows = [_relation(id_, item, now) for id_, item in plan.connections.items()]
+        transaction.upsert("relations", relations_table(rows))
+    mark_consolidated(transaction, plan.examined, True)
+
+
+def end_insights(
+    transaction: Transaction, superseded: dict[str, str] | dict[str, None], now: datetime
+) -> None:
+    """Let insights end now; each names what takes its place, if anything does."""
+    if superseded:
+        rows = {
+            "id": pa.array(superseded.keys(), pa.string()),
+            "valid_to": pa.array([now] * len(superseded), pa.timestamp("us", tz="UTC")),
+            "superseded_by": pa.array(superseded.values(), pa.string()),
+        }
+        transaction.update("memories", pa.table(rows))
+
+
+def mark_consolidated(transaction: Transaction, ids: Sequence[str], done: bool) -> None:
+    """Say of memories that they have been looked at, or that they are to be again."""
+    if ids:
+        rows = {"id": pa.array(ids, pa.string()), "is_consolidated": pa.array([done] * len(ids))}
+        transaction.update("memories", pa.table(rows))
+
+
+def _relation(id_: str, item: Connection, now: datetime) -> Relation:
+    return Relation(
+        id=id_,
+        source_id=item.source_id,
+        target_id=item.target_id,
+        relation_type=item.relationship,
+        text=item.text,
+        weight=item.weight,
+        confidence=min(1.0, item.weight),
+        memory_ids=(item.source_id, item.target_id),
+        valid_from=now,
+    )

@@ -1,0 +1,313 @@
+"""From a group of memories to what they say together.
+
+`Synthesizer` is the seam: whatever stands behind it gets the members of a group and how they hang
+together and returns drafts of insights.  The one built in quotes the members' own sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from memctl.consolidate import wording
+from memctl.consolidate.claims import denials
+from memctl.consolidate.disagreements import Disagreement, disagreements
+from memctl.consolidate.phrases import Phrase, shared_phrases
+from memctl.consolidate.statements import Statement, best_statements, statements
+from memctl.consolidate.values import values
+from memctl.records import Connection, Memory
+
+_MOST_STATEMENTS = 6
+_SENTENCE_ANCHORS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """How two members of a group, by their place in it, hang together."""
+
+    first: int
+    second: int
+    weight: float
+    cosine: float
+    shares_name: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Memories that belong together, oldest first, and the links between them."""
+
+    members: tuple[Memory, ...]
+    pairs: tuple[Pair, ...]
+    anchors: frozenset[str]
+    """Stems of the rare names and words that two members share at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An insight before it has an id."""
+
+    kind: str
+    """``common``, ``change`` or ``contradiction``."""
+    about: str
+    """What it is about, in a form to compare drafts of one kind by."""
+    title: str
+    text: str
+    source_ids: tuple[str, ...]
+    entities: tuple[str, ...]
+    connections: tuple[Connection, ...]
+    importance: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """What a group gives: insights, and links that hold whether or not there is an insight."""
+
+    drafts: tuple[Draft, ...]
+    connections: tuple[Connection, ...]
+
+
+class Synthesizer(Protocol):
+    """Says what the memories of a group have in common, how it changed, where they disagree."""
+
+    @property
+    def method(self) -> str:
+        """Name and version, stored with every insight: ``builtin/1``."""
+        ...
+
+    def synthesize(self, group: Group) -> Synthesis:
+        """Return what a group says together; nothing where it says nothing worth knowing."""
+        ...
+
+
+class BuiltinSynthesizer:
+    """Quotes and arranges the members' own sentences, without a model."""
+
+    def __init__(self, near_duplicate: float = 0.92) -> None:
+        self._near_duplicate = near_duplicate
+
+    @property
+    def method(self) -> str:
+        """See `Synthesizer.method`."""
+        return "builtin/1"
+
+    def synthesize(self, group: Group) -> Synthesis:
+        """See `Synthesizer.synthesize`."""
+        found = statements(group.members)
+        documents = [memory.document_id or memory.id for memory in group.members]
+        dates = [memory.created_at for memory in group.members]
+        disagreeing = disagreements(found, dates, documents)
+        connections = _connections(group, disagreeing, self._near_duplicate)
+        phrases = shared_phrases([memory.text for memory in group.members], group.anchors)
+        if not phrases:
+            return Synthesis((), connections)
+        drafts = [_of_disagreement(group, item, phrases, connections) for item in disagreeing]
+        common = _of_common(group, found, phrases, connections)
+        return Synthesis((*([common] if common else []), *drafts), connections)
+
+
+# --- what is shared ------------------------------------------------------------------------------
+
+
+def _connections(
+    group: Group, disagreeing: Sequence[Disagreement], duplicate: float
+) -> tuple[Connection, ...]:
+    relations = {
+        (pair.first, pair.second): _relation(group, pair, duplicate) for pair in group.pairs
+    }
+    for item in disagreeing:
+        for first, second, known in item.conflicts:
+            name = "follows" if item.is_change else "contradicts"
+            text = f"{known.first} / {known.second}"
+            relations[first, second] = (name, known.confidence, text)
+    ids = [memory.id for memory in group.members]
+    return tuple(
+        Connection(ids[a], ids[b], name, round(min(weight, 1.0), 3), text)
+        for (a, b), (name, weight, text) in sorted(relations.items(), key=lambda item: item[0])
+    )
+
+
+def _relation(group: Group, pair: Pair, duplicate: float) -> tuple[str, float, str]:
+    first, second = group.members[pair.first], group.members[pair.second]
+    if pair.cosine >= duplicate and same_facts(first.text, second.text):
+        return ("near_duplicate", pair.cosine, "")
+    return ("same_entity" if pair.shares_name else "similar", pair.weight, "")
+
+
+def same_facts(first: str, second: str) -> bool:
+    """Tell whether two texts state the same values and deny as much."""
+    if denials(first) != denials(second):
+        return False
+    mine, theirs = values(first), values(second)
+    return all(
+        any(a.kind == b.kind and a.unit == b.unit and a.agrees_with(b) for b in others)
+        for some, others in ((mine, theirs), (theirs, mine))
+        for a in some
+    )
+
+
+# --- what they have in common --------------------------------------------------------------------
+
+
+def _of_common(
+    group: Group,
+    found: Sequence[Statement],
+    phrases: Sequence[Phrase],
+    connections: tuple[Connection, ...],
+) -> Draft | None:
+    title = _title(phrases)
+    anchors = {stem for phrase in phrases for stem in phrase.stems}
+    lead = frozenset(stem for phrase in title for stem in phrase.stems)
+    fit = [item for item in found if _touches(item, lead, anchors)]
+    chosen = best_statements(fit, anchors, lead)
+    members = [group.members[item.member] for item in chosen]
+    if len({memory.document_id or memory.id for memory in members}) < 2:
+        return None
+    name = wording.capitalised(wording.listed([phrase.text for phrase in title]))
+    return Draft(
+        kind="common",
+        about=" ".join(sorted(lead)),
+        title=name,
+        text=_common_text(name, chosen, members),
+        source_ids=tuple(memory.id for memory in members),
+        entities=_entities(members),
+        connections=_within(connections, members),
+        importance=_importance(members, 0.05),
+        confidence=_confidence(group, [item.member for item in chosen]),
+    )
+
+
+def _touches(item: Statement, lead: frozenset[str], anchors: set[str]) -> bool:
+    """The sentence itself speaks of what is shared, not just the memory that it stands in."""
+    return lead <= item.stems or len(item.stems & anchors) >= _SENTENCE_ANCHORS
+
+
+def _title(phrases: Sequence[Phrase]) -> list[Phrase]:
+    """The best phrase, and a second one where it adds a word and stands in as many texts."""
+    first = phrases[0]
+    for second in phrases[1:4]:
+        if not second.stems & first.stems and second.texts >= first.texts:
+            return [first, second]
+    return [first]
+
+
+def _common_text(name: str, chosen: Sequence[Statement], members: Sequence[Memory]) -> str:
+    sources = len({memory.document_id or memory.id for memory in members})
+    when = wording.period([memory.created_at for memory in members])
+    head = (
+        f"{name}: {wording.counted(len(members), 'statement')} "
+        f"from {wording.counted(sources, 'source')} ({when})."
+    )
+    shown = list(zip(chosen, members, strict=True))[-_MOST_STATEMENTS:]
+    lines = [_cited(item.text, memory) for item, memory in shown]
+    left = len(chosen) - len(shown)
+    more = f" Earlier: {wording.counted(left, 'more statement')}." if left else ""
+    return f"{head}{more} {' '.join(lines)}"
+
+
+def _cited(text: str, memory: Memory) -> str:
+    """The sentence with where it stands, before its full stop."""
+    mark = text[-1] if text[-1] in ".!" else "."
+    return f"{text.rstrip('.!')} ({wording.attribution(memory)}){mark}"
+
+
+# --- where they disagree -------------------------------------------------------------------------
+
+_QUESTIONS = {
+    "date": "on the date", "time": "on the time", "money": "on the amount",
+    "percent": "on the percentage", "quantity": "on the number", "negation": "on whether it is so",
+    "name": "on who or what it is",
+}  # fmt: skip
+
+
+def _of_disagreement(
+    group: Group,
+    item: Disagreement,
+    phrases: Sequence[Phrase],
+    connections: tuple[Connection, ...],
+) -> Draft:
+    members = [group.members[statement.member] for statement in item.statements]
+    about = item.conflicts[0][2].about
+    name = _subject(item, phrases)
+    return Draft(
+        kind="change" if item.is_change else "contradiction",
+        about=f"{item.conflicts[0][2].difference} {' '.join(about)}",
+        title=name,
+        text=_disagreement_text(name, item, members),
+        source_ids=tuple(memory.id for memory in members),
+        entities=_entities(members),
+        connections=_within(connections, members),
+        importance=_importance(members, 0.15 if item.is_change else 0.3),
+        confidence=max(known.confidence for _, _, known in item.conflicts),
+    )
+
+
+def _subject(item: Disagreement, phrases: Sequence[Phrase]) -> str:
+    """What the disagreement is about: the phrase its sentences share, within what the group is."""
+    shared = frozenset.intersection(*(statement.stems for statement in item.statements))
+    texts = [statement.text for statement in item.statements]
+    own = shared_phrases(texts, shared)
+    named = next((phrase for phrase in phrases if phrase.is_name), None)
+    parts = [named.text] if named else []
+    if own and not (named and own[0].stems <= named.stems):
+        parts.append(own[0].text)
+    if not parts:
+        parts = [phrases[0].text]
+    return wording.capitalised(", ".join(parts))
+
+
+def _disagreement_text(name: str, item: Disagreement, members: Sequence[Memory]) -> str:
+    known = item.conflicts[-1][2]
+    quotes = [
+        f"{wording.day(memory.created_at)}: {wording.quoted(statement.text)} "
+        f"({wording.source(memory)})."
+        for statement, memory in zip(item.statements, members, strict=True)
+    ]
+    said = _values_said(item)
+    if item.is_change:
+        head = f"{name}: changed over time, {' → '.join(said)}."
+    elif known.difference == "negation":
+        head = f"{name}: sources disagree on whether it is so."
+    else:
+        head = f"{name}: sources disagree {_QUESTIONS[known.difference]}, {' or '.join(said)}."
+    return f"{head} {' '.join(quotes)}"
+
+
+def _values_said(item: Disagreement) -> list[str]:
+    """The values in the order in which they were said, each once."""
+    said: dict[int, str] = {}
+    for first, second, known in item.conflicts:
+        said.setdefault(first, known.first)
+        said.setdefault(second, known.second)
+    return list(dict.fromkeys(said[member] for member in sorted(said)))
+
+
+# --- what an insight carries ---------------------------------------------------------------------
+
+
+def _entities(members: Sequence[Memory]) -> tuple[str, ...]:
+    """Entities that two members name, in most members first."""
+    counts: dict[str, int] = {}
+    for memory in members:
+        for name in memory.entities:
+            counts[name] = counts.get(name, 0) + 1
+    shared = [name for name in counts if counts[name] > 1]
+    return tuple(sorted(shared, key=lambda name: (-counts[name], name))[:12])
+
+
+def _within(
+    connections: tuple[Connection, ...], members: Sequence[Memory]
+) -> tuple[Connection, ...]:
+    ids = {memory.id for memory in members}
+    return tuple(item for item in connections if {item.source_id, item.target_id} <= ids)
+
+
+def _importance(members: Sequence[Memory], more: float) -> float:
+    return round(min(1.0, max(memory.importance for memory in members) + more), 3)
+
+
+def _confidence(group: Group, members: Sequence[int]) -> float:
+    inside = set(members)
+    weights = [p.weight for p in group.pairs if {p.first, p.second} <= inside] or [0.5]
+    return round(min(0.95, sum(weights) / len(weights)), 3)
