@@ -1,3 +1,60 @@
-"""memctl: the memory that a person or an AI agent keeps on their own disk."""
+"""memctl: the memory that a person or an AI agent keeps on their own disk.
+
+::
+
+    import memctl
+
+    with memctl.open("notes", create=True) as notes:
+        notes.ingest(["minutes.md", "budget.pdf"])
+        result = notes.query("when is the launch?")
+        print(result.answer.text, result.answer.citations)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memctl.home import Home
+    from memctl.knowledge_base import KnowledgeBase
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "home", "open"]
+
+
+def home(folder: Path | str | None = None) -> Home:
+    """Return all knowledge bases of a folder.
+
+    Args:
+        folder: Where they are; by default what flags, environment and settings file say.
+    """
+    return _home(folder)
+
+
+def _home(folder: Path | str | None) -> Home:
+    from memctl.config import load_config
+    from memctl.home import Home
+
+    return Home(load_config({} if folder is None else {"home": str(folder)}))
+
+
+def open(
+    name: str, *, home: Path | str | None = None, create: bool = False
+) -> KnowledgeBase:
+    """Open a knowledge base; close it, or use it in a ``with`` statement.
+
+    Args:
+        name: Its name.
+        home: The folder that holds all of them; by default as for the command line.
+        create: Make it if it is not there.
+
+    Raises:
+        KnowledgeBaseNotFound: There is none of that name.
+        UsageError: No knowledge base can have that name.
+    """
+    every = _home(home)
+    if create and not every.exists(name):
+        every.create(name)
+    return every.open(name)

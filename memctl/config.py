@@ -126,8 +126,6 @@ class Config:
     """The config file, whether or not it exists."""
     kb: str | None = None
     """``MEMCTL_KB``: the knowledge base to read and write where a command names none."""
-    debug: bool = False
-    """``MEMCTL_DEBUG``: show the traceback of an unexpected error."""
     default_kb: str = setting(
         "default", "the knowledge base that is written to where a command names none"
     )
@@ -174,8 +172,7 @@ def load_config(
     _check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
     home = sources.home()
     kb = variables.get("MEMCTL_KB") or None
-    debug = variables.get("MEMCTL_DEBUG", "") not in ("", "0")
-    return Config(home=home, path=path, kb=kb, debug=debug, origins=sources.origins, **values)
+    return Config(home=home, path=path, kb=kb, origins=sources.origins, **values)
 
 
 def _config_path(flag: str, home_flag: str, variables: Mapping[str, str]) -> Path:
@@ -259,6 +256,11 @@ def _default(section: type[Any], key: str) -> Any:
     return next(f.default for f in dataclasses.fields(section) if f.name == key)
 
 
+def debug_wanted() -> bool:
+    """Say whether ``MEMCTL_DEBUG`` asks for tracebacks."""
+    return os.environ.get("MEMCTL_DEBUG", "") not in ("", "0")
+
+
 def variable_name(dotted: str) -> str:
     """Return the environment variable of a setting: ``MEMCTL_WATCH_SETTLE_SECONDS``."""
     return f"MEMCTL_{dotted.replace('.', '_').upper()}"
@@ -320,6 +322,11 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
+
+
+def is_name(name: str) -> bool:
+    """Say whether a knowledge base can have that name on every file system."""
+    return _NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
 def check_name(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
 from memctl.records import Document, Filters, Memory, Relation
-from memctl.store.filters import col, document_filter, memory_filter
+from memctl.store.filters import col, document_filter, memory_filter, where
 from memctl.store.names import TableName
 from memctl.store.schema import VECTOR, document_rows, memory_rows, relation_rows
 
@@ -79,18 +79,26 @@ def list_memories(
 ) -> pa.Table:
     """Return memories, the newest first."""
     columns = visible_columns(snapshot, "memories")
-    where = memory_filter(filters, now)
+    condition = memory_filter(filters, now)
     order: Order = (("created_at", "desc"), ("id", "asc"))
-    return snapshot.scan("memories", where, columns, order, limit, offset)
+    return snapshot.scan("memories", condition, columns, order, limit, offset)
 
 
 def list_documents(
-    snapshot: Snapshot, filters: Filters, limit: int | None, offset: int | None
+    snapshot: Snapshot,
+    filters: Filters,
+    *,
+    incomplete: bool,
+    limit: int | None,
+    offset: int | None,
 ) -> pa.Table:
     """Return documents without their texts, those ingested last first."""
     columns = visible_columns(snapshot, "documents")
+    condition = document_filter(filters)
+    if incomplete:
+        condition &= where("array_length(missing) > 0")
     order: Order = (("ingested_at", "desc"), ("id", "asc"))
-    return snapshot.scan("documents", document_filter(filters), columns, order, limit, offset)
+    return snapshot.scan("documents", condition, columns, order, limit, offset)
 
 
 def resolve(snapshot: Snapshot, table: TableName, given: str) -> str:
@@ -200,7 +208,6 @@ def view_document(snapshot: Snapshot, given: str) -> DocumentView:
     document = document_rows(snapshot.get("documents", [found]))[0]
     parts = snapshot.count("documents", col("root_id") == document.root_id)
     columns = visible_columns(snapshot, "memories")
-    where = col("document_id") == document.id
-    made = memory_rows(snapshot.scan("memories", where, columns))
+    made = memory_rows(snapshot.scan("memories", col("document_id") == document.id, columns))
     made.sort(key=lambda m: (m.level != "memory", m.start if m.start is not None else -1, m.id))
     return DocumentView(document, parts, tuple(made))

@@ -1,0 +1,165 @@
+"""How a function becomes a command: the one decorator, and the options that commands share."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from memctl.cli.output import Format
+from memctl.cli.session import Session
+from memctl.records import Filters
+
+Output = Annotated[
+    Format | None,
+    typer.Option("-o", "--output", help="Format; a table on a terminal, ndjson in a pipe."),
+]
+KnowledgeBaseOption = Annotated[
+    str | None,
+    typer.Option("-k", "--kb", metavar="NAME", help="The knowledge base; see memctl kb list."),
+]
+KnowledgeBasesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-k", "--kb", metavar="NAME", help="A knowledge base; repeatable. All always-on ones else."
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+Limit = Annotated[
+    int, typer.Option("-n", "--limit", min=0, help="At most this many rows; 0 for all.")
+]
+
+_Words = list[str] | None
+_Word = str | None
+_QUIET = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
+_VERBOSE = Annotated[bool, typer.Option("-v", "--verbose", help="Say more; show tracebacks.")]
+_FILTER_OPTIONS: Mapping[str, Any] = {
+    "namespaces": Annotated[
+        _Words, typer.Option("--namespace", metavar="NAME", help="Only this one; repeatable.")
+    ],
+    "tags": Annotated[
+        _Words, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeatable: any.")
+    ],
+    "types": Annotated[
+        _Words, typer.Option("--type", metavar="TYPE", help="Only fact, decision, ...; repeatable.")
+    ],
+    "levels": Annotated[
+        _Words,
+        typer.Option("--level", metavar="LEVEL", help="Only evidence, memory or insight."),
+    ],
+    "since": Annotated[
+        _Word, typer.Option("--since", metavar="DATE", help="From then on: 2026-03-01, 7d, today.")
+    ],
+    "until": Annotated[_Word, typer.Option("--until", metavar="DATE", help="Before then.")],
+    "as_of": Annotated[
+        _Word, typer.Option("--as-of", metavar="DATE", help="What was known on that date.")
+    ],
+    "session": Annotated[
+        _Word, typer.Option("--session", metavar="ID", help="Only this conversation.")
+    ],
+    "source": Annotated[
+        _Word, typer.Option("--source", metavar="GLOB", help="Only sources like '*.pdf'.")
+    ],
+    "where": Annotated[
+        _Word, typer.Option("--where", metavar="SQL", help="Only where 'importance > 0.8'.")
+    ],
+}
+
+
+def group(help_text: str) -> typer.Typer:
+    """Return a group of commands on one noun."""
+    return typer.Typer(
+        help=escaped(help_text), no_args_is_help=True, add_completion=False, rich_markup_mode="rich"
+    )
+
+
+def command(
+    app: typer.Typer, name: str, examples: str, **settings: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command.
+
+    Its first parameter is the ``Session``; ``-q`` and ``-v`` are added to its options.  Its help is
+    its docstring's first paragraph, then the examples, then the rest of the docstring.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        run = _with_session(function)
+        app.command(name, help=_help(function, examples), **settings)(run)
+        return function
+
+    return register
+
+
+def _with_session(function: Callable[..., None]) -> Callable[..., None]:
+    takes_filters = "filters" in inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
+        given = context.find_root().params
+        session = Session(
+            {key: given[key] for key in ("home", "config") if given.get(key)},
+            quiet=quiet or given["quiet"],
+            verbose=verbose or given["verbose"],
+        )
+        if takes_filters:
+            arguments["filters"] = _filters(arguments)
+        try:
+            function(session, **arguments)
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever reads has seen enough
+            raise typer.Exit(_close_stdout()) from None
+
+    _declare(run, function)
+    return run
+
+
+def _filters(arguments: dict[str, Any]) -> Filters:
+    from memctl.cli.filters import filters
+
+    return filters(**{name: arguments.pop(name) for name in _FILTER_OPTIONS})
+
+
+def _declare(run: Callable[..., None], function: Callable[..., None]) -> None:
+    """Give ``run`` the signature that Typer reads: that of ``function`` with shared options.
+
+    A parameter called ``filters`` becomes the options that limit a query or a listing.
+    """
+    parameters = [_option("context", typer.Context, inspect.Parameter.empty)]
+    for own in list(inspect.signature(function, eval_str=True).parameters.values())[1:]:
+        if own.name == "filters":
+            parameters += [_option(name, kind, None) for name, kind in _FILTER_OPTIONS.items()]
+        else:
+            parameters.append(_option(own.name, own.annotation, own.default))
+    parameters += [_option("quiet", _QUIET, False), _option("verbose", _VERBOSE, False)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+
+
+def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _close_stdout() -> int:
+    """Point standard output at nothing, so that the interpreter's own flush does not fail."""
+    import os
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    return 0
+
+
+def _help(function: Callable[..., None], examples: str) -> str:
+    first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+    lines = "\n".join(f"  {line}" for line in inspect.cleandoc(examples).splitlines())
+    parts = [first, f"Examples:\n\n{lines}", rest]
+    return escaped("\n\n".join(part for part in parts if part))
+
+
+def escaped(text: str) -> str:
+    """Return text in which Rich finds no markup."""
+    return text.replace("[", r"\[")

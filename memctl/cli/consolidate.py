@@ -1,0 +1,70 @@
+"""memctl consolidate: memories become insights."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.cli.output import chosen, emit
+from memctl.cli.progress import progress
+from memctl.cli.session import Session
+from memctl.cli.text import count, duration, safe
+from memctl.records import ConsolidationReport
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "consolidate",
+        """
+        memctl consolidate
+        memctl consolidate -k notes --dry-run
+        memctl consolidate -o json | jq '.[].insights[].text'
+        """,
+    )(consolidate)
+
+
+def consolidate(
+    session: Session,
+    kb: KnowledgeBasesOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the insights without writing them.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Draw insights from memories that belong together.
+
+    An insight says what several memories have in common, how something changed, or where they
+    contradict each other, and names them.  Nothing is deleted.
+    """
+    reports = []
+    with session.reading(kb) as bases:
+        for base in bases:
+            with ExitStack() as stack:
+                listener = stack.enter_context(progress(session, f"consolidating {base.name}"))
+                reports.append(base.consolidate(dry_run=dry_run, progress=listener))
+    if chosen(output) == "table":
+        for report in reports:
+            show_report(session, report)
+    else:
+        emit(reports, (), output)
+
+
+def show_report(session: Session, report: ConsolidationReport) -> None:
+    """Print what one consolidation did, for people."""
+    out = session.console
+    did = "would make" if report.dry_run else "made"
+    out.print(
+        f"{report.kb}: {count(report.examined, 'memory', 'memories')} looked at, "
+        f"{did} {count(len(report.insights), 'insight')} from {count(report.groups, 'group')}, "
+        f"{count(report.duplicates, 'near duplicate')}, in {duration(report.seconds)}",
+        soft_wrap=True,
+    )
+    for insight in report.insights:
+        style = "yellow" if insight.kind == "contradiction" else "green"
+        out.print(f"\n  {insight.kind}: {safe(insight.text)}", style=style)
+        out.print(f"    {insight.id}, from {', '.join(insight.source_ids)}", style="dim")

@@ -1,0 +1,209 @@
+"""memctl document: what was taken in, one row a source."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.commands import (
+    KnowledgeBaseOption,
+    KnowledgeBasesOption,
+    Limit,
+    Output,
+    Yes,
+    command,
+    group,
+)
+from memctl.cli.ingest import raise_failures, show_report
+from memctl.cli.listings import columns_for, listed
+from memctl.cli.output import Column, emit, emit_one, shown_instant
+from memctl.cli.progress import progress
+from memctl.cli.session import Session
+from memctl.cli.text import count, moment, one_line, safe, size
+from memctl.errors import UsageError
+from memctl.records import Filters
+
+if TYPE_CHECKING:
+    from memctl.memories.viewing import DocumentView
+
+app = group("Documents: list, show, delete, reprocess.")
+
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: d_3fa2b1.")
+]
+
+_LIST = (
+    Column("id", "ID"),
+    Column("status", "STATUS"),
+    Column("created_at", "DATE", shown_instant),
+    Column("size", "SIZE", size, right=True),
+    Column("importance", "IMP.", right=True),
+    Column("title", "TITLE", lambda text: one_line(text, 40)),
+    Column("missing", "MISSING"),
+    Column("source", "SOURCE", lambda text: one_line(text.rsplit("/", 1)[-1], 40)),
+)
+_TEXT_SHOWN = 2000
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="document")
+
+
+@command(
+    app,
+    "list",
+    """
+    memctl document list --since 7d
+    memctl document list --source '*.pdf' -o csv
+    memctl document list --incomplete
+    """,
+)
+def list_(
+    session: Session,
+    filters: Filters,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="Only those of which something is missing.")
+    ] = False,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List documents, those taken in last first."""
+    with session.reading(kb) as bases:
+        rows = listed(
+            session,
+            bases,
+            lambda base, n: base.documents(filters, incomplete=incomplete, limit=n),
+            limit,
+        )
+        emit(rows, columns_for(bases, _LIST), output)
+
+
+@command(
+    app,
+    "show",
+    """
+    memctl document show d_3fa2b1
+    memctl document show d_3fa2b1 --text
+    """,
+)
+def show(
+    session: Session,
+    id_: Id,
+    text: Annotated[bool, typer.Option("--text", help="Print its text and nothing else.")] = False,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Show what was understood of a document, and the memories made from it."""
+    with session.owning("documents", id_, kb) as base:
+        view = base.document(id_)
+    if text:
+        from memctl.cli.output import print_text
+
+        print_text(view.document.text)
+        return
+    emit_one(view, output, lambda: _show_view(session, view))
+
+
+def _show_view(session: Session, view: DocumentView) -> None:
+    out, d = session.console, view.document
+    out.print(one_line(d.title or d.source), style="bold")
+    out.print(f"  {safe(d.summary)}\n", soft_wrap=not out.is_terminal)
+    rows = {
+        "id": d.id,
+        "source": d.source,
+        "status": d.status,
+        "kind": f"{d.media_type}, {size(d.size)}, read by {d.reader}",
+        "parts": view.parts if view.parts > 1 else "",
+        "date": moment(d.created_at),
+        "ingested": moment(d.ingested_at),
+        "authors": ", ".join(d.authors),
+        "language": d.language,
+        "namespace": d.namespace,
+        "session": d.session_id,
+        "tags": ", ".join(d.tags),
+        "entities": ", ".join(d.entities),
+        "topics": ", ".join(d.topics),
+        "dates": ", ".join(d.dates),
+        "links": ", ".join(d.links),
+        "importance": f"{d.importance:.2f} = {_signals(d.signals)}",
+        "missing": ", ".join(d.missing),
+        "understood by": d.method,
+    }
+    for key, value in rows.items():
+        if value:
+            out.print(f"  {key:15}{one_line(str(value))}", soft_wrap=True)
+    distilled = [m for m in view.memories if m.level == "memory"]
+    for m in distilled:
+        out.print(f"\n  {m.type}  {safe(m.text)}", soft_wrap=not out.is_terminal)
+        out.print(f"    {m.id}, importance {m.importance:.2f}", style="dim")
+    passages = len(view.memories) - len(distilled)
+    out.print(f"\n  {count(passages, 'passage')}; --text prints the text", style="dim")
+
+
+def _signals(signals: object) -> str:
+    if not isinstance(signals, dict):
+        return ""
+    ordered = sorted(signals.items(), key=lambda pair: -float(pair[1]))
+    return " + ".join(f"{name} {share:.2f}" for name, share in ordered if share)
+
+
+@command(app, "delete", "memctl document delete d_3fa2b1\nmemctl document delete d_3fa2b1 --yes")
+def delete(
+    session: Session,
+    id_: Id,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+    kb: KnowledgeBasesOption = None,
+) -> None:
+    """Forget a document, every memory made from it, and the insights that rest on those.
+
+    The file it came from is left alone.
+    """
+    with session.owning("documents", id_, kb) as base:
+        view = base.document(id_)
+        memories = count(len(view.memories), "memory", "memories")
+        what = f"{view.document.id} with {memories} and what rests on them"
+        if dry_run:
+            session.console.print(f"would forget {what}", soft_wrap=True)
+            return
+        name = view.document.title or view.document.source
+        session.confirm(f"forget {what}: {one_line(name, 80)!r}?", yes=yes)
+        gone = base.delete_document(view.document.id)
+    session.say(f"forgot {count(gone, 'memory', 'memories')}")
+
+
+@command(
+    app,
+    "reprocess",
+    """
+    memctl document reprocess --incomplete
+    memctl document reprocess d_3fa2b1 d_77c0de
+    """,
+)
+def reprocess(
+    session: Session,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Documents to read again.")
+    ] = None,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="All of which something is missing.")
+    ] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Read sources again: what could not be read then, may be by now.
+
+    A transcript may lie beside a recording, tesseract may have been installed.
+    """
+    if bool(ids) == incomplete:
+        raise UsageError("which documents?", "give their ids, or --incomplete")
+    with ExitStack() as stack:
+        base = stack.enter_context(session.writing(kb))
+        listener = stack.enter_context(progress(session, "reading again"))
+        report = base.reprocess(ids or (), incomplete=incomplete, progress=listener)
+    show_report(session, base.name, report, output)
+    raise_failures(report, one_input=len(report.outcomes) == 1)

@@ -1,0 +1,80 @@
+"""Options become ``Filters``; dates as people write them become instants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from memctl.errors import UsageError
+from memctl.records import LEVELS, Filters, Level
+
+_AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y)", re.ASCII)
+_HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
+_PART = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
+_DATE_HINT = "write 2026-03-01, 2026-03-01T09:30, 2026-03, 7d, 24h, today or yesterday"
+
+
+def filters(
+    *,
+    namespaces: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    types: Sequence[str] | None = None,
+    levels: Sequence[str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    as_of: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    where: str | None = None,
+    now: datetime | None = None,
+) -> Filters:
+    """Return what a query or listing is limited to.
+
+    Raises:
+        UsageError: A date or a level is not one.
+    """
+    present = now or datetime.now(UTC)
+    return Filters(
+        namespaces=tuple(namespaces or ()),
+        tags=tuple(tag.removeprefix("#") for tag in tags or ()),
+        types=tuple(types or ()),
+        levels=tuple(_level(level) for level in levels or ()),
+        since=instant(since, present) if since else None,
+        until=instant(until, present) if until else None,
+        as_of=instant(as_of, present) if as_of else None,
+        session=session,
+        source=source,
+        where=where,
+    )
+
+
+def _level(text: str) -> Level:
+    if text not in LEVELS:
+        raise UsageError(f"there is no level {text!r}", f"use {', '.join(LEVELS)}")
+    return cast("Level", text)
+
+
+def instant(text: str, now: datetime) -> datetime:
+    """Return the instant that a user means; a day or a month is its beginning, in UTC.
+
+    Raises:
+        UsageError: It is no date.
+    """
+    word = text.strip().lower()
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = {"today": 0, "yesterday": 1, "tomorrow": -1}
+    if word == "now":
+        return now
+    if word in days:
+        return midnight - timedelta(days=days[word])
+    try:
+        if match := _AGO.fullmatch(word):
+            return now - timedelta(hours=int(match[1]) * _HOURS[match[2]])
+        if match := _PART.fullmatch(word):
+            return datetime(int(match[1]), int(match[2] or 1), 1, tzinfo=UTC)
+        found = datetime.fromisoformat(text.strip())
+    except (ValueError, OverflowError):
+        raise UsageError(f"{text!r} is no date", _DATE_HINT) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

@@ -1,0 +1,176 @@
+"""memctl ingest: files, folders, standard input, text and JSON lines become memories."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from memctl.cli.commands import KnowledgeBaseOption, Output, command
+from memctl.cli.output import Column, chosen, emit, emit_one
+from memctl.cli.progress import progress
+from memctl.cli.session import Session
+from memctl.cli.text import count, duration, one_line
+from memctl.errors import MemctlError, PartialFailure, UsageError
+from memctl.records import FileOutcome, IngestReport
+
+_SHOWN_FAILURES = 20
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "ingest",
+        """
+        memctl ingest notes.md report.pdf ~/mail
+        cat notes.md | memctl ingest -
+        memctl ingest --text "remember: the door code is 4711" --tag home
+        memctl ingest --jsonl records.jsonl -k archive
+        """,
+    )(ingest)
+
+
+def ingest(
+    session: Session,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Files and folders; - is standard input."),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="Remember this text.")
+    ] = None,
+    jsonl: Annotated[
+        str | None,
+        typer.Option("--jsonl", metavar="FILE", help="One document a line; - is standard input."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="NAME", help="The partition it goes into.")
+    ] = "default",
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="NAME", help="Say where it is from.")
+    ] = None,
+    session_id: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="The conversation it is of.")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Remember files, folders, standard input, a text or JSON lines.
+
+    What is already known is recognised by its content and left alone.  In folders, hidden files
+    and those named in .gitignore and .memctlignore are skipped.  One bad file never stops the
+    others; with some failures the exit code is 3.
+    """
+    given = [bool(paths), text is not None, jsonl is not None]
+    if sum(given) != 1:
+        hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
+        raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
+    with ExitStack() as stack:
+        inputs = _inputs(paths or [], text, jsonl, stack)
+        base = stack.enter_context(session.writing(kb))
+        listener = stack.enter_context(progress(session, "ingesting"))
+        tags = [word.removeprefix("#") for word in tag or ()]
+        report = base.ingest(
+            **inputs,
+            namespace=namespace,
+            tags=tags,
+            source=source,
+            session=session_id,
+            progress=listener,
+        )
+    show_report(session, base.name, report, output)
+    raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
+
+
+def _inputs(
+    paths: list[str], text: str | None, jsonl: str | None, stack: ExitStack
+) -> dict[str, Any]:
+    if text is not None:
+        if not text.strip():
+            raise UsageError("the text is empty", 'give some: --text "..."')
+        return {"text": text}
+    if jsonl is not None:
+        return {"jsonl": _jsonl(jsonl, stack)}
+    if "-" in paths:
+        if len(paths) > 1:
+            raise UsageError("- stands alone", "ingest paths and standard input one after another")
+        return {"stream": sys.stdin.buffer}
+    return {"paths": [Path(path).expanduser() for path in paths]}
+
+
+def _jsonl(name: str, stack: ExitStack) -> Any:
+    if name == "-":
+        return sys.stdin.buffer
+    path = Path(name).expanduser()
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder", "--jsonl takes a file of JSON lines")
+    if not path.exists():
+        raise UsageError(f"no such file: {name}", "check the path for a typo")
+    return stack.enter_context(path.open("rb"))
+
+
+_OUTCOMES = (
+    Column("outcome", "OUTCOME"),
+    Column("source", "SOURCE"),
+    Column("document_id", "DOCUMENT"),
+    Column("memories", "MEMORIES", right=True),
+    Column("reason", "REASON", wrap=True),
+)
+
+
+def show_report(session: Session, name: str, report: IngestReport, output: Output) -> None:
+    """Print what became of the sources: a line for people, the whole report for programs."""
+    if chosen(output) in ("csv", "arrow"):
+        emit(report.outcomes, _OUTCOMES, output)
+        return
+
+    def line() -> None:
+        parts = [f"{report.ingested:,} ingested"]
+        if report.skipped:
+            parts.append(f"{report.skipped:,} already known")
+        if report.failed:
+            parts.append(f"{report.failed:,} failed")
+        memories = count(report.memories, "memory", "memories")
+        session.console.print(
+            f"{', '.join(parts)}: {memories} in {duration(report.seconds)}, in {name}"
+        )
+
+    emit_one(report, output, line)
+    for outcome in report.outcomes:
+        if outcome.missing and outcome.outcome != "failed":
+            session.say(f"note: {one_line(outcome.source)}: no {', '.join(outcome.missing)} yet")
+
+
+def raise_failures(report: IngestReport, *, one_input: bool) -> None:
+    """Report the sources that failed on standard error and end with the right exit code.
+
+    Raises:
+        MemctlError: The only input failed.
+        PartialFailure: Some failed.
+    """
+    failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
+    if not failures:
+        return
+    if one_input:
+        raise MemctlError(_reason(failures[0]), failures[0].hint)
+    for failure in failures[:_SHOWN_FAILURES]:
+        sys.stderr.write(f"error: {one_line(_reason(failure))}\n")
+        if failure.hint:
+            sys.stderr.write(f"hint: {one_line(failure.hint)}\n")
+    raise PartialFailure(
+        f"{count(report.failed, 'input')} failed", "the others are done; -o json lists them all"
+    )
+
+
+def _reason(outcome: FileOutcome) -> str:
+    """Return the reason with the source's name in it."""
+    name = outcome.source
+    known = name in outcome.reason or Path(name).name in outcome.reason
+    return outcome.reason if known else f"{name}: {outcome.reason}"

@@ -1,0 +1,51 @@
+"""memctl insight: what several memories say together."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import typer
+
+from memctl.cli.commands import KnowledgeBasesOption, Limit, Output, command, group
+from memctl.cli.listings import columns_for, listed
+from memctl.cli.memory import Id
+from memctl.cli.memory import show as show_memory
+from memctl.cli.output import Column, emit, shown_instant
+from memctl.cli.session import Session
+from memctl.records import Filters
+
+app = group("Insights: list, show.")
+
+_LIST = (
+    Column("id", "ID"),
+    Column("created_at", "DATE", shown_instant),
+    Column("importance", "IMP.", right=True),
+    Column("source_ids", "FROM", lambda ids: str(len(ids)), right=True),
+    Column("text", "TEXT", wrap=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="insight")
+
+
+@command(app, "list", "memctl insight list\nmemctl insight list --since 7d -o json")
+def list_(
+    session: Session,
+    filters: Filters,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List insights, the newest first."""
+    wanted = dataclasses.replace(filters, levels=("insight",))
+    with session.reading(kb) as bases:
+        rows = listed(session, bases, lambda base, n: base.memories(wanted, limit=n), limit)
+        emit(rows, columns_for(bases, _LIST), output)
+
+
+@command(app, "show", "memctl insight show i_77c0de\nmemctl insight show i_77c0de -o json")
+def show(session: Session, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+    """Show an insight with the memories it was drawn from."""
+    show_memory(session, id_, kb, output)

@@ -1,0 +1,269 @@
+"""memctl kb: knowledge bases on this disk."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.commands import Output, Yes, command, group
+from memctl.cli.output import Column, emit, emit_one, shown_instant
+from memctl.cli.session import Session
+from memctl.cli.text import count, safe
+from memctl.config import After, ChunkStrategy, Inbox
+from memctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from memctl.home import KnowledgeBaseEntry
+
+app = group("Knowledge bases: create, list, show, set, pause, resume, archive, rename, delete.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
+ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl kb list.")]
+Strategy = Annotated[
+    ChunkStrategy | None, typer.Option("--chunk-strategy", help="Where text is cut into passages.")
+]
+Size = Annotated[
+    int | None, typer.Option("--chunk-size", metavar="N", help="Longest passage, in characters.")
+]
+Overlap = Annotated[
+    int | None,
+    typer.Option("--chunk-overlap", metavar="N", help="Characters that neighbours share."),
+]
+AlwaysOn = Annotated[
+    bool | None,
+    typer.Option("--always-on/--on-demand", help="Whether it takes part where none is named."),
+]
+Interval = Annotated[
+    int | None,
+    typer.Option("--consolidate-interval", metavar="MINUTES", help="While watching; 0 for never."),
+]
+Inboxes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--inbox",
+        metavar="FOLDER",
+        help="Watch this folder too; repeatable. Its files are kept; FOLDER=move or =delete"
+        " says otherwise.",
+    ),
+]
+AfterOption = Annotated[
+    After | None,
+    typer.Option("--after", help="What happens to a file of its own inbox once it is ingested."),
+]
+
+_COLUMNS = (
+    Column("name", "NAME"),
+    Column("status", "STATUS"),
+    Column("always_on", "ALWAYS ON"),
+    Column("consolidate_interval", "CONSOLIDATES", lambda m: f"every {m} min" if m else "never"),
+    Column("created_at", "CREATED", shown_instant),
+    Column("inbox", "INBOX"),
+    Column("problem", "PROBLEM", wrap=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="kb")
+
+
+@command(
+    app,
+    "create",
+    """
+    memctl kb create notes
+    memctl kb create work --chunk-size 800 --consolidate-interval 15
+    memctl kb create vault --inbox ~/Obsidian --on-demand
+    """,
+)
+def create(
+    session: Session,
+    name: Name,
+    chunk_strategy: Strategy = None,
+    chunk_size: Size = None,
+    chunk_overlap: Overlap = None,
+    always_on: AlwaysOn = None,
+    consolidate_interval: Interval = None,
+    inbox: Inboxes = None,
+    after: AfterOption = None,
+    output: Output = None,
+) -> None:
+    """Create a knowledge base; its settings are pinned from then on."""
+    changes = _given(
+        chunk_strategy=chunk_strategy,
+        chunk_size=chunk_size,
+        chunk_overlap=chunk_overlap,
+        always_on=always_on,
+        consolidate_interval=consolidate_interval,
+        after=after,
+    )
+    session.home.create(name, inboxes=[_inbox(text) for text in inbox or ()], **changes)
+    session.say(f"created {name}")
+    session.hint(f"drop files into {session.home.layout(name).inbox} and run memctl watch")
+    if output is not None:
+        _show(session, name, output)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _inbox(text: str) -> Inbox:
+    """Read FOLDER or FOLDER=move|keep|delete.
+
+    Raises:
+        UsageError: There is no such folder.
+    """
+    path, equals, after = text.rpartition("=")
+    if not equals or after not in ("move", "keep", "delete"):
+        path, after = text, "keep"
+    folder = Path(path).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"no folder {str(folder)!r} to watch", "create it first: mkdir")
+    return Inbox(folder, after)  # type: ignore[arg-type]  # one of the three
+
+
+@command(app, "list", "memctl kb list\nmemctl kb list -o json | jq '.[].name'")
+def list_(session: Session, output: Output = None) -> None:
+    """List every knowledge base."""
+    entries = session.home.entries()
+    emit([_row(entry) for entry in entries], _COLUMNS, output)
+    if not entries:
+        session.hint("there is none yet: memctl kb create NAME, or just memctl ingest FILE")
+
+
+def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder)}
+    if entry.settings is None:
+        return row | {"status": "error", "problem": entry.problem}
+    values = {f.name: getattr(entry.settings, f.name) for f in dataclasses.fields(entry.settings)}
+    return row | values | {"inbox": str(entry.folder / "inbox"), "problem": None}
+
+
+@command(app, "show", "memctl kb show notes\nmemctl kb show notes -o json")
+def show(session: Session, name: ExistingName, output: Output = None) -> None:
+    """Show what is pinned for one knowledge base, and where it is."""
+    _show(session, name, output)
+
+
+def _show(session: Session, name: str, output: Output) -> None:
+    home = session.home
+    settings, layout = home.settings(name), home.layout(name)
+    values = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
+    value = values | {"folder": layout.folder}
+
+    def table() -> None:
+        inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
+        for key, item in (value | {"inboxes": ", ".join(inboxes)}).items():
+            session.console.print(f"{key:22}{safe(str(item))}", soft_wrap=True)
+
+    emit_one(value, output, table)
+
+
+@command(
+    app,
+    "set",
+    """
+    memctl kb set notes --consolidate-interval 30
+    memctl kb set vault --on-demand --inbox ~/Obsidian
+    """,
+)
+def set_(
+    session: Session,
+    name: ExistingName,
+    chunk_strategy: Strategy = None,
+    chunk_size: Size = None,
+    chunk_overlap: Overlap = None,
+    always_on: AlwaysOn = None,
+    consolidate_interval: Interval = None,
+    inbox: Inboxes = None,
+    remove_inbox: Annotated[
+        list[str] | None,
+        typer.Option("--remove-inbox", metavar="FOLDER", help="Watch it no more; repeatable."),
+    ] = None,
+    after: AfterOption = None,
+) -> None:
+    """Change settings of a knowledge base.
+
+    How text is cut applies to what is ingested from then on.
+    """
+    changes = _given(
+        chunk_strategy=chunk_strategy,
+        chunk_size=chunk_size,
+        chunk_overlap=chunk_overlap,
+        always_on=always_on,
+        consolidate_interval=consolidate_interval,
+        after=after,
+    )
+    if inbox or remove_inbox:
+        changes["inboxes"] = _changed_inboxes(session, name, inbox or [], remove_inbox or [])
+    if not changes:
+        raise UsageError("nothing to set", "see memctl kb set --help for what can be")
+    session.home.change(name, **changes)
+    session.say(f"set {', '.join(changes)} of {name}")
+
+
+def _changed_inboxes(
+    session: Session, name: str, added: list[str], removed: list[str]
+) -> tuple[Inbox, ...]:
+    own = session.home.layout(name).inbox
+    inboxes = {inbox.path: inbox for inbox in session.home.settings(name).inboxes}
+    for text in removed:
+        path = Path(text).expanduser().absolute()
+        if path not in inboxes or path == own:
+            raise UsageError(f"{str(path)!r} is not a further inbox of {name!r}")
+        del inboxes[path]
+    inboxes |= {inbox.path: inbox for inbox in map(_inbox, added)}
+    return tuple(inboxes.values())
+
+
+@command(app, "pause", "memctl kb pause notes")
+def pause(session: Session, name: ExistingName) -> None:
+    """Stop watching and consolidating a knowledge base; asking and ingesting go on."""
+    session.home.set_status(name, "paused")
+    session.say(f"paused {name}")
+
+
+@command(app, "resume", "memctl kb resume notes")
+def resume(session: Session, name: ExistingName) -> None:
+    """Make a paused or archived knowledge base active again."""
+    session.home.set_status(name, "active")
+    session.say(f"{name} is active")
+
+
+@command(app, "archive", "memctl kb archive notes-2024")
+def archive(session: Session, name: ExistingName) -> None:
+    """Make a knowledge base read-only and ask it only when it is named."""
+    session.home.set_status(name, "archived")
+    session.say(f"archived {name}")
+
+
+@command(app, "rename", "memctl kb rename notes diary")
+def rename(session: Session, name: ExistingName, new_name: Name) -> None:
+    """Give a knowledge base another name."""
+    session.home.rename(name, new_name)
+    session.say(f"renamed {name} to {new_name}")
+
+
+@command(app, "delete", "memctl kb delete scratch\nmemctl kb delete scratch --dry-run")
+def delete(
+    session: Session,
+    name: ExistingName,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+) -> None:
+    """Remove a knowledge base with its memories, settings, inbox and processed files.
+
+    Folders elsewhere that it watches are left alone.
+    """
+    folder = session.home.layout(name).folder
+    files = sum(path.is_file() for path in folder.rglob("*"))
+    if dry_run:
+        session.console.print(f"would remove {folder} ({count(files, 'file')})", soft_wrap=True)
+        return
+    session.confirm(f"remove {folder} with {count(files, 'file')} for good?", yes=yes)
+    session.home.delete(name)
+    session.say(f"deleted {name}")

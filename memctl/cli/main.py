@@ -1,0 +1,163 @@
+"""The command line put together, and how every failure ends: one line, a hint, an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, TextIO
+
+import typer
+
+from memctl import __version__
+from memctl.cli import config as config_commands
+from memctl.cli import (
+    consolidate,
+    demo,
+    document,
+    ingest,
+    insight,
+    kb,
+    memory,
+    query,
+    sql,
+    status,
+    transfer,
+    watch,
+)
+from memctl.cli.commands import escaped
+from memctl.cli.text import one_line
+from memctl.errors import MemctlError
+
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help=escaped(
+        """The memory that a person or an AI agent keeps on their own disk.
+
+Examples:
+
+  memctl demo                               the whole tour, on sample files
+  memctl ingest notes.md report.pdf mail/   remember files and folders
+  memctl query "when is the launch?"        ask, and get an answer with citations
+  memctl watch                              remember whatever is dropped into an inbox"""
+    ),
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"memctl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    home: Annotated[
+        str, typer.Option("--home", metavar="FOLDER", help="Where knowledge bases are kept.")
+    ] = "",
+    config: Annotated[
+        str, typer.Option("--config", metavar="FILE", help="The settings file to use.")
+    ] = "",
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Say more; show tracebacks.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Take the options that stand before the command; commands read them from the context."""
+
+
+demo.register(app)
+ingest.register(app)
+query.register(app)
+kb.register(app)
+memory.register(app)
+document.register(app)
+insight.register(app)
+consolidate.register(app)
+watch.register(app)
+status.register(app)
+sql.register(app)
+transfer.register(app)
+config_commands.register(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        _accept_any_text(stream)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(run(given))
+
+
+def _accept_any_text(stream: TextIO | object) -> None:
+    """Let names that are not UTF-8, and text an odd locale lacks, be written escaped."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code; failures are reported on standard error."""
+    try:
+        result = app(list(arguments), prog_name="memctl", standalone_mode=False)
+    except MemctlError as error:
+        return _report(error.message, error.hint, error.exit_code)
+    except typer.TyperException as error:
+        return _report_usage(error)
+    except (KeyboardInterrupt, typer.Abort):
+        return _report("interrupted", "", _INTERRUPTED)
+    except OSError as error:
+        return _report(_os_message(error), "", 1, error, arguments)
+    except Exception as error:  # noqa: BLE001 - here the process ends
+        message = f"unexpected {type(error).__name__}: {error}"
+        return _report(
+            message, "run it again with MEMCTL_DEBUG=1 to see where", 1, error, arguments
+        )
+    if result == _INTERRUPTED:
+        return _report("interrupted", "", _INTERRUPTED)
+    return result if isinstance(result, int) else 0
+
+
+def _report(
+    message: str,
+    hint: str,
+    code: int,
+    error: BaseException | None = None,
+    arguments: Sequence[str] = (),
+) -> int:
+    if error is not None and _wants_traceback(arguments):
+        import traceback
+
+        traceback.print_exception(error)
+    sys.stderr.write(f"error: {one_line(message)}\n")
+    if hint:
+        sys.stderr.write(f"hint: {one_line(hint)}\n")
+    return code
+
+
+def _wants_traceback(arguments: Sequence[str]) -> bool:
+    from memctl.config import debug_wanted
+
+    return "-v" in arguments or "--verbose" in arguments or debug_wanted()
+
+
+def _report_usage(error: typer.TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return error.exit_code  # the help has been shown
+    path = context.command_path if context is not None else "memctl"
+    message = error.format_message().rstrip(".")
+    return _report(message[:1].lower() + message[1:], f"see {path} --help", error.exit_code)
+
+
+def _os_message(error: OSError) -> str:
+    what = error.strerror or str(error)
+    return f"{error.filename}: {what}" if error.filename else what

@@ -1,0 +1,257 @@
+"""memctl memory and memctl insight: single memories, with what they rest on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.commands import (
+    KnowledgeBaseOption,
+    KnowledgeBasesOption,
+    Limit,
+    Output,
+    Yes,
+    command,
+    group,
+)
+from memctl.cli.listings import columns_for, listed
+from memctl.cli.output import Column, emit, emit_one, shown_instant
+from memctl.cli.places import place
+from memctl.cli.session import Session
+from memctl.cli.text import count, moment, one_line, safe
+from memctl.errors import UsageError
+from memctl.records import Filters, Memory
+
+if TYPE_CHECKING:
+    from memctl.memories.viewing import MemoryView
+
+app = group("Memories: list, show, add, edit, delete, history.")
+
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: m_3fa2b1.")
+]
+TypeOption = Annotated[
+    str | None, typer.Option("--type", metavar="TYPE", help="fact, decision, preference, plan, ...")
+]
+TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")]
+ImportanceOption = Annotated[
+    float | None, typer.Option("--importance", metavar="0-1", min=0, max=1, help="How important.")
+]
+
+_LIST = (
+    Column("id", "ID"),
+    Column("type", "TYPE"),
+    Column("created_at", "DATE", shown_instant),
+    Column("importance", "IMP.", right=True),
+    Column("text", "TEXT", lambda text: one_line(text, 100)),
+)
+_HISTORY = (
+    Column("version", "VERSION", right=True),
+    Column("id", "ID"),
+    Column("valid_from", "FROM", shown_instant),
+    Column("valid_to", "TO", shown_instant),
+    Column("text", "TEXT", lambda text: one_line(text, 100)),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="memory")
+
+
+@command(
+    app,
+    "list",
+    """
+    memctl memory list --type decision --since 30d
+    memctl memory list --level memory --where "importance > 0.8" -o json
+    memctl memory list -n 0 -o arrow > memories.arrows
+    """,
+)
+def list_(
+    session: Session,
+    filters: Filters,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List memories, the newest first."""
+    with session.reading(kb) as bases:
+        rows = listed(session, bases, lambda base, n: base.memories(filters, limit=n), limit)
+        emit(rows, columns_for(bases, _LIST), output)
+
+
+@command(app, "show", "memctl memory show m_3fa2b1\nmemctl memory show m_3fa2b1 -o json")
+def show(session: Session, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+    """Show a memory with the evidence it rests on, its versions, and what was drawn from it."""
+    with session.owning("memories", id_, kb) as base:
+        view = base.memory(id_)
+    emit_one(view, output, lambda: _show_view(session, view))
+
+
+def _show_view(session: Session, view: MemoryView) -> None:
+    out, m = session.console, view.memory
+    out.print(safe(m.text), style="bold", soft_wrap=True)
+    rows = {
+        "id": m.id,
+        "type": f"{m.type} ({m.level}, by {m.method or 'the reader'})",
+        "date": moment(m.created_at),
+        "known since": moment(m.valid_from)
+        + (f", until {moment(m.valid_to)}" if m.valid_to else ""),
+        "importance": f"{m.importance:.2f}, confidence {m.confidence:.2f}",
+        "namespace": m.namespace,
+        "session": m.session_id,
+        "entities": ", ".join(m.entities),
+        "topics": ", ".join(m.topics),
+        "tags": ", ".join(m.tags),
+    }
+    for key, value in rows.items():
+        if value:
+            out.print(f"  {key:13}{safe(str(value))}", soft_wrap=True)
+    _section(
+        session, "evidence", [f"{place(e)}\n    “{one_line(e.text, 300)}”" for e in view.evidence]
+    )
+    if len(view.history) > 1:
+        _section(session, "versions", [_version(item) for item in view.history])
+    _section(session, "insights", [f"{i.id}  {one_line(i.text, 200)}" for i in view.insights])
+    relations = [f"{r.relation_type}  {r.source_id} → {r.target_id}" for r in view.relations]
+    _section(session, "connections", relations)
+
+
+def _section(session: Session, title: str, lines: list[str]) -> None:
+    if lines:
+        session.console.print(f"\n{title}", style="dim")
+        for line in lines:
+            session.console.print(f"  {safe(line)}", soft_wrap=True)
+
+
+def _version(m: Memory) -> str:
+    return f"{m.version}  {m.id}  {moment(m.valid_from)}  {one_line(m.text, 100)}"
+
+
+@command(
+    app,
+    "add",
+    """
+    memctl memory add "the release is on 12 May" --type decision --tag launch
+    echo "likes green tea" | memctl memory add - --type preference
+    """,
+)
+def add(
+    session: Session,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - is stdin.")],
+    type_: TypeOption = None,
+    tag: TagsOption = None,
+    importance: ImportanceOption = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="NAME", help="The partition it goes into.")
+    ] = "default",
+    session_id: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="The conversation it is of.")
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="DATE", help="When it happened; now else.")
+    ] = None,
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option("--evidence", metavar="ID", help="A memory it rests on; repeatable."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Remember one statement of your own."""
+    from datetime import UTC, datetime
+
+    from memctl.cli.filters import instant
+    from memctl.memories.editing import Statement
+
+    created_at = instant(date, datetime.now(UTC)) if date else None
+    statement = Statement(
+        text=_text(text),
+        type=type_ or "fact",
+        namespace=namespace,
+        tags=_tags(tag) or (),
+        importance=0.7 if importance is None else importance,
+        session_id=session_id,
+        created_at=created_at,
+        source_ids=tuple(evidence or ()),
+    )
+    with session.writing(kb) as base:
+        memory = base.add_memory(statement)
+    emit_one(memory, output, lambda: session.console.print(memory.id))
+
+
+def _text(given: str) -> str:
+    text = sys.stdin.read() if given == "-" else given
+    return text.strip()
+
+
+def _tags(words: list[str] | None) -> tuple[str, ...] | None:
+    return None if words is None else tuple(word.removeprefix("#") for word in words)
+
+
+@command(
+    app,
+    "edit",
+    """
+    memctl memory edit m_3fa2b1 --text "the release is on 19 May"
+    memctl memory edit m_3fa2b1 --importance 0.9 --tag launch
+    """,
+)
+def edit(
+    session: Session,
+    id_: Id,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="What it says now; - is stdin.")
+    ] = None,
+    type_: TypeOption = None,
+    tag: TagsOption = None,
+    importance: ImportanceOption = None,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Write a new version of a memory; the old one stays in its history.
+
+    Evidence stays as its source has it and cannot be edited.
+    """
+    from memctl.memories.editing import Edit
+
+    change = Edit(None if text is None else _text(text), type_, _tags(tag), importance)
+    if change == Edit():
+        raise UsageError("nothing to change", "give --text, --type, --tag or --importance")
+    with session.owning("memories", id_, kb) as base:
+        memory = base.edit_memory(id_, change)
+    emit_one(memory, output, lambda: session.console.print(memory.id))
+
+
+@command(app, "delete", "memctl memory delete m_3fa2b1\nmemctl memory delete m_3fa2b1 --yes")
+def delete(
+    session: Session,
+    id_: Id,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+    kb: KnowledgeBasesOption = None,
+) -> None:
+    """Forget a memory, all its versions, and the insights that rest on it."""
+    with session.owning("memories", id_, kb) as base:
+        view = base.memory(id_)
+        drawn = count(len(view.insights), "insight")
+        what = f"{view.memory.id} with {count(len(view.history), 'version')} and {drawn}"
+        if dry_run:
+            session.console.print(f"would forget {what}", soft_wrap=True)
+            return
+        session.confirm(f"forget {what}: {one_line(view.memory.text, 80)!r}?", yes=yes)
+        gone = base.delete_memory(view.memory.id)
+    session.say(f"forgot {count(gone, 'memory', 'memories')}")
+
+
+@command(app, "history", "memctl memory history m_3fa2b1")
+def history(
+    session: Session, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+) -> None:
+    """List every version of a memory, the oldest first."""
+    with session.owning("memories", id_, kb) as base:
+        view = base.memory(id_)
+    emit(view.history, _HISTORY, output)

@@ -1,0 +1,258 @@
+"""Rows become what was asked for: a table for people, JSON, CSV or Arrow for programs.
+
+Standard output carries data alone.  Nothing here knows what the rows mean.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from memctl.cli.text import moment, one_line, safe
+from memctl.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
+Format = Literal["table", "json", "ndjson", "csv", "arrow"]
+Row = Mapping[str, Any]
+_JSON_COLUMNS = ("metadata", "signals")
+_UNLIMITED_WIDTH = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table view: which key it shows, under which header, and how."""
+
+    key: str
+    header: str = ""
+    show: Callable[[Any], str] | None = None
+    right: bool = False
+    wrap: bool = False
+
+
+def chosen(output: Format | None) -> Format:
+    """Return the format asked for; by default a table on a terminal and NDJSON in a pipe."""
+    return output or ("table" if sys.stdout.isatty() else "ndjson")
+
+
+def emit(source: object, columns: Sequence[Column], output: Format | None) -> None:
+    """Write rows to standard output.
+
+    Args:
+        source: Dataclasses or mappings, or anything with the Arrow stream protocol.
+        columns: What the table view shows; every other format has every key.
+        output: The format, or None for the default.
+
+    Raises:
+        UsageError: Arrow was asked for on a terminal.
+    """
+    format_ = chosen(output)
+    if format_ == "arrow":
+        _write_arrow(source)
+    elif format_ == "csv":
+        _write_csv(source, columns)
+    elif format_ == "json":
+        print_json(list(rows_of(source)))
+    elif format_ == "ndjson":
+        for row in rows_of(source):
+            print_line(row)
+    else:
+        _write_table(rows_of(source), columns)
+
+
+def emit_one(value: object, output: Format | None, show: Callable[[], None]) -> None:
+    """Write one object: as JSON, as one row, or by ``show`` where a table is asked for."""
+    format_ = chosen(output)
+    if format_ == "table":
+        show()
+    elif format_ == "json":
+        print_json(value)
+    else:
+        emit([value], (), format_)
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def rows_of(source: object) -> Iterator[dict[str, Any]]:
+    """Yield every row as a dict of plain values, ready for JSON."""
+    if hasattr(source, "__arrow_c_stream__"):
+        for batch in reader_of(source):
+            for row in batch.to_pylist():
+                yield _decoded(row)
+    elif isinstance(source, Iterable):
+        yield from (plain(row) for row in source)
+
+
+def _decoded(row: Row) -> dict[str, Any]:
+    """Turn columns that hold JSON text into what the text says; vectors are left out."""
+    return {
+        key: json.loads(value) if key in _JSON_COLUMNS and value else plain(value)
+        for key, value in row.items()
+        if key != "vector"
+    }
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` as JSON knows it: dataclasses are objects, instants ISO 8601 in UTC."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (date, Path)):
+        return str(value)
+    return value
+
+
+def reader_of(source: object) -> pa.RecordBatchReader:
+    """Return the rows as a stream of Arrow batches."""
+    import pyarrow as pa
+
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(source)
+    return pa.Table.from_pylist([_flat(row) for row in rows_of(source)]).to_reader()
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    """Return the row with nested values as JSON text, which every tool can hold in a column."""
+    return {
+        key: json.dumps(value, ensure_ascii=False) if _is_nested(value) else value
+        for key, value in row.items()
+    }
+
+
+def _is_nested(value: object) -> bool:
+    if isinstance(value, list):
+        return any(isinstance(item, (dict, list)) for item in value)
+    return isinstance(value, dict)
+
+
+# --- formats -------------------------------------------------------------------------------------
+
+
+def print_json(value: object) -> None:
+    """Write one JSON document, indented."""
+    _line(json.dumps(plain(value), ensure_ascii=False, indent=2))
+
+
+def print_line(value: object) -> None:
+    """Write one JSON document on one line."""
+    _line(json.dumps(plain(value), ensure_ascii=False))
+
+
+def print_text(text: str) -> None:
+    """Write text that came from a source; on a terminal it is made safe first."""
+    _line(safe(text) if sys.stdout.isatty() else text)
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _write_arrow(source: object) -> None:
+    if sys.stdout.isatty():
+        raise UsageError(
+            "Arrow is binary, which a terminal cannot show",
+            "redirect it: ... -o arrow > rows.arrows, or use -o table",
+        )
+    import pyarrow as pa
+
+    reader = reader_of(source)
+    with pa.ipc.new_stream(sys.stdout.buffer, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    sys.stdout.buffer.flush()
+
+
+def _write_csv(source: object, columns: Sequence[Column]) -> None:
+    import csv
+
+    writer: csv.DictWriter[str] | None = None
+    for row in rows_of(source):
+        if writer is None:
+            writer = csv.DictWriter(
+                sys.stdout, list(row), restval="", extrasaction="ignore", lineterminator="\n"
+            )
+            writer.writeheader()
+        writer.writerow({key: _cell(value) for key, value in row.items()})
+    if writer is None and columns:
+        csv.writer(sys.stdout, lineterminator="\n").writerow([column.key for column in columns])
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a Rich console; in a pipe it neither colours nor wraps."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _UNLIMITED_WIDTH
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(
+            column.header or column.key,
+            justify="right" if column.right else "left",
+            no_wrap=not column.wrap,
+            overflow="fold" if column.wrap else "ellipsis",
+        )
+    for row in rows:
+        table.add_row(*(_shown(column, row.get(column.key)) for column in columns))
+    if table.row_count:
+        console().print(table)
+
+
+def _shown(column: Column, value: Any) -> Any:
+    from rich.text import Text
+
+    if value is None:
+        return Text("")
+    if column.show is not None:
+        return Text(safe(column.show(value)))
+    return Text(_readable(value))
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, list):
+        return one_line(", ".join(str(item) for item in value))
+    return one_line(str(value))
+
+
+def shown_instant(value: str) -> str:
+    """Show an instant of a row (ISO 8601) in local time."""
+    return moment(datetime.fromisoformat(value))

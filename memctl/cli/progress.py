@@ -1,0 +1,96 @@
+"""A progress bar for what takes longer than a moment, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from memctl.cli.session import Session
+from memctl.cli.text import one_line
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import ProgressColumn, TaskID
+
+    from memctl.records import Progress, ProgressListener
+
+_SHOWN_AFTER = 0.4
+
+
+@contextmanager
+def progress(session: Session, title: str) -> Iterator[ProgressListener | None]:
+    """Give a listener that draws a bar on standard error, or None where none is to be drawn."""
+    if session.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    listener = _Listener(title)
+    try:
+        yield listener
+    finally:
+        listener.stop()
+
+
+class _Listener:
+    """Draws once the work has lasted for a moment, so that short work leaves no flicker."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._started = time.monotonic()
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._started < _SHOWN_AFTER:
+                return
+            self._bar = _bar()
+            self._bar.start()
+        if self._task is None:
+            self._task = self._bar.add_task(self._title, total=progress.total, unit="", note="")
+        self._bar.update(
+            self._task,
+            completed=progress.done,
+            total=progress.total,
+            unit=progress.unit,
+            note=one_line(progress.note, 40),
+        )
+
+    def stop(self) -> None:
+        """Take the bar off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar() -> Bar:
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    from memctl.cli.output import console
+
+    columns: list[ProgressColumn] = [
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} {task.fields[unit]}", markup=False),
+        _rate_column(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[note]}", style="dim", markup=False),
+    ]
+    return Bar(*columns, console=console(stderr=True), transient=True)
+
+
+def _rate_column() -> ProgressColumn:
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """How much is done in a second."""
+
+        def render(self, task: Task) -> Text:
+            """Return the rate as text."""
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+    return Rate()

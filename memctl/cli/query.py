@@ -1,0 +1,210 @@
+"""memctl query and memctl context: questions become answers with citations, or ready context."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.answers import show_result
+from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.cli.output import Column, chosen, emit, emit_one, plain, print_json, print_line
+from memctl.cli.session import Session
+from memctl.cli.text import count, one_line
+from memctl.config import Mode
+from memctl.errors import NothingFound, PartialFailure, UsageError
+from memctl.records import Filters, QueryResult, Question
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBases
+
+_HITS = (
+    Column("rank", "#", right=True),
+    Column("score", "SCORE", right=True),
+    Column("source", "SOURCE"),
+    Column("text", "TEXT", lambda text: one_line(text, 80)),
+)
+ModeOption = Annotated[
+    Mode | None, typer.Option("--mode", help="How memories are found; hybrid by default.")
+]
+LimitOption = Annotated[
+    int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
+]
+
+
+def register(root: typer.Typer) -> None:
+    """Add these verbs to the command line."""
+    command(
+        root,
+        "query",
+        """
+        memctl query "when is the launch, and who decided?"
+        memctl query "the budget" --since 2026-01-01 --type decision
+        memctl query "door code" -o ndjson | jq -r '.hits[0].text'
+        memctl query --batch questions.jsonl -o ndjson > answers.jsonl
+        """,
+    )(query)
+    command(
+        root,
+        "context",
+        """
+        memctl context "the launch" --budget 2000
+        memctl context "the launch" -o json | jq '.tokens'
+        """,
+    )(context)
+
+
+def query(
+    session: Session,
+    filters: Filters,
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[QUESTION]...", help="The question; - is standard input."),
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option("--batch", metavar="FILE", help='Lines of {"id", "question", "namespace"?}.'),
+    ] = None,
+    kb: KnowledgeBasesOption = None,
+    mode: ModeOption = None,
+    limit: LimitOption = None,
+    no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each leg gave.")] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Ask, and get an answer whose every sentence is cited, with the memories it rests on.
+
+    A citation [n] names the document, page, row or time, and the characters that say so.
+    """
+    if bool(question) == (batch is not None):
+        raise UsageError("no question" if not question else "one question, or --batch FILE")
+    options = {
+        "mode": mode,
+        "filters": filters,
+        "limit": limit,
+        "answer": not no_answer,
+        "explain": explain,
+    }
+    with session.reading(kb) as bases:
+        if batch is not None:
+            found = _ask_batch(bases, batch, options, output)
+        else:
+            result = bases.query(_question(question or []), **options)
+            _write_result(session, result, output, explain=explain)
+            found = bool(result.hits)
+    if exit_code and not found:
+        raise NothingFound("nothing was found")
+
+
+def _question(words: list[str]) -> str:
+    text = sys.stdin.read() if words == ["-"] else " ".join(words)
+    if not text.strip():
+        raise UsageError("the question is empty", 'ask something: memctl query "when is ...?"')
+    return text.strip()
+
+
+def _write_result(session: Session, result: QueryResult, output: Output, *, explain: bool) -> None:
+    if chosen(output) in ("csv", "arrow"):
+        emit(result.hits, _HITS, output)
+    else:
+        emit_one(result, output, lambda: show_result(session.console, result, explain=explain))
+
+
+def _ask_batch(bases: KnowledgeBases, name: str, options: dict[str, Any], output: Output) -> bool:
+    """Answer every line; say whether anything was found.
+
+    Raises:
+        PartialFailure: Some lines were no questions; the others have been answered.
+    """
+    if output in ("csv", "arrow", "table"):
+        raise UsageError(f"--batch cannot write {output}", "use -o ndjson or -o json")
+    bad: list[int] = []
+    with _opened(name) as lines:
+        results = bases.query_many(_questions(lines, name, bad), **options)
+        found = _write_results(results, as_document=output == "json")
+    if bad:
+        hint = 'each line is {"id": "...", "question": "..."}'
+        raise PartialFailure(f"{count(len(bad), 'bad line')} in {name}", hint)
+    return found
+
+
+def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool:
+    """Write one object a question, as soon as it is there, or all of them as one document."""
+    found = False
+    kept: list[Any] = []
+    for result in results:
+        found = found or bool(result.hits)
+        if as_document:
+            kept.append(plain(result))
+        else:
+            print_line(result)
+    if as_document:
+        print_json(kept)
+    return found
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[IO[str]]:
+    if name == "-":
+        yield sys.stdin
+        return
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise UsageError(f"no such file: {name}", "--batch takes a file of JSON lines, or -")
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        yield lines
+
+
+def _questions(lines: Iterable[str], name: str, bad: list[int]) -> Iterator[Question]:
+    """Yield the questions; a bad line is told on standard error and noted in ``bad``."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield _parsed(line)
+            except ValueError as error:
+                bad.append(number)
+                sys.stderr.write(f"error: {one_line(name)}, line {number}: {error}\n")
+
+
+def _parsed(line: str) -> Question:
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    text, id_, namespace = value.get("question"), value.get("id"), value.get("namespace")
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("no question in it")
+    if namespace is not None and not isinstance(namespace, str):
+        raise ValueError("namespace must be a text")
+    return Question(text, None if id_ is None else str(id_), namespace)
+
+
+def context(
+    session: Session,
+    filters: Filters,
+    question: Annotated[
+        list[str], typer.Argument(metavar="QUESTION...", help="The question; - is standard input.")
+    ],
+    budget: Annotated[
+        int, typer.Option("--budget", metavar="TOKENS", min=16, help="How long it may be.")
+    ] = 2000,
+    kb: KnowledgeBasesOption = None,
+    mode: ModeOption = None,
+    output: Output = None,
+) -> None:
+    """Print what is known on a question within a token budget, ready to paste above a prompt."""
+    with session.reading(kb) as bases:
+        found = bases.context(_question(question), budget=budget, mode=mode, filters=filters)
+    if output is None or output == "table":
+        from memctl.cli.output import print_text
+
+        print_text(found.text)
+    else:
+        emit_one(found, output, lambda: None)

@@ -1,0 +1,123 @@
+"""What every command has at hand: settings, the home, and where to say things."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memctl.cli.text import safe
+from memctl.errors import MemctlError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from memctl.config import Config
+    from memctl.home import Home
+    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+    from memctl.store.names import TableName
+
+
+class Session:
+    """One run of the command line.
+
+    Args:
+        flags: Settings given as flags, by dotted key.
+        quiet: Say nothing but errors on standard error.
+        verbose: Say more, and show the traceback of an unexpected error.
+    """
+
+    def __init__(
+        self, flags: Mapping[str, str], *, quiet: bool = False, verbose: bool = False
+    ) -> None:
+        self.quiet = quiet
+        self.verbose = verbose
+        self._flags = {**flags, **_log_level(quiet, verbose)}
+
+    @cached_property
+    def config(self) -> Config:
+        """Every setting."""
+        from memctl.config import load_config
+
+        return load_config(self._flags)
+
+    @cached_property
+    def home(self) -> Home:
+        """All knowledge bases on this disk."""
+        from memctl.home import Home
+
+        return Home(self.config)
+
+    @cached_property
+    def console(self) -> Console:
+        """A Rich console on standard output, for what people read."""
+        from memctl.cli.output import console
+
+        return console()
+
+    @contextmanager
+    def writing(self, name: str | None) -> Iterator[KnowledgeBase]:
+        """Open the one knowledge base to write to."""
+        with self.home.open_for_writing(name) as opened:
+            yield opened
+
+    @contextmanager
+    def reading(self, names: Sequence[str] | None) -> Iterator[KnowledgeBases]:
+        """Open the knowledge bases to ask."""
+        with self.home.open_for_reading(names or ()) as opened:
+            yield opened
+
+    @contextmanager
+    def owning(
+        self, table: TableName, id_: str, names: Sequence[str] | None
+    ) -> Iterator[KnowledgeBase]:
+        """Open the knowledge base, of those that are named or asked anyway, that has an id."""
+        with self.home.open_for_reading(names or ()) as opened:
+            yield opened.owner(table, id_)
+
+    @contextmanager
+    def reading_one(self, name: str | None) -> Iterator[KnowledgeBase]:
+        """Open one knowledge base to read: named, or the only one there is to ask.
+
+        Raises:
+            UsageError: None is named and several could be meant.
+        """
+        with self.reading([name] if name else None) as opened:
+            if len(opened) > 1:
+                names = ", ".join(base.name for base in opened)
+                raise UsageError(f"which knowledge base: {names}?", "name one with -k")
+            yield opened[0]
+
+    def say(self, text: str) -> None:
+        """Tell the user something that is not data, on standard error."""
+        if not self.quiet:
+            sys.stderr.write(f"{safe(text)}\n")
+
+    def hint(self, text: str) -> None:
+        """Suggest a next step, on standard error, to people only."""
+        if sys.stderr.isatty():
+            self.say(f"hint: {text}")
+
+    def confirm(self, question: str, *, yes: bool) -> None:
+        """Ask before something that cannot be undone.
+
+        Raises:
+            UsageError: Nobody is there to answer.
+            MemctlError: The answer was no.
+        """
+        if yes:
+            return
+        if not sys.stdin.isatty():
+            raise UsageError(f"{question} needs a yes", "add --yes to do it without being asked")
+        sys.stderr.write(f"{safe(question)} [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise MemctlError("nothing was done")
+
+
+def _log_level(quiet: bool, verbose: bool) -> dict[str, str]:
+    if quiet:
+        return {"log.level": "error"}
+    return {"log.level": "debug"} if verbose else {}

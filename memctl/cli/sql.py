@@ -1,0 +1,53 @@
+"""memctl sql: DuckDB over every table."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.cli.output import Column, emit
+from memctl.cli.session import Session
+from memctl.cli.text import one_line
+from memctl.errors import UsageError
+
+_CELL = 60
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "sql",
+        """
+        memctl sql "select type, count(*) from memories group by all"
+        memctl sql "from documents select title, importance order by 2 desc limit 5"
+        echo "describe memories" | memctl sql - -o csv
+        """,
+    )(sql)
+
+
+def sql(
+    session: Session,
+    statement: Annotated[
+        str, typer.Argument(metavar="STATEMENT", help="One SELECT or EXPLAIN; - is stdin.")
+    ],
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Run SQL over documents, memories, entities and relations.
+
+    It is DuckDB, read-only, with no access to files or the network.
+    """
+    text = sys.stdin.read() if statement == "-" else statement
+    if not text.strip():
+        raise UsageError("the statement is empty", 'try: memctl sql "from memories limit 5"')
+    with session.reading(kb) as bases:
+        reader = bases.sql(text, own_process=True)
+        columns = [
+            Column(name, name, lambda value: one_line(str(value), _CELL))
+            for name in reader.schema.names
+        ]
+        emit(reader, columns, output)

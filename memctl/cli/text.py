@@ -1,0 +1,78 @@
+"""Text made safe for a terminal, and numbers, sizes and times made readable."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import datetime
+
+_KEPT = {"\n", "\t"}
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def safe(text: str) -> str:
+    """Return ``text`` with every character escaped that could steer a terminal or mislead a reader.
+
+    Control characters, escapes and text direction overrides become ``\\x1b`` and the like, and so
+    do lone surrogates, which stand for bytes of a file name that are not UTF-8.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c in _KEPT or not _is_hidden(c) else _escaped(c) for c in text)
+
+
+def _is_hidden(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category in ("Cc", "Cs") or (category == "Cf" and character not in "\u200c\u200d\u00ad")
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def one_line(text: str, width: int = 0) -> str:
+    """Return ``text`` safe and on one line, cut to ``width`` characters where that is above 0."""
+    line = safe(" ".join(text.split()))
+    return line if width <= 0 or len(line) <= width else f"{line[: width - 1].rstrip()}…"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes as people write it: ``1.4 MB``."""
+    for unit in _UNITS[:-1]:
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} {_UNITS[-1]}"
+
+
+def moment(instant: datetime | None) -> str:
+    """Return an instant in local time to the minute, a midnight as its day; empty for None."""
+    if instant is None:
+        return ""
+    if instant.hour == instant.minute == instant.second == 0:
+        return f"{instant:%Y-%m-%d}"
+    return f"{instant.astimezone():%Y-%m-%d %H:%M}"
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds as people say it: ``40 ms``, ``3.2 s``, ``4 min``, ``2 h``."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 172_800:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def clock(seconds: float) -> str:
+    """Return a place in a recording: ``1:02:03`` or ``2:03``."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun: ``1 file``, ``2 memories``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,86 @@
+"""memctl export and memctl import: tables leave and come back."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from memctl.cli.commands import KnowledgeBaseOption, command
+from memctl.cli.progress import progress
+from memctl.cli.session import Session
+from memctl.cli.text import count
+from memctl.errors import UsageError
+
+ExportTable = Literal["documents", "memories", "entities", "relations", "all"]
+ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
+
+
+def register(root: typer.Typer) -> None:
+    """Add these verbs to the command line."""
+    command(
+        root,
+        "export",
+        """
+        memctl export memories -f parquet --to memories.parquet
+        memctl export documents -f jsonl | jq .title
+        memctl export all --to backup.memctl
+        memctl export memories -f arrow | python -c 'import sys, pyarrow as pa; ...'
+        """,
+    )(export)
+    command(
+        root,
+        "import",
+        """
+        memctl import backup.memctl -k restored
+        """,
+    )(import_)
+
+
+def export(
+    session: Session,
+    table: Annotated[ExportTable, typer.Argument(help="A table, or all of them.")],
+    format_: Annotated[
+        ExportFormat | None,
+        typer.Option("-f", "--format", help="By default as FILE is called, else jsonl."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FILE", help="Where to; standard output else."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+) -> None:
+    """Write a table, vectors included, as Arrow, Parquet, JSON lines or CSV.
+
+    `all` is one archive of every table that memctl import brings back as it was.
+    """
+    with ExitStack() as stack:
+        base = stack.enter_context(session.reading_one(kb))
+        listener = stack.enter_context(progress(session, f"exporting {table}"))
+        if to is None or to == "-":
+            if sys.stdout.isatty() and (table == "all" or format_ in ("arrow", "parquet")):
+                raise UsageError("that is binary, which a terminal cannot show", "add --to FILE")
+            base.export_to(sys.stdout.buffer, table, format_, progress=listener)
+            sys.stdout.buffer.flush()
+            return
+        rows = base.export_to(Path(to).expanduser(), table, format_, progress=listener)
+    session.say(f"wrote {count(rows, 'row')} to {to}")
+
+
+def import_(
+    session: Session,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="What memctl export all wrote; - is stdin.")
+    ],
+    kb: KnowledgeBaseOption = None,
+) -> None:
+    """Bring an export of all tables back into an empty knowledge base, as it was."""
+    with ExitStack() as stack:
+        base = stack.enter_context(session.importing(kb))
+        listener = stack.enter_context(progress(session, "importing"))
+        source = sys.stdin.buffer if file == "-" else Path(file).expanduser()
+        rows = base.import_from(source, progress=listener)
+    session.say(f"imported {count(rows, 'row')} into {base.name}")

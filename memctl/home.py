@@ -1,0 +1,308 @@
+"""All knowledge bases on this disk: create, list, open, change, rename, delete.
+
+Knows folders and settings; what is inside a knowledge base only ``KnowledgeBase`` knows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memctl.config import (
+    Config,
+    Inbox,
+    KnowledgeBaseSettings,
+    Layout,
+    StoredStatus,
+    check_name,
+    is_name,
+    load_settings,
+    save_settings,
+)
+from memctl.errors import (
+    KnowledgeBaseNotFound,
+    KnowledgeBaseUnavailable,
+    MemctlError,
+    UsageError,
+)
+from memctl.files import sync_folder
+from memctl.knowledge_base import KnowledgeBase
+from memctl.knowledge_bases import KnowledgeBases
+
+Clock = Callable[[], datetime]
+_STALE_SECONDS = 3600
+
+
+def utc_now() -> datetime:
+    """Return the present instant."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseEntry:
+    """One line of the list of knowledge bases; ``problem`` says why settings are missing."""
+
+    name: str
+    folder: Path
+    settings: KnowledgeBaseSettings | None
+    problem: str = ""
+
+
+class Home:
+    """The folder that holds every knowledge base of one user.
+
+    Args:
+        config: All settings; ``config.home`` need not exist yet.
+        clock: What tells the time.
+    """
+
+    def __init__(self, config: Config, clock: Clock = utc_now) -> None:
+        self.config = config
+        self._clock = clock
+        self._folder = config.home / "kb"
+
+    # --- looking ---------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Return the names of all knowledge bases, sorted."""
+        if not self._folder.is_dir():
+            return []
+        found = (path.parent.name for path in self._folder.glob("*/kb.toml"))
+        return sorted(name for name in found if is_name(name))
+
+    def entries(self) -> list[KnowledgeBaseEntry]:
+        """Return every knowledge base; one whose settings cannot be read is among them."""
+        return [self._entry(name) for name in self.names()]
+
+    def _entry(self, name: str) -> KnowledgeBaseEntry:
+        layout = Layout(self._folder / name)
+        try:
+            return KnowledgeBaseEntry(name, layout.folder, load_settings(layout.settings))
+        except MemctlError as error:
+            return KnowledgeBaseEntry(name, layout.folder, None, error.message)
+
+    def exists(self, name: str) -> bool:
+        """Say whether there is a knowledge base of that name."""
+        return Layout(self._folder / check_name(name)).settings.is_file()
+
+    def layout(self, name: str) -> Layout:
+        """Return where a knowledge base stands on disk.
+
+        Raises:
+            UsageError: No knowledge base can have that name.
+            KnowledgeBaseNotFound: There is none of that name.
+        """
+        if not self.exists(name):
+            raise KnowledgeBaseNotFound(f"no knowledge base {name!r}", self._suggestion(name))
+        return Layout(self._folder / name)
+
+    def _suggestion(self, name: str) -> str:
+        names = self.names()
+        if close := difflib.get_close_matches(name, names, n=1):
+            return f"did you mean {close[0]!r}?"
+        if names:
+            return f"there are {', '.join(names[:8])}; `memctl kb list` shows them all"
+        return f"create it: memctl kb create {name}"
+
+    def settings(self, name: str) -> KnowledgeBaseSettings:
+        """Return what is pinned for a knowledge base."""
+        return load_settings(self.layout(name).settings)
+
+    # --- opening ---------------------------------------------------------------------------------
+
+    def open(self, name: str) -> KnowledgeBase:
+        """Open a knowledge base for reading and, unless it is archived, writing.
+
+        Raises:
+            UsageError: No knowledge base can have that name.
+            KnowledgeBaseNotFound: There is none of that name.
+            KnowledgeBaseUnavailable: A newer version made it.
+            DamagedError: Its tables or its ledger cannot be read.
+        """
+        layout = self.layout(name)
+        return KnowledgeBase.open(layout, self.config, self._clock)
+
+    def open_for_writing(self, name: str | None = None) -> KnowledgeBase:
+        """Open the knowledge base to write to: named, else ``MEMCTL_KB``, else the default one.
+
+        The default one is made when it is first written to; any other must be there.
+
+        Raises:
+            KnowledgeBaseUnavailable: It is archived.
+        """
+        wanted = name or self.config.kb or self.config.default_kb
+        if wanted == self.config.default_kb and not self.exists(wanted):
+            self._create_if_missing(wanted)
+        opened = self.open(wanted)
+        if opened.settings.status == "archived":
+            opened.close()
+            raise KnowledgeBaseUnavailable(
+                f"knowledge base {wanted!r} is archived, so it cannot be written to",
+                f"memctl kb resume {wanted}",
+            )
+        return opened
+
+    def _create_if_missing(self, name: str) -> None:
+        try:
+            self.create(name)
+        except UsageError:
+            if not self.exists(name):  # somebody else may have been a moment faster
+                raise
+
+    def open_for_reading(self, names: Sequence[str] = ()) -> KnowledgeBases:
+        """Open the knowledge bases to ask: named, else ``MEMCTL_KB``, else every always-on one.
+
+        Raises:
+            KnowledgeBaseNotFound: One that is named is not there, or there is none at all.
+        """
+        chosen = list(dict.fromkeys(names)) or ([self.config.kb] if self.config.kb else [])
+        chosen = chosen or self.always_on()
+        if not chosen:
+            raise KnowledgeBaseNotFound("there is no knowledge base to read", self._no_base_hint())
+        with ExitStack() as stack:
+            opened = [stack.enter_context(self.open(name)) for name in chosen]
+            stack.pop_all()
+        return KnowledgeBases(opened)
+
+    def _no_base_hint(self) -> str:
+        if names := self.names():
+            return f"none is always-on: name one with -k {names[0]}, or set one always-on"
+        return "put something in first: memctl ingest FILE, or see memctl demo"
+
+    def always_on(self) -> list[str]:
+        """Return the names of the knowledge bases that take part where none is named."""
+        return [
+            entry.name
+            for entry in self.entries()
+            if entry.settings is not None
+            and entry.settings.always_on
+            and entry.settings.status != "archived"
+        ]
+
+    # --- changing --------------------------------------------------------------------------------
+
+    def create(
+        self, name: str, *, inboxes: Iterable[Inbox] = (), **changes: Any
+    ) -> KnowledgeBaseSettings:
+        """Make a knowledge base; it is there whole or not at all.
+
+        Args:
+            name: 1 to 64 of a-z, 0-9, - and _.
+            inboxes: Folders to watch besides its own inbox.
+            changes: Settings that differ from the configured defaults; ``after`` is that of its
+                own inbox.
+
+        Raises:
+            UsageError: The name cannot be used or is taken, or a setting cannot have that value.
+        """
+        if self.exists(name):
+            raise UsageError(
+                f"knowledge base {name!r} is there already", f"look at it: memctl kb show {name}"
+            )
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._sweep()
+        made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
+        try:
+            self._fill(made, self._new_settings(name, made, inboxes, changes))
+            self._rename_folder(made.folder, self._folder / name)
+        except BaseException:
+            shutil.rmtree(made.folder, ignore_errors=True)
+            raise
+        return self.settings(name)
+
+    def _new_settings(
+        self, name: str, layout: Layout, inboxes: Iterable[Inbox], changes: dict[str, Any]
+    ) -> KnowledgeBaseSettings:
+        defaults = dataclasses.asdict(self.config.new_kb) | changes
+        own = Inbox(layout.inbox, defaults.pop("after"))
+        return KnowledgeBaseSettings(
+            name=name, created_at=self._clock(), inboxes=(own, *inboxes), **defaults
+        )
+
+    def _fill(self, layout: Layout, settings: KnowledgeBaseSettings) -> None:
+        layout.folder.mkdir(mode=0o700)
+        for folder in (layout.inbox, layout.processing, layout.processed, layout.failed):
+            folder.mkdir(mode=0o700)
+        KnowledgeBase.create(layout, settings, self._clock)
+        save_settings(layout.settings, settings)
+
+    def _rename_folder(self, old: Path, new: Path) -> None:
+        try:
+            old.rename(new)
+        except OSError as error:
+            if new.exists():
+                raise UsageError(f"knowledge base {new.name!r} is there already") from error
+            raise
+        sync_folder(self._folder)
+
+    def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
+        """Change settings of a knowledge base; ``after`` is that of its own inbox.
+
+        Raises:
+            UsageError: A setting cannot have that value; nothing is changed then.
+        """
+        layout = self.layout(name)
+        settings = load_settings(layout.settings)
+        if after := changes.pop("after", None):
+            changes["inboxes"] = tuple(
+                dataclasses.replace(inbox, after=after) if inbox.path == layout.inbox else inbox
+                for inbox in changes.get("inboxes", settings.inboxes)
+            )
+        changed = dataclasses.replace(settings, **changes)
+        save_settings(layout.settings, changed)
+        return changed
+
+    def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:
+        """Pause, resume (``active``) or archive a knowledge base.
+
+        A paused one is not watched and not consolidated on its interval; an archived one is, on
+        top of that, read-only and asked only when it is named.
+        """
+        return self.change(name, status=status)
+
+    def rename(self, old: str, new: str) -> KnowledgeBaseSettings:
+        """Give a knowledge base another name.
+
+        Raises:
+            UsageError: The new name cannot be used or is taken.
+            LockedError: Somebody is writing to it or watching it.
+        """
+        layout = self.layout(old)
+        if self.exists(new):
+            raise UsageError(f"knowledge base {new!r} is there already", "choose another name")
+        with self.open(old) as opened, opened.exclusively():
+            self._rename_folder(layout.folder, self._folder / new)
+        return self.settings(new)
+
+    def delete(self, name: str) -> None:
+        """Remove a knowledge base and everything in its folder, watched folders elsewhere excepted.
+
+        It is gone in one step; what is left of its files is removed after that.
+
+        Raises:
+            LockedError: Somebody is writing to it or watching it.
+        """
+        layout = self.layout(name)
+        trash = self._folder / f".deleted-{secrets.token_hex(6)}"
+        try:
+            with self.open(name) as opened, opened.exclusively():
+                self._rename_folder(layout.folder, trash)
+        except (KnowledgeBaseUnavailable, UsageError):  # its settings cannot be read
+            self._rename_folder(layout.folder, trash)
+        shutil.rmtree(trash, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Remove what a crash in the middle of creating or deleting left behind."""
+        for path in self._folder.glob(".deleted-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in self._folder.glob(".new-*"):
+            if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)

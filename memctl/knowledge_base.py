@@ -1,0 +1,421 @@
+"""``KnowledgeBase``: the one object that every surface talks to, and the composition root.
+
+It wires the stages of ingest, retrieval, consolidation and export together and does no work
+itself.  ``KnowledgeBases`` asks several at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings
+from memctl.errors import KnowledgeBaseUnavailable, LockedError
+from memctl.knowledge_bases import KnowledgeBases
+from memctl.records import (
+    ConsolidationReport,
+    Context,
+    Filters,
+    IngestReport,
+    Memory,
+    ProgressListener,
+    QueryResult,
+    Question,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.config import Mode
+    from memctl.ingest.pipeline import Ingestor
+    from memctl.ingest.sources import Labels, SourceOrFailure
+    from memctl.memories.editing import Edit, Editor, Statement
+    from memctl.memories.viewing import DocumentView, MemoryView
+    from memctl.models.protocols import Embedder
+    from memctl.statistics import Statistics
+    from memctl.store.books import DaemonEntry
+    from memctl.store.names import TableName
+    from memctl.store.store import Store
+
+Clock = Callable[[], datetime]
+_NO_FILTERS = Filters()
+_EXCLUSIVE_WAIT = 5.0
+
+
+class KnowledgeBase:
+    """A knowledge base that is open; close it, or use it in a ``with`` statement.
+
+    Args:
+        layout: Where it stands on disk.
+        settings: What is pinned for it.
+        store: Its tables and ledger.
+        config: Settings of the whole program.
+        clock: What tells the time.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        settings: KnowledgeBaseSettings,
+        store: Store,
+        config: Config,
+        clock: Clock,
+    ) -> None:
+        self.layout = layout
+        self.settings = settings
+        self.store = store
+        self.config = config
+        self._clock = clock
+
+    @classmethod
+    def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:
+        """Make the tables and the ledger of a new knowledge base in its folder."""
+        from memctl.store.store import Store
+
+        Store.create(layout.folder, settings.dimension, clock=clock).close()
+
+    @classmethod
+    def open(cls, layout: Layout, config: Config, clock: Clock) -> KnowledgeBase:
+        """Open the knowledge base in a folder.
+
+        Raises:
+            KnowledgeBaseUnavailable: A newer version of memctl made it.
+            DamagedError: Its ledger cannot be read.
+        """
+        from memctl.store.store import Store
+
+        settings = load_settings(layout.settings)
+        return cls(layout, settings, Store.open(layout.folder, clock=clock), config, clock)
+
+    @property
+    def name(self) -> str:
+        """Its name, which is that of its folder."""
+        return self.layout.name
+
+    def close(self) -> None:
+        """Let go of its files."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"KnowledgeBase({self.name!r}, {str(self.layout.folder)!r})"
+
+    # --- taking in -------------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        paths: Path | str | Iterable[Path | str] = (),
+        *,
+        text: str | None = None,
+        stream: BinaryIO | None = None,
+        jsonl: Path | str | BinaryIO | None = None,
+        namespace: str = "default",
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        session: str | None = None,
+        progress: ProgressListener | None = None,
+    ) -> IngestReport:
+        """Remember files, folders, a text, a stream or JSON lines.
+
+        What is already known is recognised by its content.  One input that fails never stops the
+        others: the report says what became of each.
+
+        Args:
+            paths: Files and folders.
+            text: One text.
+            stream: Bytes of one document, of any kind that can be read.
+            jsonl: One document a line, in a file or a stream: ``text``, and optionally ``id``,
+                ``namespace``, ``title``, ``created_at``, ``session_id``, ``turn``, ``tags``,
+                ``metadata``, ``source``.
+            namespace: The partition that they go into.
+            tags: Tags that they all get.
+            source: Where they are from, instead of the path.
+            session: The conversation that they are of.
+            progress: Told how far it is.
+
+        Raises:
+            KnowledgeBaseUnavailable: It is archived.
+            LockedError: Another process is writing and does not stop.
+        """
+        from memctl.ingest.sources import Labels, from_paths, from_text
+
+        labels = Labels(namespace, tuple(tags), session, source or "")
+        given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        with ExitStack() as stack:
+            sources: list[Iterable[SourceOrFailure]] = []
+            if given:
+                sources.append(from_paths([Path(path) for path in given], labels))
+            if text is not None:
+                sources.append([from_text(text, labels)])
+            if stream is not None:
+                sources.append([_streamed(stream, labels, stack)])
+            if jsonl is not None:
+                sources.append(_lines(jsonl, labels, stack))
+            return self._ingestor.ingest((item for part in sources for item in part), progress)
+
+    def reprocess(
+        self,
+        ids: Sequence[str] = (),
+        *,
+        incomplete: bool = False,
+        progress: ProgressListener | None = None,
+    ) -> IngestReport:
+        """Read sources again from where they are.
+
+        Args:
+            ids: Documents, by id.
+            incomplete: All of which something is missing.
+            progress: Told how far it is.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        from memctl.memories.viewing import resolve
+
+        snapshot = self.store.snapshot()
+        wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
+        return self._ingestor.reprocess(wanted, incomplete=incomplete, progress=progress)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model that the vectors of this knowledge base are from."""
+        from memctl.models import load_embedder
+
+        return load_embedder(self.settings.embedder)
+
+    @cached_property
+    def ingestor(self) -> Ingestor:
+        """What takes sources in; the watcher uses it too."""
+        from memctl.ingest.pipeline import Ingestor
+        from memctl.understand import BuiltinUnderstander
+
+        return Ingestor(
+            self.store, self.settings, self.embedder, BuiltinUnderstander(), self._clock
+        )
+
+    @property
+    def _ingestor(self) -> Ingestor:
+        self._require_writable()
+        return self.ingestor
+
+    def _require_writable(self) -> None:
+        if self.settings.status == "archived":
+            raise KnowledgeBaseUnavailable(
+                f"knowledge base {self.name!r} is archived, so it cannot be written to",
+                f"memctl kb resume {self.name}",
+            )
+
+    # --- asking ----------------------------------------------------------------------------------
+
+    def query(
+        self,
+        question: str,
+        *,
+        mode: Mode | None = None,
+        filters: Filters = _NO_FILTERS,
+        limit: int | None = None,
+        answer: bool = True,
+        explain: bool = False,
+    ) -> QueryResult:
+        """Ask one question; see ``KnowledgeBases.query``."""
+        return KnowledgeBases([self]).query(
+            question, mode=mode, filters=filters, limit=limit, answer=answer, explain=explain
+        )
+
+    def query_many(
+        self,
+        questions: Iterable[Question | str],
+        *,
+        mode: Mode | None = None,
+        filters: Filters = _NO_FILTERS,
+        limit: int | None = None,
+        answer: bool = True,
+        explain: bool = False,
+    ) -> Iterator[QueryResult]:
+        """Ask many questions; see ``KnowledgeBases.query_many``."""
+        return KnowledgeBases([self]).query_many(
+            questions, mode=mode, filters=filters, limit=limit, answer=answer, explain=explain
+        )
+
+    def context(
+        self,
+        question: str,
+        *,
+        budget: int = 2000,
+        mode: Mode | None = None,
+        filters: Filters = _NO_FILTERS,
+    ) -> Context:
+        """Return evidence on a question within a token budget."""
+        return KnowledgeBases([self]).context(question, budget=budget, mode=mode, filters=filters)
+
+    # --- thinking --------------------------------------------------------------------------------
+
+    def consolidate(
+        self, *, dry_run: bool = False, progress: ProgressListener | None = None
+    ) -> ConsolidationReport:
+        """Draw insights from memories that belong together; nothing is deleted.
+
+        Raises:
+            KnowledgeBaseUnavailable: It is archived.
+            LockedError: Another process is writing and does not stop.
+        """
+        from memctl.consolidate.consolidation import Consolidator
+
+        if not dry_run:
+            self._require_writable()
+        consolidator = Consolidator(self.store, self.embedder, self.config.consolidate, self._clock)
+        return consolidator.run(self.name, dry_run=dry_run, progress=progress)
+
+    # --- looking ---------------------------------------------------------------------------------
+
+    def memories(
+        self, filters: Filters = _NO_FILTERS, *, limit: int | None = None, offset: int | None = None
+    ) -> pa.Table:
+        """Return memories without their vectors, the newest first."""
+        from memctl.memories.viewing import list_memories
+
+        return list_memories(self.store.snapshot(), filters, self._clock(), limit, offset)
+
+    def memory(self, id_: str) -> MemoryView:
+        """Return a memory with its evidence, versions, insights and connections.
+
+        Raises:
+            NotFoundError: There is none of that id.
+        """
+        from memctl.memories.viewing import view_memory
+
+        return view_memory(self.store.snapshot(), id_)
+
+    def documents(
+        self,
+        filters: Filters = _NO_FILTERS,
+        *,
+        incomplete: bool = False,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> pa.Table:
+        """Return documents without their texts, those taken in last first."""
+        from memctl.memories.viewing import list_documents
+
+        return list_documents(
+            self.store.snapshot(), filters, incomplete=incomplete, limit=limit, offset=offset
+        )
+
+    def document(self, id_: str) -> DocumentView:
+        """Return a document with its text and the memories made from it.
+
+        Raises:
+            NotFoundError: There is none of that id.
+        """
+        from memctl.memories.viewing import view_document
+
+        return view_document(self.store.snapshot(), id_)
+
+    def statistics(self) -> Statistics:
+        """Return counts, sizes and rates."""
+        from memctl.statistics import statistics
+
+        return statistics(self.name, self.store, self._clock())
+
+    def watcher(self) -> DaemonEntry | None:
+        """Return the process that watches it, if one is alive."""
+        from memctl.processes import is_alive
+
+        entry = self.store.ledger.daemon.get()
+        return entry if entry and is_alive(entry.pid, entry.host) else None
+
+    # --- changing --------------------------------------------------------------------------------
+
+    @property
+    def _editor(self) -> Editor:
+        from memctl.memories.editing import Editor
+
+        self._require_writable()
+        return Editor(self.store, lambda: self.embedder, self._clock)
+
+    def add_memory(self, statement: Statement | str) -> Memory:
+        """Remember one statement; the same one said twice is there once."""
+        from memctl.memories.editing import Statement
+
+        given = Statement(statement) if isinstance(statement, str) else statement
+        return self._editor.add(given)
+
+    def edit_memory(self, id_: str, edit: Edit | str) -> Memory:
+        """Write a new version of a memory, or of its text; the old one stays in its history.
+
+        Raises:
+            NotFoundError: There is none of that id.
+            UsageError: It is evidence, or it has a newer version already.
+        """
+        from memctl.memories.editing import Edit
+
+        return self._editor.edit(id_, Edit(text=edit) if isinstance(edit, str) else edit)
+
+    def delete_memory(self, id_: str) -> int:
+        """Forget a memory, its versions and what rests on it; return how many memories are gone."""
+        return self._editor.delete_memory(id_)
+
+    def delete_document(self, id_: str) -> int:
+        """Forget a document and its memories; return how many memories are gone."""
+        return self._editor.delete_document(id_)
+
+    @contextmanager
+    def exclusively(self) -> Iterator[None]:
+        """Keep every other process from writing, and let go of the files, to move the folder.
+
+        Raises:
+            LockedError: Somebody is writing to it or watching it.
+        """
+        from memctl.store.lock import WriteLock
+
+        watching = self.watcher()
+        if watching is not None:
+            raise LockedError(
+                f"process {watching.pid} is watching {self.name!r}", "stop it first: memctl status"
+            )
+        with WriteLock(self.layout.folder, self._clock).held(_EXCLUSIVE_WAIT):
+            self.store.close()
+            yield
+
+    # --- going out and coming back ---------------------------------------------------------------
+
+    def export(self, table: TableName, *, filters: Filters = _NO_FILTERS) -> pa.RecordBatchReader:
+        """Return a table as a stream of Arrow batches, vectors included."""
+        from memctl.store.transfer import export_batches
+
+        return export_batches(self.store.snapshot(), table)
+
+    def sql(self, statement: str) -> pa.RecordBatchReader:
+        """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""
+        return KnowledgeBases([self]).sql(statement)
+
+
+def _streamed(stream: BinaryIO, labels: Labels, stack: ExitStack) -> SourceOrFailure:
+    from memctl.ingest.sources import from_stream, spooled
+
+    return from_stream(stack.enter_context(spooled(stream)), labels)
+
+
+def _lines(
+    given: Path | str | BinaryIO, labels: Labels, stack: ExitStack
+) -> Iterable[SourceOrFailure]:
+    from memctl.ingest.jsonl import from_jsonl
+
+    if isinstance(given, (str, Path)):
+        return from_jsonl(stack.enter_context(Path(given).open("rb")), str(given), labels)
+    return from_jsonl(given, getattr(given, "name", "stdin"), labels)
