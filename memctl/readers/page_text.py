@@ -33,7 +33,10 @@ _RUNNING_TITLE = re.compile(r"#[\W_]*\S+ .{8,}|\S+ .{8,}[\W_]#")
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
-_ITEM = re.compile(r"(?:[-*+•◦▪‣–—●○■□➢✓]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])(?:\s|$)")
+_ITEM = re.compile(
+    r"(?:[-*+•◦▪‣–—●○■□➢✓]|\(?\d{1,3}(?:\.\d{1,3})*[.)]|\d{1,3}(?:\.\d{1,3})+|\(?[a-zA-Z][.)])(?:\s|$)"
+)
+_LEADERS = re.compile(r"(?: ?[.…]){4,}")
 _ENDS = (".", "!", "?", ":", "…", "”", '."', "。", "！", "？")
 
 
@@ -51,9 +54,9 @@ def clean_pages(pages: Sequence[str]) -> list[str]:
 
 
 def _lines(page: str) -> Lines:
-    """Lines in compatibility form (ligatures as letters), blanks as single spaces."""
+    """Lines in compatibility form (ligatures as letters), blanks and dotted leaders made short."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", page))
-    return [" ".join(line.split()) for line in text.split("\n")]
+    return [" ".join(_LEADERS.sub(" … ", line).split()) for line in text.split("\n")]
 
 
 # --- what every page repeats ---------------------------------------------------------------------
@@ -137,7 +140,7 @@ def _full_length(lines: Lines) -> float:
 
 
 def _wraps(line: str, following: str, full: float) -> bool:
-    if _ITEM.match(following) or (_is_row(line) and _is_row(following)):
+    if _ITEM.match(following) or " … " in line or (_is_row(line) and _is_row(following)):
         return False
     if following[0].islower() and not line.endswith((".", "!", "?", ":")):
         return len(line) >= full / 2

@@ -1,0 +1,93 @@
+"""PowerPoint slides become pages: title, text, tables, chart data and the speaker's notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from memctl.readers.damage import told_as_damage, without_warnings
+from memctl.readers.grids import grid_pieces
+from memctl.readers.names import clean_title
+from memctl.readers.office import POWERPOINT, head_of
+from memctl.readers.pieces import Piece, assemble
+from memctl.readers.sheets import cell_text
+from memctl.records import SourceText
+
+_DEEPEST_GROUP = 20
+
+
+def slide_parts(pptx: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
+    """Yield the slides of a PowerPoint file as text."""
+    own = pptx.exc.PythonPptxError
+    with path.open("rb") as file, without_warnings(), told_as_damage(name, POWERPOINT, own):
+        deck = pptx.Presentation(file)
+        pieces = list(_pieces(deck.slides))
+        title = next((piece.heading for piece in pieces if piece.page == 1), "")
+        head = head_of(deck.core_properties, name, POWERPOINT, title, slides=len(deck.slides))
+    yield from assemble(head, pieces)
+
+
+def _pieces(slides: Iterable[Any]) -> Iterator[Piece]:
+    for number, slide in enumerate(slides, 1):
+        title = slide.shapes.title
+        heading = clean_title(title.text_frame.text) if title is not None else ""
+        if heading:
+            yield Piece(heading + "\n\n", "heading", heading, number)
+        skipped = title.shape_id if title is not None else None
+        for shape in _leaves(slide.shapes):
+            if shape.shape_id != skipped:
+                yield from _shape_pieces(shape, heading, number)
+        if slide.has_notes_slide and (notes := _frame_text(slide.notes_slide.notes_text_frame)):
+            yield Piece(f"Notes: {notes}\n\n", "prose", heading, number)
+
+
+def _leaves(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
+    """The shapes, those in groups included."""
+    for shape in shapes:
+        if hasattr(shape, "shapes") and depth < _DEEPEST_GROUP:
+            yield from _leaves(shape.shapes, depth + 1)
+        else:
+            yield shape
+
+
+def _shape_pieces(shape: Any, heading: str, page: int) -> Iterator[Piece]:
+    if shape.has_text_frame and (text := _frame_text(shape.text_frame)):
+        yield Piece(text + "\n\n", "prose", heading, page)
+    elif getattr(shape, "has_table", False):
+        rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
+        yield from grid_pieces(rows, heading=heading, page=page)
+        yield Piece("\n")
+    elif getattr(shape, "has_chart", False):
+        yield from _chart_pieces(shape.chart, heading, page)
+
+
+def _frame_text(frame: Any) -> str:
+    if frame is None:
+        return ""
+    lines = (" ".join(paragraph.text.split()) for paragraph in frame.paragraphs)
+    return "\n".join(line for line in lines if line)
+
+
+def _chart_pieces(chart: Any, heading: str, page: int) -> Iterator[Piece]:
+    """The numbers behind a chart as a table of a row for each category."""
+    if chart.has_title and (title := _frame_text(chart.chart_title.text_frame)):
+        yield Piece(title + "\n\n", "caption", heading, page)
+    plots = list(chart.plots)
+    series = [one for plot in plots for one in plot.series]
+    categories = [str(category) for category in plots[0].categories] if plots else []
+    if not categories:
+        return
+    rows = [
+        [category, *(_value(one.values, place) for one in series)]
+        for place, category in enumerate(categories)
+    ]
+    yield from grid_pieces(
+        [["category", *(one.name for one in series)], *rows], heading=heading, page=page
+    )
+    yield Piece("\n")
+
+
+def _value(values: Any, place: int) -> str:
+    return cell_text(values[place]) if place < len(values) else ""
