@@ -21,7 +21,7 @@ Difference = Literal["date", "time", "money", "percent", "quantity", "negation",
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one sentence asserts."""
+    """What one clause of a sentence asserts."""
 
     sentence: str
     speaker: str
@@ -63,7 +63,8 @@ class Conflict:
 _UNSURE = re.compile(
     r"\?|\b(?:if|maybe|perhaps|might|could|would|should|possibly|probably|hopefully|suppose|"
     r"what about|how about|let's|let us|e\.g\.|for example|about|around|roughly|approximately|"
-    r"almost|nearly|at least|at most|up to|more than|less than|over|under|or so|option|"
+    r"almost|nearly|at least|at most|(?<!goes )(?<!went )(?<!go )(?<!moved )up to|"
+    r"more than|less than|over|under|or so|option|"
     r"vielleicht|etwa|ungefähr|wenn|falls)\b",
     re.IGNORECASE,
 )
@@ -143,17 +144,32 @@ _NEGATED_BEFORE = re.compile(r"(?:\bnot|\bno longer|\binstead of|n['’]t)\s+(?:
 _FROM_TO = re.compile(r"\bfrom\s+$", re.IGNORECASE)
 _BOUNDARY = re.compile(r"[;()—–|]|,\s+(?:and|but|which|while|though|so)\b|\s(?:but|while|which)\s")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_CLAUSE = re.compile(
+    r";\s+|,?\s+(?:and|but|while|und|aber)\s+(?=(?:the|our|my|his|her|their|its|a|an|we|it|they|he|she|"
+    r"die|der|das|wir|es)\s)",
+    re.IGNORECASE,
+)
+_SHORTEST_SPEECH = 25
 _LONGEST_CLAIM = 320
 
 
-def claim(sentence: str, speaker: str | None = None) -> Claim | None:
-    """Return what a sentence claims; None when it claims nothing that lasts."""
+def speech(sentence: str) -> tuple[str, str]:
+    """Split "Ann Lee: we moved" into who says it, if anybody is named, and what is said."""
     said = _SPEAKER.match(sentence)
-    if said and len(sentence) - said.end() > 25:
-        speaker, sentence = said["name"], sentence[said.end() :]
+    if said and len(sentence) - said.end() > _SHORTEST_SPEECH:
+        return said["name"], sentence[said.end() :]
+    return "", sentence
+
+
+def claims(sentence: str, speaker: str | None = None) -> list[Claim]:
+    """Return what a sentence claims, clause by clause; nothing when it claims nothing lasting."""
+    if len(sentence) > _LONGEST_CLAIM or _UNSURE.search(sentence) or _DEICTIC.search(sentence):
+        return []
+    return [_claim(clause, speaker) for clause in _CLAUSE.split(sentence) if clause.strip()]
+
+
+def _claim(sentence: str, speaker: str | None) -> Claim:
     text = _LABEL_WORDS.sub("", sentence.strip())
-    if len(text) > _LONGEST_CLAIM or _UNSURE.search(text) or _DEICTIC.search(text):
-        return None
     found = _asserted(text)
     copula = _COPULA.match(text)
     return Claim(
@@ -237,7 +253,8 @@ def _is_stated(text: str, value: Value) -> bool:
         near = " ".join(before.split(" ")[-7:])
         return bool(_SCHEDULED.search(near)) and not _EVENT.search(text)
     clause = f"{before} {after}"
-    return bool(_STATIVE.search(clause)) and not _HAPPENED.search(clause)
+    says_so = _STATIVE.search(clause) or _CHANGE.search(clause)
+    return bool(says_so) and not _HAPPENED.search(clause)
 
 
 # --- comparing two -------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def disagreements(
         documents: The document of each member: one document does not contradict itself here,
             unless it was said at different times.
     """
-    claiming = [item for item in found if item.claim is not None][:_MOST_CLAIMS]
+    claiming = [item for item in found if item.claims][:_MOST_CLAIMS]
     edges: list[tuple[int, int, Conflict]] = []
     for later, item in enumerate(claiming):
         for earlier, other in enumerate(claiming[:later]):
@@ -50,9 +50,8 @@ def _compared(
     a, b = first.member, second.member
     if a == b or (documents[a] == documents[b] and dates[a] == dates[b]):
         return None
-    if first.claim is None or second.claim is None:
-        return None
-    return conflict(first.claim, second.claim)
+    compared = (conflict(x, y) for x in first.claims for y in second.claims)
+    return next((known for known in compared if known is not None), None)
 
 
 def _connected(edges: Iterable[tuple[int, int, Conflict]]) -> list[list[tuple[int, int, Conflict]]]:

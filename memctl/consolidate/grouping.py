@@ -23,7 +23,7 @@ class Thresholds:
 
     near_duplicate: float = 0.92
     """Cosine from which two memories with the same facts say the same."""
-    cosine_with_name: float = 0.30
+    cosine_with_name: float = 0.20
     """Least cosine of two memories that share a rare name."""
     cosine_with_words: float = 0.55
     """Least cosine of two memories that share rare words alone."""
@@ -31,8 +31,10 @@ class Thresholds:
     """How many rare words they must share then."""
     link: float = 0.60
     """Least weight of a link; see `Links.of`."""
-    merge: float = 0.45
+    merge: float = 0.35
     """Least average weight between two groups that become one."""
+    attach: float = 0.80
+    """Least weight of one link by which a memory left alone still joins a group."""
     group_size: int = 12
     neighbours: int = 8
     """How many links of a row are followed."""
@@ -64,7 +66,7 @@ class Links:
     def of(self, row: int) -> list[Link]:
         """Return the links of a row, strongest first.
 
-        The weight is the cosine plus 0.15 for each shared rare name (three count) and 0.04 for
+        The weight is the cosine plus 0.25 for each shared rare name (two count) and 0.04 for
         each shared rare word (five count).
         """
         if row not in self._found:
@@ -83,7 +85,7 @@ def _links(pool: Pool, row: int, thresholds: Thresholds) -> list[Link]:
     )
     others, names, words = others[apart], names[apart], words[apart]
     cosines = _cosines(pool, row, others)
-    weights = cosines + 0.15 * np.minimum(names, 3) + 0.04 * np.minimum(words, 5)
+    weights = cosines + 0.25 * np.minimum(names, 2) + 0.04 * np.minimum(words, 5)
     least = np.where(
         (names > 0) & (words > 0), thresholds.cosine_with_name, thresholds.cosine_with_words
     )
@@ -161,6 +163,7 @@ def groups(around: Neighbourhood, thresholds: Thresholds) -> list[tuple[int, ...
         a, b = place[link.first], place[link.second]
         weights[a, b] = weights[b, a] = link.weight
     _merge(members, weights, thresholds)
+    _attach(members, around.links, thresholds)
     return sorted(tuple(sorted(rows)) for rows in members if len(rows) > 1)
 
 
@@ -180,3 +183,17 @@ def _merge(members: list[list[int]], weights: NDArray[np.float64], thresholds: T
         weights[b], weights[:, b] = 0.0, 0.0
         members[a] += members[b]
         members[b] = []
+
+
+def _attach(members: list[list[int]], links: Iterable[Link], thresholds: Thresholds) -> None:
+    """Let rows left alone join the group that they have a strong link into."""
+    group_of = {row: group for group in members for row in group}
+    alone = {group[0] for group in members if len(group) == 1}
+    for link in sorted(links, key=lambda link: (-link.weight, link.first, link.second)):
+        for row, other in ((link.first, link.second), (link.second, link.first)):
+            room = len(group_of[other]) < thresholds.group_size
+            if link.weight >= thresholds.attach and row in alone and other not in alone and room:
+                group_of[row].remove(row)
+                group_of[other].append(row)
+                group_of[row] = group_of[other]
+                alone.discard(row)

@@ -35,7 +35,7 @@ MOST_FRESH = 50_000
 MOST_KNOWN = 100_000
 """How many memories one run looks at: the oldest that are new, the newest that are known."""
 
-_DULL_NAMES = (
+DULL_NAMES = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday",
     "saturday", "sunday", "today", "tomorrow", "yesterday", "ok", "okay", "thanks", "hello", "hi",
@@ -153,7 +153,7 @@ def make_pool(rows: pa.Table) -> Pool:
     """Index rows of the ``memories`` table."""
     rows = rows.sort_by([("created_at", "ascending"), ("id", "ascending")])
     documents = _codes(pc.coalesce(rows["document_id"], rows["id"]))
-    most = most_documents(int(documents.max(initial=-1)) + 1)
+    count = int(documents.max(initial=-1)) + 1
     ids = rows["id"].to_pylist()
     fresh = np.flatnonzero(~rows["is_consolidated"].to_numpy(zero_copy_only=False).astype(bool))
     return Pool(
@@ -163,23 +163,22 @@ def make_pool(rows: pa.Table) -> Pool:
         namespaces=_codes(rows["namespace"]),
         created_at=rows["created_at"].cast(pa.int64()).to_numpy(),
         vectors=_matrix(rows["vector"]),
-        names=_postings(_named(rows["entities"]), documents, most),
-        words=_postings(_worded(rows["search_text"]), documents, most),
+        names=_postings(_named(rows["entities"]), documents, most_documents(count, 12)),
+        words=_postings(_worded(rows["search_text"]), documents, most_documents(count, 8)),
         fresh=[int(row) for row in fresh],
     )
 
 
-def most_documents(count: int) -> int:
+def most_documents(count: int, always: int) -> int:
     """How many of ``count`` documents may mention a thing for it still to tell them apart."""
-    grown = max(8, int(2 * np.log2(max(count, 1))))
-    return max(2, min(grown, count // 2 + 1))
+    return max(2, min(max(always, int(2 * np.log2(max(count, 1)))), 2 * count // 3))
 
 
 def _named(entities: pa.ChunkedArray) -> pa.ListArray:
     """Entities case-folded, those that name nothing in particular left out."""
     lists = _one(entities)
     names = pc.utf8_lower(pc.list_flatten(lists))
-    dull = pc.is_in(names, value_set=pa.array(_DULL_NAMES))
+    dull = pc.is_in(names, value_set=pa.array(DULL_NAMES))
     return _regrouped(lists, names, pc.and_(pc.invert(dull), _is_word(names)))
 
 

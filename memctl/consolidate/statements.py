@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from memctl.consolidate.claims import Claim, claim
+from memctl.consolidate.claims import Claim, claims, speech
 from memctl.consolidate.values import values
 from memctl.consolidate.wording import quotable
 from memctl.records import Memory
@@ -25,6 +25,7 @@ _UNFIT = re.compile(
     r"remind me|let['’]s|wow|cool)\b|https?://\S+$|[\U0001f300-\U0001faff]",
     re.IGNORECASE,
 )
+_TO_SOMEBODY = re.compile(r"\b(?:you|your|yours|y'all|guys|everyone)\b", re.IGNORECASE)
 _SAME = 0.7
 
 
@@ -34,8 +35,10 @@ class Statement:
 
     member: int
     text: str
+    speaker: str
+    """Who is named as saying it; the text is without that."""
     stems: frozenset[str]
-    claim: Claim | None
+    claims: tuple[Claim, ...]
     has_value: bool
     is_fit: bool
     """Says something by itself: no question, no greeting, no heading, neither short nor long."""
@@ -48,21 +51,41 @@ def statements(members: Sequence[Memory]) -> list[Statement]:
 
 def _of(number: int, memory: Memory) -> list[Statement]:
     found = []
-    for start, end in sentences(memory.text)[:_LOOKED_AT]:
-        sentence = memory.text[start:end]
-        if _HEADING.match(sentence):
+    spans = sentences(memory.text)[:_LOOKED_AT]
+    lines = [memory.text[start:end] for start, end in spans]
+    spoken = _is_conversation(memory, lines)
+    for line in lines:
+        if _HEADING.match(line):
             continue
-        text = quotable(sentence)
+        speaker, text = speech(quotable(line)) if spoken else ("", quotable(line))
         stems = frozenset(terms(text))
-        fit = (
-            _SHORTEST <= len(text) <= _LONGEST
-            and len(stems) >= _FEWEST_STEMS
-            and not _UNFIT.search(text)
-        )
+        said = values(text)
         found.append(
-            Statement(number, text, stems, claim(text, memory.speaker), bool(values(text)), fit)
+            Statement(
+                number,
+                text,
+                speaker,
+                stems,
+                tuple(claims(text, speaker or memory.speaker)),
+                bool(said),
+                _is_fit(text, stems, any(value.kind != "quantity" for value in said)),
+            )
         )
     return found
+
+
+def _is_conversation(memory: Memory, lines: Sequence[str]) -> bool:
+    """Tell "Ann: we moved" from "Harbour Street: we moved": people speak more than once."""
+    labels = [speaker for speaker, _ in map(speech, lines) if speaker]
+    return bool(memory.speaker) or memory.session_id is not None or len(labels) > 1
+
+
+def _is_fit(text: str, stems: frozenset[str], is_definite: bool) -> bool:
+    if not _SHORTEST <= len(text) <= _LONGEST or len(stems) < _FEWEST_STEMS:
+        return False
+    if _UNFIT.search(text):
+        return False
+    return is_definite or not (text.endswith("!") or _TO_SOMEBODY.search(text))
 
 
 def same(first: frozenset[str], second: frozenset[str]) -> bool:
@@ -101,7 +124,7 @@ def _worth(item: Statement, anchors: Collection[str], lead: frozenset[str]) -> f
         1.5 * (len(item.stems & lead) / max(len(lead), 1))
         + 0.4 * min(shared, 4)
         + 0.8 * item.has_value
-        + 0.6 * (item.claim is not None)
+        + 0.6 * (bool(item.claims))
         - 0.5 * item.text.endswith(("!", ":", "…"))
         - 0.002 * abs(len(item.text) - 90)
     )

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memctl.consolidate import wording
-from memctl.consolidate.claims import denials
+from memctl.consolidate.claims import denials, speech
 from memctl.consolidate.disagreements import Disagreement, disagreements
-from memctl.consolidate.phrases import Phrase, shared_phrases
+from memctl.consolidate.phrases import Phrase, shared_phrases, words_with
+from memctl.consolidate.pool import DULL_NAMES
 from memctl.consolidate.statements import Statement, best_statements, statements
 from memctl.consolidate.values import values
 from memctl.records import Connection, Memory
 
 _MOST_STATEMENTS = 6
 _SENTENCE_ANCHORS = 2
+_MOST_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class BuiltinSynthesizer:
         dates = [memory.created_at for memory in group.members]
         disagreeing = disagreements(found, dates, documents)
         connections = _connections(group, disagreeing, self._near_duplicate)
-        phrases = shared_phrases([memory.text for memory in group.members], group.anchors)
+        phrases = _phrases(group, found)
         if not phrases:
             return Synthesis((), connections)
         drafts = [_of_disagreement(group, item, phrases, connections) for item in disagreeing]
@@ -108,6 +110,17 @@ class BuiltinSynthesizer:
 
 
 # --- what is shared ------------------------------------------------------------------------------
+
+
+def _phrases(group: Group, found: Sequence[Statement]) -> list[Phrase]:
+    """What the documents of the group call what they share; who is speaking is no topic."""
+    texts: dict[str, list[str]] = {}
+    for item in found:
+        memory = group.members[item.member]
+        texts.setdefault(memory.document_id or memory.id, []).append(speech(item.text)[1])
+    speakers = {item.speaker.casefold() for item in found if item.speaker}
+    speakers |= {memory.speaker.casefold() for memory in group.members if memory.speaker}
+    return shared_phrases(["\n".join(lines) for lines in texts.values()], group.anchors, speakers)
 
 
 def _connections(
@@ -157,10 +170,8 @@ def _of_common(
     connections: tuple[Connection, ...],
 ) -> Draft | None:
     title = _title(phrases)
-    anchors = {stem for phrase in phrases for stem in phrase.stems}
     lead = frozenset(stem for phrase in title for stem in phrase.stems)
-    fit = [item for item in found if _touches(item, lead, anchors)]
-    chosen = best_statements(fit, anchors, lead)
+    chosen = best_statements(_about(title[0], found, group.anchors), group.anchors, lead)
     members = [group.members[item.member] for item in chosen]
     if len({memory.document_id or memory.id for memory in members}) < 2:
         return None
@@ -178,9 +189,19 @@ def _of_common(
     )
 
 
-def _touches(item: Statement, lead: frozenset[str], anchors: set[str]) -> bool:
-    """The sentence itself speaks of what is shared, not just the memory that it stands in."""
-    return lead <= item.stems or len(item.stems & anchors) >= _SENTENCE_ANCHORS
+def _about(topic: Phrase, found: Sequence[Statement], anchors: frozenset[str]) -> list[Statement]:
+    """Statements about a topic: they name it, or it is a name and their memory does."""
+    naming = {item.member for item in found if topic.stems <= item.stems}
+    return [
+        item
+        for item in found
+        if topic.stems <= item.stems
+        or (
+            topic.is_name
+            and item.member in naming
+            and len(item.stems & anchors) >= _SENTENCE_ANCHORS
+        )
+    ]
 
 
 def _title(phrases: Sequence[Phrase]) -> list[Phrase]:
@@ -244,17 +265,14 @@ def _of_disagreement(
 
 
 def _subject(item: Disagreement, phrases: Sequence[Phrase]) -> str:
-    """What the disagreement is about: the phrase its sentences share, within what the group is."""
-    shared = frozenset.intersection(*(statement.stems for statement in item.statements))
-    texts = [statement.text for statement in item.statements]
-    own = shared_phrases(texts, shared)
+    """What the disagreement is about: the group's name, then the words that both sides share."""
+    about = {stem for _, _, known in item.conflicts for stem in known.about}
     named = next((phrase for phrase in phrases if phrase.is_name), None)
+    words = words_with(item.statements[0].text, about - (named.stems if named else frozenset()))
     parts = [named.text] if named else []
-    if own and not (named and own[0].stems <= named.stems):
-        parts.append(own[0].text)
-    if not parts:
-        parts = [phrases[0].text]
-    return wording.capitalised(", ".join(parts))
+    if words:
+        parts.append(" ".join(words[:_MOST_WORDS]))
+    return wording.capitalised(", ".join(parts) or phrases[0].text)
 
 
 def _disagreement_text(name: str, item: Disagreement, members: Sequence[Memory]) -> str:
@@ -291,6 +309,8 @@ def _entities(members: Sequence[Memory]) -> tuple[str, ...]:
     counts: dict[str, int] = {}
     for memory in members:
         for name in memory.entities:
+            if name.casefold() in DULL_NAMES:
+                continue
             counts[name] = counts.get(name, 0) + 1
     shared = [name for name in counts if counts[name] > 1]
     return tuple(sorted(shared, key=lambda name: (-counts[name], name))[:12])
