@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 READER = "image/1"
-FORMATS = ("PNG", "JPEG", "MPO", "GIF", "WEBP", "TIFF")
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF")
 """Others stay shut: Pillow hands some of them to programs of their own."""
 
 MOST_PIXELS = 100_000_000
