@@ -6,9 +6,16 @@ The only room that knows model files.
 from __future__ import annotations
 
 from memctl.errors import ConfigError
-from memctl.models.protocols import Embedder
+from memctl.models.protocols import Embedder, TokenCounter, WordEmbedder
 
-__all__ = ["BUILTIN_EMBEDDER", "BUILTIN_EMBEDDERS", "Embedder", "load_embedder"]
+__all__ = [
+    "BUILTIN_EMBEDDER",
+    "BUILTIN_EMBEDDERS",
+    "Embedder",
+    "TokenCounter",
+    "WordEmbedder",
+    "load_embedder",
+]
 
 BUILTIN_EMBEDDER = "builtin/wordllama-256"
 BUILTIN_EMBEDDERS: tuple[str, ...] = (BUILTIN_EMBEDDER,)

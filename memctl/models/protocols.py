@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,4 +25,22 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return rows of length 1 (0 for an empty text), shape ``(len(texts), dimension)``."""
+        ...
+
+
+@runtime_checkable
+class WordEmbedder(Embedder, Protocol):
+    """An embedder that can also weigh the words of a text, as the mean of word vectors can."""
+
+    def embed_words(self, words: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        """Return one vector of length 1 for a text given word by word, each with its weight."""
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """A model that can tell how many tokens a text has."""
+
+    def count_tokens(self, text: str) -> int:
+        """Return how many tokens the whole text has."""
         ...

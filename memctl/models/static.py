@@ -64,6 +64,17 @@ class StaticEmbedder:
             self._embed_into(vectors[part], texts[part])
         return vectors
 
+    def embed_words(self, words: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        """Return the weighted mean of the words' token vectors, scaled to length 1.
+
+        A word of several tokens counts with its weight for each of them, as in :meth:`embed`.
+        """
+        total = np.zeros((1, self.dimension), dtype=np.float32)
+        for word, weight in zip(words, weights, strict=True):
+            total += weight * self._table[self._tokens(word)].sum(axis=0)
+        vector: NDArray[np.float32] = _unit(total)[0]
+        return vector
+
     def count_tokens(self, text: str) -> int:
         """Return how many tokens this model's tokenizer makes of the whole text."""
         return len(self._tokenizer.encode(text, add_special_tokens=False))

@@ -1,0 +1,41 @@
+"""Ranked candidates become hits: their rows are read in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from memctl.records import Hit
+from memctl.retrieve.candidates import Key, Sources
+from memctl.retrieve.collapse import Collapsed
+
+_FROM_ELSEWHERE = {"rank", "score", "kb", "memory_id", "legs"}
+_COLUMNS = [item.name for item in fields(Hit) if item.name not in _FROM_ELSEWHERE]
+
+
+def hits_of(sources: Sources, ranked: Sequence[Collapsed]) -> tuple[Hit, ...]:
+    """Return a hit for each item, in order, ranked from 1."""
+    rows = _rows(sources, [item.candidate.key for item in ranked])
+    return tuple(
+        _hit(rank, item, rows[item.candidate.key]) for rank, item in enumerate(ranked, start=1)
+    )
+
+
+def _rows(sources: Sources, keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
+    rows: dict[Key, dict[str, Any]] = {}
+    for kb in dict.fromkeys(kb for kb, _ in keys):
+        ids = [id for name, id in keys if name == kb]
+        table = sources[kb].get("memories", ids, ["id", *_COLUMNS])
+        rows.update({(kb, row.pop("id")): row for row in table.to_pylist()})
+    return rows
+
+
+def _hit(rank: int, item: Collapsed, row: dict[str, Any]) -> Hit:
+    kb, id = item.candidate.key
+    values: dict[str, Any] = {name: _value(value) for name, value in row.items()}
+    return Hit(rank=rank, score=item.score, kb=kb, memory_id=id, legs=item.legs, **values)
+
+
+def _value(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,98 @@
+"""A question taken apart: its words, the terms that each may be found by, and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memctl.errors import UsageError
+from memctl.models.protocols import Embedder, WordEmbedder
+from memctl.retrieve.statistics import TermStatistics
+from memctl.understand.terms import terms
+
+STOP_WORD_WEIGHT = 0.3
+"""Weight in the question's vector of a word that keyword search drops, where 1 is the rarest."""
+_WORD_WEIGHT_EXPONENT = 0.75
+
+Slot = tuple[str, ...]
+"""The terms that one word may be found by, one for each language asked in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as search sees it."""
+
+    text: str
+    words: tuple[str, ...]
+    word_slots: tuple[tuple[Slot, ...], ...]
+    """For each word its slots; a compound has several, a stop word none."""
+    pairs: tuple[tuple[str, str], ...]
+    """Terms that stand next to each other in the question."""
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The content of the question: each slot once."""
+        return tuple(dict.fromkeys(slot for slots in self.word_slots for slot in slots))
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Every term to look for, once."""
+        return tuple(dict.fromkeys(term for slot in self.slots for term in slot))
+
+
+def understood(text: str, languages: Sequence[str] = ("en",)) -> Question:
+    """Take a question apart, to be asked of memories in these languages.
+
+    Raises:
+        UsageError: It is empty.
+    """
+    words = tuple(text.split())
+    if not words:
+        raise UsageError("the question is empty", "say what you want to know")
+    by_language = [[terms(word, language) for word in words] for language in languages]
+    slots = tuple(_slots(found) for found in zip(*by_language, strict=True))
+    pairs = (pair for found in by_language for pair in _pairs(found))
+    return Question(" ".join(words), words, slots, tuple(dict.fromkeys(pairs)))
+
+
+def slot_weight(slot: Slot, statistics: TermStatistics) -> float:
+    """Return the idf of the term of a slot that occurs; the highest there is if none does."""
+    known = [term for term in slot if statistics.frequencies.get(term)]
+    return min((statistics.idf(term) for term in known), default=statistics.highest_idf)
+
+
+def question_vector(
+    question: Question, embedder: Embedder, statistics: TermStatistics
+) -> NDArray[np.float32]:
+    """Return the question's vector, its rare words counting more where the embedder can weigh."""
+    if not isinstance(embedder, WordEmbedder) or not statistics.sampled:
+        plain: NDArray[np.float32] = embedder.embed([question.text])[0]
+        return plain
+    weights = [_word_weight(slots, statistics) for slots in question.word_slots]
+    return embedder.embed_words(question.words, weights)
+
+
+def _word_weight(slots: tuple[Slot, ...], statistics: TermStatistics) -> float:
+    if not slots:
+        return STOP_WORD_WEIGHT
+    rarest = max(slot_weight(slot, statistics) for slot in slots)
+    return float((rarest / statistics.highest_idf) ** _WORD_WEIGHT_EXPONENT)
+
+
+def _slots(by_language: Iterable[list[str]]) -> tuple[Slot, ...]:
+    return tuple(
+        tuple(dict.fromkeys(term for term in found if term is not None))
+        for found in zip_longest(*by_language)
+    )
+
+
+def _pairs(by_word: Iterable[list[str]]) -> Iterable[tuple[str, str]]:
+    return (
+        (first, second)
+        for first, second in pairwise([term for found in by_word for term in found])
+        if first != second
+    )

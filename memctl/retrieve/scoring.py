@@ -1,0 +1,73 @@
+"""Exact scores of candidates, whichever leg found them.
+
+The index gives candidates; its scores depend on which rows it has indexed yet and on what the
+filter leaves, so they are not compared.  What is compared is computed here, the same for all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memctl.retrieve.question import Question, slot_weight
+from memctl.retrieve.statistics import TermStatistics
+
+SATURATION = 1.2
+LENGTH_SHARE = 0.75
+PHRASE_WEIGHT = 0.4
+"""Share of a pair of neighbouring terms, as against the rarer of the two on its own; sequential
+dependence after Metzler and Croft (2005)."""
+
+
+class KeywordScorer:
+    """BM25 of a question's terms, and of its neighbouring terms standing next to each other."""
+
+    def __init__(self, question: Question, statistics: TermStatistics) -> None:
+        self._average = max(statistics.average_length, 1.0)
+        self._weights = {term: statistics.idf(term) for term in question.terms}
+        self._pairs = {
+            pair: PHRASE_WEIGHT * min(self._weights[pair[0]], self._weights[pair[1]])
+            for pair in question.pairs
+        }
+
+    def score(self, search_text: str) -> float:
+        """Return the score of one memory; 0 when it has none of the terms."""
+        found = search_text.split(" ")
+        counts = Counter(term for term in found if term in self._weights)
+        if not counts:
+            return 0.0
+        length = 1 - LENGTH_SHARE + LENGTH_SHARE * len(found) / self._average
+        single = sum(self._weights[term] * _saturated(n, length) for term, n in counts.items())
+        return single + (self._phrases(found, length) if len(counts) > 1 else 0.0)
+
+    def scores(self, search_texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the score of each memory."""
+        return np.array([self.score(text) for text in search_texts], dtype=np.float64)
+
+    def _phrases(self, found: list[str], length: float) -> float:
+        counts = Counter(pair for pair in pairwise(found) if pair in self._pairs)
+        return sum(self._pairs[pair] * _saturated(n, length) for pair, n in counts.items())
+
+
+def cosines(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the cosine of each row with a vector of length 1; 0 for a row of zeros."""
+    lengths = np.linalg.norm(vectors, axis=1)
+    lengths[lengths == 0] = 1
+    result: NDArray[np.float64] = ((vectors @ vector) / lengths).astype(np.float64)
+    return result
+
+
+def coverage(question: Question, found: frozenset[str], statistics: TermStatistics) -> float:
+    """Return which share of the question's content, weighted by rarity, is among the terms."""
+    weights = {slot: slot_weight(slot, statistics) for slot in question.slots}
+    total = sum(weights.values())
+    covered = sum(weight for slot, weight in weights.items() if not found.isdisjoint(slot))
+    return covered / total if total else 0.0
+
+
+def _saturated(count: int, length: float) -> float:
+    return count * (SATURATION + 1) / (count + SATURATION * length)

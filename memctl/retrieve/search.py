@@ -1,0 +1,251 @@
+"""Search: a question and filters become hits, best first, from one or several knowledge bases.
+
+Each leg finds candidates, every candidate is scored exactly in both legs, the legs' scores are
+fused over all candidates of all knowledge bases together, and what says the same is one hit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from memctl.errors import UsageError
+from memctl.models.protocols import Embedder
+from memctl.records import Filters, Hit
+from memctl.retrieve.candidates import Candidate, Gatherer, Key, Sources, keywords, vectors
+from memctl.retrieve.collapse import Collapsed, collapsed
+from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
+from memctl.retrieve.hits import hits_of
+from memctl.retrieve.question import Question, question_vector, understood
+from memctl.retrieve.relevance import Relevance, relevance
+from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
+from memctl.store.filters import Expr, memory_filter
+
+Mode = Literal["hybrid", "vector", "keyword"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+CANDIDATES = 100
+"""Candidates a leg, at least; twice as many as the hits asked for."""
+MOST_INSIGHTS = 3
+_MOST_LANGUAGES = 4
+_LEAST_LANGUAGE_SHARE = 0.02
+_LANGUAGE_SAMPLE = 4_096
+_STATISTICS_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What a search found, with what answering needs to know about it."""
+
+    question: Question
+    statistics: TermStatistics
+    hits: tuple[Hit, ...]
+    insights: tuple[Hit, ...]
+    """Insights that bear on the question; never among the hits unless their level was asked for."""
+    relevance: Relevance
+    """How well the best hits bear on the question."""
+    explain: Mapping[str, Any]
+
+
+class Searcher:
+    """Searches snapshots that were taken at one moment; keep it while they are to be asked.
+
+    Args:
+        sources: Snapshots by the name of their knowledge base, all written with ``embedder``.
+        embedder: What turned passages into vectors.
+        clock: Tells the time, on which it depends what is valid.
+    """
+
+    def __init__(self, sources: Sources, embedder: Embedder, clock: Callable[[], datetime]) -> None:
+        self._sources = dict(sorted(sources.items()))
+        self._embedder = embedder
+        self._clock = clock
+        self._languages = _languages(self._sources)
+        self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
+        self._insights: dict[Filters, bool] = {}
+
+    def search(
+        self,
+        question: str,
+        *,
+        mode: str = "hybrid",
+        filters: Filters | None = None,
+        limit: int = 10,
+        fusion: str = "zscore",
+    ) -> SearchOutcome:
+        """Return the hits for a question.
+
+        Args:
+            question: The question, in words.
+            mode: ``hybrid``, ``vector`` or ``keyword``.
+            filters: Looked at before the search; without levels, evidence and memories are found.
+            limit: The most hits to return.
+            fusion: How ``hybrid`` makes one score of two: ``zscore``, ``minmax`` or ``rrf``.
+
+        Raises:
+            UsageError: The question is empty, or a mode, fusion, limit or filter is not valid.
+        """
+        plan = _Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
+        asked = understood(question, self._languages)
+        where = memory_filter(plan.main_filters, self._clock())
+        statistics = self._statistics_for(plan.main_filters, where)
+        vector = None
+        if plan.mode != "keyword":
+            vector = question_vector(asked, self._embedder, statistics)
+        gatherer = Gatherer(self._sources, asked, statistics, vector, plan.mode != "vector")
+        ranked = self._ranked(gatherer, where, plan)
+        hits = hits_of(self._sources, ranked[:limit])
+        return SearchOutcome(
+            question=asked,
+            statistics=statistics,
+            hits=hits,
+            insights=self._bearing_insights(gatherer, asked, statistics, plan),
+            relevance=relevance(asked, [item.candidate for item in ranked[:limit]], statistics),
+            explain=self._explanation(plan, asked, statistics, len(ranked)),
+        )
+
+    def _ranked(self, gatherer: Gatherer, where: Expr, plan: _Plan) -> list[Collapsed]:
+        found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))
+        if plan.collapses:
+            found |= _missing_sources(gatherer, found, where)
+        candidates = sorted(found.values(), key=lambda candidate: candidate.key)
+        scored = _scored(candidates, plan)
+        return collapsed(scored, plan.collapses)
+
+    def _bearing_insights(
+        self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: _Plan
+    ) -> tuple[Hit, ...]:
+        filters = replace(plan.filters, levels=("insight",))
+        if not plan.collapses or not self._has_insights(filters):
+            return ()
+        found = gatherer.gather(memory_filter(filters, self._clock()), 2 * MOST_INSIGHTS)
+        bearing = [
+            candidate
+            for candidate in sorted(found.values(), key=lambda candidate: candidate.key)
+            if relevance(question, [candidate], statistics).is_relevant
+        ]
+        ranked = collapsed(_scored(bearing, plan), collapses=False)
+        return hits_of(self._sources, ranked[:MOST_INSIGHTS])
+
+    def _has_insights(self, filters: Filters) -> bool:
+        if filters not in self._insights:
+            where = memory_filter(filters, self._clock())
+            counts = (source.count("memories", where) for source in self._sources.values())
+            self._insights[filters] = any(counts)
+        return self._insights[filters]
+
+    def _statistics_for(self, filters: Filters, where: Expr) -> TermStatistics:
+        known = self._statistics.get(filters)
+        if known is None:
+            each = (term_statistics(source, where) for source in self._sources.values())
+            known = sum(each, NO_STATISTICS)
+            self._statistics[filters] = known
+            while len(self._statistics) > _STATISTICS_KEPT:
+                self._statistics.popitem(last=False)
+        return known
+
+    def _explanation(
+        self, plan: _Plan, question: Question, statistics: TermStatistics, candidates: int
+    ) -> dict[str, Any]:
+        return {
+            "mode": plan.mode,
+            "fusion": plan.fusion if plan.mode == "hybrid" else None,
+            "languages": list(self._languages),
+            "terms": {term: round(statistics.idf(term), 3) for term in question.terms},
+            "memories": statistics.memories,
+            "sampled": statistics.sampled,
+            "candidates": candidates,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What was asked for, checked."""
+
+    mode: Mode
+    fusion: Fusion
+    filters: Filters
+    limit: int
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
+
+    @property
+    def collapses(self) -> bool:
+        """Whether a distilled memory and its passage are one hit: unless one kind is asked for."""
+        return not self.filters.types and not self.filters.levels
+
+    @property
+    def main_filters(self) -> Filters:
+        """The filters of the hits: insights stand apart unless asked for."""
+        if not self.collapses:
+            return self.filters
+        return replace(self.filters, levels=("evidence", "memory"))
+
+
+def _checked_mode(name: str) -> Mode:
+    for mode in MODES:
+        if mode == name:
+            return mode
+    raise UsageError(f"unknown mode {name!r}", f"use one of: {', '.join(MODES)}")
+
+
+def _scored(candidates: Sequence[Candidate], plan: _Plan) -> list[Collapsed]:
+    """Return each candidate with its score in this mode and what it is made of."""
+    keyword, vector = keywords(candidates), vectors(candidates)
+    scale = minmax if plan.fusion == "minmax" else zscore
+    scaled = {"keyword": scale(keyword), "vector": scale(vector)}
+    scores = _final(keyword, vector, plan)
+    return [
+        Collapsed(candidate, float(scores[row]), _legs(row, candidate, scaled, plan.mode))
+        for row, candidate in enumerate(candidates)
+    ]
+
+
+def _final(keyword: Scores, vector: Scores, plan: _Plan) -> Scores:
+    if plan.mode == "hybrid":
+        return fuse(keyword, vector, plan.fusion)
+    return keyword if plan.mode == "keyword" else vector
+
+
+def _legs(
+    row: int, candidate: Candidate, scaled: Mapping[str, Scores], mode: Mode
+) -> dict[str, float]:
+    legs: dict[str, float] = {}
+    if mode != "vector":
+        legs["keyword"] = candidate.keyword
+        legs["keyword_normalised"] = float(scaled["keyword"][row])
+    if mode != "keyword":
+        legs["vector"] = candidate.vector
+        legs["vector_normalised"] = float(scaled["vector"][row])
+    return legs
+
+
+def _missing_sources(
+    gatherer: Gatherer, found: Mapping[Key, Candidate], where: Expr
+) -> dict[Key, Candidate]:
+    """Return the passages behind distilled memories of which no passage was found itself."""
+    wanted: dict[str, set[str]] = {}
+    for candidate in found.values():
+        kb = candidate.key[0]
+        if candidate.source_ids and not any((kb, id) in found for id in candidate.source_ids):
+            wanted.setdefault(kb, set()).add(candidate.source_ids[0])
+    missing: dict[Key, Candidate] = {}
+    for kb, ids in wanted.items():
+        missing |= gatherer.fetch(kb, sorted(ids), where)
+    return missing
+
+
+def _languages(sources: Sources) -> tuple[str, ...]:
+    """Return the languages of the documents, most frequent first, always with English."""
+    seen: Counter[str] = Counter()
+    for snapshot in sources.values():
+        table = snapshot.scan("documents", None, ["language"], limit=_LANGUAGE_SAMPLE)
+        seen.update(language or "en" for language in table["language"].to_pylist())
+    least = _LEAST_LANGUAGE_SHARE * seen.total()
+    common = [language for language, count in seen.most_common(_MOST_LANGUAGES) if count >= least]
+    return tuple(dict.fromkeys([*common, "en"]))
