@@ -22,7 +22,7 @@ from memctl.ingest.known import Known
 from memctl.ingest.prepare import Limits, Preparer
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
-from memctl.ingest.write import close_documents, rename_document, write
+from memctl.ingest.write import close_documents, live_documents, rename_document, write
 from memctl.models.protocols import Embedder
 from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
@@ -156,11 +156,11 @@ class Ingestor:
             rename_document(transaction, document_id, source)
 
     def retire(self, document_ids: Sequence[str]) -> None:
-        """Mark documents as gone, as their files are; what was known of them becomes history."""
-        if document_ids:
-            with self._store.write() as transaction:
-                gone: dict[str, str | None] = dict.fromkeys(document_ids)
-                close_documents(transaction, gone, "gone", self._clock())
+        """Mark live documents as gone, as their files are; what was known becomes history."""
+        with self._store.write() as transaction:
+            live = live_documents(transaction, document_ids)
+            if live:
+                close_documents(transaction, dict.fromkeys(live), "gone", self._clock())
 
     # --- inside ---
 

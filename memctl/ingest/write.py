@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.ingest.batch import Batch, Prepared, failed_outcome, known_outcome
 from memctl.ingest.derive import Derived
+from memctl.ingest.known import LIVE
 from memctl.records import DocumentStatus, FileOutcome
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class _Writing:
 
 def close_documents(
     transaction: Transaction,
-    successors: dict[str, str | None],
+    successors: Mapping[str, str | None],
     status: DocumentStatus,
     now: datetime,
 ) -> None:
@@ -130,6 +131,12 @@ def close_documents(
     ids = found["id"].to_pylist()
     _end(transaction, "memories", _is_in("document_id", ids), now)
     _end(transaction, "relations", _is_in("source_id", ids), now)
+
+
+def live_documents(transaction: Transaction, document_ids: Sequence[str]) -> list[str]:
+    """Those of the documents that are neither superseded nor gone."""
+    found = transaction.snapshot().get("documents", document_ids, ["id", "status"])
+    return [row["id"] for row in found.to_pylist() if row["status"] in LIVE]
 
 
 def rename_document(transaction: Transaction, document_id: str, source: str) -> None:

@@ -1,0 +1,441 @@
+"""Serving one knowledge base: look at its inboxes, take in what stands still, say what happened."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from memctl.choices import After
+from memctl.config import Inbox, KnowledgeBaseSettings, Layout
+from memctl.errors import MemctlError
+from memctl.ingest.reading import CHANGED
+from memctl.ingest.sources import Source, printable
+from memctl.records import ConsolidationReport, FileOutcome, IngestReport, ProgressListener
+from memctl.store.books import Event, FileEntry
+from memctl.watch.claim import Claimed, Claims
+from memctl.watch.inbox import InboxFile, Scan, Settling, scan
+from memctl.watch.report import EventKind, Listener, WatchEvent
+from memctl.watch.schedule import Schedule
+from memctl.watch.vault import Vault, own_documents
+
+if TYPE_CHECKING:
+    from memctl.store.ledger import Ledger
+
+Clock = Callable[[], datetime]
+
+FILES_AT_ONCE = 64
+BYTES_AT_ONCE = 32 << 20
+"""Files are taken in groups of at most so many, so that stopping never takes long."""
+FIRST_RETRY_SECONDS = 5.0
+LONGEST_RETRY_SECONDS = 300.0
+_log = logging.getLogger(__name__)
+_HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
+
+
+class Taker(Protocol):
+    """What takes sources in."""
+
+    def ingest(
+        self, sources: Sequence[Source], progress: ProgressListener | None = None
+    ) -> IngestReport:
+        """Take sources in; failures are outcomes, an exception means that the store failed."""
+        ...
+
+    def rename(self, document_id: str, source: str) -> None:
+        """Note another name of the same content."""
+        ...
+
+    def retire(self, document_ids: Sequence[str]) -> None:
+        """Mark documents as gone."""
+        ...
+
+
+class Keeping(Protocol):
+    """What the watcher needs of a store."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is going on."""
+        ...
+
+    def upkeep(self) -> object:
+        """Tidy up where that pays."""
+        ...
+
+
+class Served(Protocol):
+    """What the watcher needs of a knowledge base."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """Where it stands."""
+        ...
+
+    @property
+    def settings(self) -> KnowledgeBaseSettings:
+        """What is pinned for it."""
+        ...
+
+    @property
+    def store(self) -> Keeping:
+        """Its store."""
+        ...
+
+    @property
+    def ingestor(self) -> Taker:
+        """What takes sources in."""
+        ...
+
+    def consolidate(self) -> ConsolidationReport:
+        """Draw insights."""
+        ...
+
+    def close(self) -> None:
+        """Let go of its files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """How to watch; see the settings of the same names."""
+
+    settle_seconds: float = 2.0
+    rescan_seconds: float = 30.0
+    poll: bool = False
+    """Whether to do without events of the file system."""
+    once: bool = False
+    """Whether to end when everything that is there has been dealt with."""
+    upkeep_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one look at a knowledge base came to."""
+
+    worked: bool
+    look_again_in: float | None = None
+    """Seconds until something that is there may be taken; None when there is nothing."""
+
+
+@dataclass(slots=True)
+class BaseWatch:
+    """Serves one knowledge base; one turn takes at most one group of files."""
+
+    base: Served
+    options: WatchOptions
+    listener: Listener
+    clock: Clock
+    beat: Callable[[], None]
+    monotonic: Callable[[], float] = time.monotonic
+    schedule: Schedule = field(init=False)
+    _claims: Claims = field(init=False)
+    _settling: dict[Path, Settling] = field(default_factory=dict)
+    _vaults: dict[Path, Vault] = field(default_factory=dict)
+    _recovering: bool = True
+    _retry_at: float = 0.0
+    _retry_seconds: float = FIRST_RETRY_SECONDS
+    _complaints: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        ledger = self.base.store.ledger
+        self._claims = Claims(self.base.layout, ledger, self.clock)
+        self.schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
+
+    # --- the turn ---
+
+    def turn(self) -> Turn:
+        """Look at every inbox and take what may be taken; a failing store is tried again later."""
+        left = self._retry_at - self.monotonic()
+        if left > 0:
+            return Turn(False, left)
+        try:
+            turn = self._turn()
+        except (MemctlError, OSError) as error:
+            return self._wait_for(*_told(error))
+        except Exception as error:  # noqa: BLE001 - this worker ends here; the other knowledge bases go on
+            _log.exception("watching %s", self.base.name)
+            message = f"unexpected {type(error).__name__}: {error}"
+            return self._wait_for(message, "this is a bug in memctl: please report the traceback")
+        if self._retry_at:
+            self._retry_at, self._retry_seconds = 0.0, FIRST_RETRY_SECONDS
+            self._complaints.clear()
+            self._say("resumed")
+        return turn
+
+    def put_back(self) -> None:
+        """Return files whose ingest was interrupted to the inboxes they came from."""
+        for claimed in self._claims.leftovers():
+            self._claims.put_back(claimed)
+            self._say("put_back", claimed.source)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the store has failed and is to be tried again."""
+        return bool(self._retry_at)
+
+    def _turn(self) -> Turn:
+        if self._recovering:
+            self._put_through(self._claims.leftovers())
+            self._recovering = False
+        worked, waits = False, []
+        for inbox in self.base.settings.inboxes:
+            turn = self._keep(inbox) if inbox.after == "keep" else self._drain(inbox)
+            worked = worked or turn.worked
+            if turn.look_again_in is not None:
+                waits.append(turn.look_again_in)
+        if not worked:
+            worked = self._do_what_is_due(busy=bool(waits))
+        return Turn(worked, min(waits, default=None))
+
+    def _do_what_is_due(self, *, busy: bool) -> bool:
+        if self.schedule.consolidation_due(self.base.settings.consolidate_interval, busy=busy):
+            report = self.schedule.consolidate(self.base.consolidate)
+            self.schedule.note_write()
+            detail = {"examined": report.examined, "insights": len(report.insights)}
+            message = f"{report.examined} memories examined, {len(report.insights)} insights"
+            if report.examined:
+                self._say("consolidated", message=message, detail=detail)
+            return bool(report.examined)
+        if self.schedule.upkeep_due():
+            self.base.store.upkeep()
+            self.schedule.note_upkeep()
+        return False
+
+    def _wait_for(self, message: str, hint: str) -> Turn:
+        """Leave everything as it is and try again later, ever more seldom."""
+        self._complain("waiting", "", message, hint)
+        self._recovering = True
+        wait = self._retry_seconds
+        self._retry_at = self.monotonic() + wait
+        self._retry_seconds = min(2 * wait, LONGEST_RETRY_SECONDS)
+        return Turn(False, wait)
+
+    # --- inboxes that are emptied ---
+
+    def _drain(self, inbox: Inbox) -> Turn:
+        found = self._look(inbox)
+        ready, wait = self._settled(inbox, found.files)
+        claimed = list(self._claimed(_group(ready)))
+        self._put_through(claimed)
+        more = bool(claimed) and len(claimed) < len(ready)
+        return Turn(bool(claimed), 0.0 if more else wait)
+
+    def _claimed(self, files: Sequence[InboxFile]) -> Iterator[Claimed]:
+        for file in files:
+            try:
+                claimed = self._claims.claim(file)
+            except OSError as error:
+                if error.errno in _HOPELESS_ERRNOS:
+                    raise
+                self._complain("failed", printable(file.path), *_told(error))
+                continue
+            if claimed is not None:
+                yield claimed
+
+    def _put_through(self, claimed: Sequence[Claimed]) -> None:
+        """Take claimed files in, and move each to where its fate sends it."""
+        sources = [
+            Source(c.source, c.path, name=c.original.name, tags=c.tags, line=number)
+            for number, c in enumerate(claimed)
+        ]
+        for number, outcome in self._ingest(sources):
+            self._send_on(claimed[number], outcome)
+
+    def _send_on(self, claimed: Claimed, outcome: FileOutcome) -> None:
+        if outcome.error == CHANGED:  # somebody still had it open: let it settle once more
+            self._claims.put_back(claimed)
+            self._say("put_back", claimed.source, outcome.reason)
+        elif outcome.outcome == "failed":
+            self._failed(outcome, printable(self._claims.fail(claimed, outcome)))
+        else:
+            self._claims.finish(claimed, self._after(claimed.inbox), outcome)
+            self._taken(outcome)
+
+    def _after(self, path: Path) -> After:
+        return next((i.after for i in self.base.settings.inboxes if i.path == path), "move")
+
+    # --- inboxes whose files stay ---
+
+    def _keep(self, inbox: Inbox) -> Turn:
+        vault = self._vault(inbox)
+        found = self._look(inbox)
+        rows = vault.rows()
+        changed = vault.changed(found, rows)
+        ready, wait = self._settled(inbox, changed)
+        group = _group(ready)
+        if group:
+            self._take_in_place(vault, group, rows)
+        missing = self._follow(vault, found) if len(group) == len(ready) else False
+        if vault.is_waiting:
+            wait = min(wait or self.options.settle_seconds, self.options.settle_seconds)
+        more = len(group) < len(ready)
+        return Turn(bool(group) or missing, 0.0 if more else wait)
+
+    def _vault(self, inbox: Inbox) -> Vault:
+        if inbox.path not in self._vaults:
+            self._vaults[inbox.path] = Vault(
+                inbox.path,
+                self.base.store.ledger,
+                self.clock,
+                self.options.settle_seconds,
+                self.monotonic,
+            )
+        return self._vaults[inbox.path]
+
+    def _take_in_place(
+        self, vault: Vault, files: Sequence[InboxFile], rows: dict[str, FileEntry]
+    ) -> None:
+        own = own_documents(rows)
+        sources = [
+            vault.source(file, own.get(str(file.path)), number) for number, file in enumerate(files)
+        ]
+        for number, outcome in self._ingest(sources):
+            if outcome.error == CHANGED:
+                continue
+            vault.note(files[number], outcome)
+            if outcome.outcome == "failed":
+                self._failed(outcome, outcome.source)
+            else:
+                self._taken(outcome)
+        self._retire_orphans(vault, [str(file.path) for file in files], rows)
+
+    def _retire_orphans(
+        self, vault: Vault, paths: Sequence[str], before: dict[str, FileEntry]
+    ) -> None:
+        """Documents that no file stands for since files turned into something known already."""
+        earlier = {before[path].document_id for path in paths if path in before}
+        orphans = earlier - {row.document_id for row in vault.rows().values()}
+        self.base.ingestor.retire(sorted(filter(None, orphans)))
+
+    def _follow(self, vault: Vault, found: Scan) -> bool:
+        """Bring the memories of files that were renamed or removed up to date."""
+        files = self.base.store.ledger.files
+        missing = vault.missing(found, vault.rows())
+        for old, new in missing.renamed:
+            name = printable(new.path)
+            self.base.ingestor.rename(new.document_id or "", name)
+            files.remove(old.path)
+            self._say("renamed", name, f"was {printable(old.path)}", document_id=new.document_id)
+        if missing.gone:
+            self.base.ingestor.retire([row.document_id for row in missing.gone if row.document_id])
+        for row in (*missing.gone, *missing.struck):
+            files.remove(row.path)
+            self._say("gone", printable(row.path), document_id=row.document_id)
+        if missing.gone:
+            self.schedule.note_write()
+        return bool(missing.renamed or missing.gone)
+
+    # --- both ---
+
+    def _look(self, inbox: Inbox) -> Scan:
+        layout = self.base.layout
+        inside = inbox.path == layout.folder or layout.folder in inbox.path.parents
+        if not inbox.path.is_dir():
+            found = Scan(problems=(f"no folder {printable(inbox.path)}",))
+        else:
+            found = scan(inbox.path, () if inside else (layout.folder,))
+        for problem in found.problems:
+            self._complain("failed", printable(inbox.path), problem, "it is looked at again later")
+        return found
+
+    def _settled(
+        self, inbox: Inbox, files: Sequence[InboxFile]
+    ) -> tuple[list[InboxFile], float | None]:
+        if inbox.path not in self._settling:
+            self._settling[inbox.path] = Settling(
+                self.options.settle_seconds, lambda: self.clock().timestamp(), self.monotonic
+            )
+        ready, wait = self._settling[inbox.path].ready(files)
+        return [file for file in ready if self._is_readable(file)], wait
+
+    def _is_readable(self, file: InboxFile) -> bool:
+        if all(os.access(path, os.R_OK) for path in (file.path, *file.sidecars)):
+            return True
+        name = printable(file.path)
+        if file.path.exists():
+            hint = "allow it to be read; it is left where it is"
+            self._complain("failed", name, f"cannot read {name}: permission denied", hint)
+        return False
+
+    def _ingest(self, sources: Sequence[Source]) -> list[tuple[int, FileOutcome]]:
+        """Take sources in; return each outcome with the number of its source."""
+        if not sources:
+            return []
+        report = self.base.ingestor.ingest(sources, lambda _: self.beat())
+        self.schedule.note_write()
+        numbered = [(outcome.line, outcome) for outcome in report.outcomes]
+        known = [(n, replace(outcome, line=None)) for n, outcome in numbered if n is not None]
+        return sorted(known, key=lambda pair: pair[0])
+
+    # --- saying ---
+
+    def _taken(self, outcome: FileOutcome) -> None:
+        kind: EventKind = outcome.outcome if outcome.outcome != "failed" else "failed"
+        detail: dict[str, object] = {"memories": outcome.memories, "title": outcome.title}
+        if outcome.missing:
+            detail["missing"] = list(outcome.missing)
+        document = outcome.document_id
+        self._say(kind, outcome.source, outcome.summary, document_id=document, detail=detail)
+
+    def _failed(self, outcome: FileOutcome, place: str) -> None:
+        event = Event(self.clock(), "failed", outcome.reason, outcome.hint, place)
+        self.base.store.ledger.events.add(event)
+        detail = {"moved_to": place, "error": outcome.error}
+        self._say("failed", outcome.source, outcome.reason, outcome.hint, detail=detail)
+
+    def _complain(self, kind: EventKind, source: str, message: str, hint: str = "") -> None:
+        """Say it once, however often it is met."""
+        if message in self._complaints:
+            return
+        self._complaints.add(message)
+        with suppress(MemctlError):  # the ledger may be what fails
+            event = Event(self.clock(), kind, message, hint, source)
+            self.base.store.ledger.events.add(event)
+        self._say(kind, source, message, hint)
+
+    def _say(
+        self,
+        kind: EventKind,
+        source: str = "",
+        message: str = "",
+        hint: str = "",
+        document_id: str | None = None,
+        detail: Mapping[str, object] | None = None,
+    ) -> None:
+        self.listener(
+            WatchEvent(
+                self.clock(), kind, self.base.name, source, message, hint, document_id, detail or {}
+            )
+        )
+
+
+def _group(files: Sequence[InboxFile]) -> list[InboxFile]:
+    """The first files, as many as may be taken at once and at least one."""
+    group: list[InboxFile] = []
+    size = 0
+    for file in files[:FILES_AT_ONCE]:
+        size += file.size
+        if group and size > BYTES_AT_ONCE:
+            break
+        group.append(file)
+    return group
+
+
+def _told(error: MemctlError | OSError) -> tuple[str, str]:
+    if isinstance(error, MemctlError):
+        return error.message, error.hint
+    where = f"{printable(error.filename)}: " if error.filename else ""
+    return f"{where}{error.strerror or error}", "free space or rights; it is tried again"

@@ -1,0 +1,65 @@
+"""The knowledge bases of a home as the daemon sees them: which are to be served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from memctl.config import load_settings
+from memctl.errors import KnowledgeBaseUnavailable, MemctlError
+from memctl.watch.base import Served
+
+if TYPE_CHECKING:
+    from memctl.home import Home
+    from memctl.knowledge_base import KnowledgeBase
+
+
+class HomeBases:
+    """Those that are named, else every one that is always on; paused and archived ones are not.
+
+    Args:
+        home: All knowledge bases on this disk.
+        names: Those to serve; none means every always-on one, also those made later.
+    """
+
+    def __init__(self, home: Home, names: Sequence[str] = ()) -> None:
+        self._home = home
+        self._names = tuple(dict.fromkeys(names))
+
+    def check(self) -> None:
+        """Refuse names that cannot be served.
+
+        Raises:
+            KnowledgeBaseNotFound: There is none of that name.
+            KnowledgeBaseUnavailable: It is paused or archived.
+        """
+        for name in self._names:
+            status = self._home.settings(name).status
+            if status != "active":
+                raise KnowledgeBaseUnavailable(
+                    f"knowledge base {name!r} is {status}, so it is not watched",
+                    f"memctl kb resume {name}",
+                )
+
+    def names(self) -> list[str]:
+        """Return the names of those that are to be served now."""
+        return [
+            entry.name
+            for entry in self._home.entries()
+            if entry.settings is not None
+            and entry.settings.status == "active"
+            and (entry.name in self._names if self._names else entry.settings.always_on)
+        ]
+
+    def open(self, name: str) -> KnowledgeBase:
+        """Open one of them, and make its own inbox where somebody has removed that."""
+        base = self._home.open(name)
+        base.layout.inbox.mkdir(mode=0o700, exist_ok=True)
+        return base
+
+    def is_changed(self, base: Served) -> bool:
+        """Say whether settings on disk differ from those it was opened with."""
+        try:
+            return load_settings(base.layout.settings) != base.settings
+        except MemctlError:
+            return False

@@ -1,0 +1,105 @@
+"""Files move from folder to folder, also across file systems, and never over another one."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from memctl.files import save_file, sync_folder
+
+LONGEST_NAME = 255
+"""Bytes; what Linux and macOS allow."""
+REASON_SUFFIX = ".reason.json"
+
+
+def move_file(source: Path, target: Path) -> None:
+    """Move a file to a path that is free, by copy, fsync and delete where renaming cannot do it.
+
+    Raises:
+        OSError: It could not be moved; it is then still at ``source``.
+    """
+    try:
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy_over(source, target)
+
+
+def _copy_over(source: Path, target: Path) -> None:
+    temporary = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        before = source.stat()
+        with source.open("rb") as reader, temporary.open("xb") as writer:
+            shutil.copyfileobj(reader, writer, 1 << 20)
+            writer.flush()
+            os.fsync(writer.fileno())
+        shutil.copystat(source, temporary)
+        if _signature(before) != _signature(source.stat()):
+            raise OSError(errno.EBUSY, "it changed while it was being copied", str(source))
+        temporary.rename(target)
+        sync_folder(target.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    try:
+        source.unlink()
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def _signature(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
+
+
+def free_place(folder: Path, relative: Path, sidecars: Sequence[Path]) -> dict[Path, Path]:
+    """Where a file and its sidecars can go below ``folder``, under names not in use there.
+
+    Returns:
+        A target for each sidecar, and under ``relative`` that of the file itself.  All get the
+        same suffix, so that they still belong together.
+    """
+    parent = folder / relative.parent
+    for number in range(1, 1_000_000):
+        places = {
+            path: parent / _numbered(path.name, relative.stem, number)
+            for path in (relative, *sidecars)
+        }
+        if not any(os.path.lexists(place) for place in places.values()):
+            return places
+    raise OSError(errno.EEXIST, "no free name is left", str(parent / relative.name))
+
+
+def _numbered(name: str, stem: str, number: int) -> str:
+    """``talk.en.srt`` as ``talk-2.en.srt``, if the stem that it shares is ``talk``."""
+    if number == 1:
+        return name
+    rest = name.removeprefix(stem)
+    suffix = f"-{number}{rest}"
+    room = LONGEST_NAME - len(os.fsencode(suffix))
+    return os.fsdecode(os.fsencode(stem)[: max(room, 1)]) + suffix
+
+
+def reason_path(failed: Path) -> Path:
+    """Where the reason of a failed file stands: beside it, under its name if that leaves room."""
+    name = failed.name + REASON_SUFFIX
+    encoded = os.fsencode(failed.name)
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        digest = hashlib.sha256(encoded).hexdigest()[:8]
+        kept = encoded[:200].decode("utf-8", "ignore")
+        name = f"{kept}-{digest}{REASON_SUFFIX}"
+    return failed.with_name(name)
+
+
+def save_reason(failed: Path, reason: Mapping[str, Any]) -> None:
+    """Write down beside a failed file why it is there."""
+    text = json.dumps(dict(reason), ensure_ascii=False, indent=2) + "\n"
+    save_file(reason_path(failed), text.encode("utf-8", "replace"))

@@ -1,0 +1,77 @@
+"""What is due besides files: consolidation on each knowledge base's interval, and upkeep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memctl.records import ConsolidationReport
+
+if TYPE_CHECKING:
+    from memctl.store.ledger import Ledger
+
+Clock = Callable[[], datetime]
+
+CONSOLIDATION = "consolidation"
+"""The kind of job in the ledger."""
+
+PATIENCE_SECONDS = 60.0
+"""So long a consolidation that is due waits for files that have not settled yet."""
+
+
+@dataclass(slots=True)
+class Schedule:
+    """When a knowledge base was consolidated and tidied up last, and what is due now."""
+
+    ledger: Ledger
+    clock: Clock
+    upkeep_seconds: float
+    monotonic: Callable[[], float] = time.monotonic
+    _tidied: float | None = None
+    _due_since: float | None = None
+    _written: bool = False
+
+    def consolidation_due(self, interval_minutes: int, *, busy: bool = False) -> bool:
+        """Whether the interval has gone by since the last consolidation began; 0 is never.
+
+        While files are about to be taken in it waits a little, so that it sees them.
+        """
+        if interval_minutes <= 0 or not self._interval_is_over(interval_minutes):
+            self._due_since = None
+            return False
+        now = self.monotonic()
+        self._due_since = now if self._due_since is None else self._due_since
+        return not busy or now - self._due_since >= PATIENCE_SECONDS
+
+    def _interval_is_over(self, minutes: int) -> bool:
+        last = self.ledger.jobs.last(CONSOLIDATION)
+        return last is None or self.clock() - last.started_at >= timedelta(minutes=minutes)
+
+    def consolidate(self, run: Callable[[], ConsolidationReport]) -> ConsolidationReport:
+        """Consolidate, and note in the ledger when and how that went."""
+        job = self.ledger.jobs.start(CONSOLIDATION, self.clock())
+        try:
+            report = run()
+        except BaseException:
+            self.ledger.jobs.finish(job, "failed", self.clock())
+            raise
+        detail = {"examined": report.examined, "insights": len(report.insights)}
+        self.ledger.jobs.finish(job, "done", self.clock(), detail)
+        return report
+
+    def note_write(self) -> None:
+        """Note that there may be something to tidy up."""
+        self._written = True
+
+    def upkeep_due(self) -> bool:
+        """Whether something was written, and the last upkeep is some time ago."""
+        if not self._written:
+            return False
+        return self._tidied is None or self.monotonic() - self._tidied >= self.upkeep_seconds
+
+    def note_upkeep(self) -> None:
+        """Note that all is tidy."""
+        self._written, self._tidied = False, self.monotonic()

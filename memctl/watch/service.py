@@ -1,0 +1,282 @@
+"""The daemon: serves knowledge bases in turn until it is told to stop.
+
+A loop that looks, takes and sleeps.  Events of the file system wake it, a rescan finds what they
+missed.  Each knowledge base has at most one daemon: a kernel lock on its folder says so.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Protocol
+
+from filelock import FileLock, Timeout
+
+from memctl.errors import LockedError, MemctlError
+from memctl.watch.base import BaseWatch, Served, WatchOptions
+from memctl.watch.hints import Hints, Wake
+from memctl.watch.report import EventKind, Listener, WatchEvent
+
+Clock = Callable[[], datetime]
+
+LOCK_FILE = "watch.lock"
+_LOCK_SECONDS = 1.0
+_SHORTEST_SLEEP = 0.05
+_BEAT_SECONDS = 5.0
+
+
+class Bases(Protocol):
+    """Where the knowledge bases to serve come from."""
+
+    def names(self) -> Sequence[str]:
+        """Those that are to be served now."""
+        ...
+
+    def open(self, name: str) -> Served:
+        """Open one of them.
+
+        Raises:
+            MemctlError: It cannot be opened.
+        """
+        ...
+
+    def is_changed(self, base: Served) -> bool:
+        """Say whether its settings are others now than when it was opened."""
+        ...
+
+
+class Interrupted(BaseException):
+    """A second signal: stop at once, without waiting for the files in hand."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """A knowledge base that is being served, and the lock that says so."""
+
+    watch: BaseWatch
+    lock: FileLock
+
+
+class WatchService:
+    """Serves knowledge bases.
+
+    Args:
+        bases: Where they come from; asked again at every rescan.
+        options: How to watch.
+        listener: Told of everything that happens.
+        clock: What tells the time.
+    """
+
+    def __init__(
+        self,
+        bases: Bases,
+        options: WatchOptions,
+        listener: Listener,
+        clock: Clock = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._bases = bases
+        self._options = options
+        self._listener = listener
+        self._clock = clock
+        self._monotonic = monotonic
+        self._wake = Wake()
+        self._hints = Hints(self._wake)
+        self._held: dict[str, _Held] = {}
+        self._stopping = False
+        self._interrupted = False
+        self._complaints: set[str] = set()
+        self._polling_told = options.poll
+        self._beaten = 0.0
+
+    def run(self) -> None:
+        """Serve until told to stop or, with ``once``, until everything is dealt with.
+
+        Raises:
+            LockedError: Another daemon serves one of the knowledge bases.
+        """
+        with suppress(Interrupted), self._signals(), self._serving():
+            self._say("started", message=f"process {os.getpid()}")
+            step = self._drained if self._options.once else self._round
+            while not self._stopping and not step():
+                pass
+
+    def stop(self) -> None:
+        """Stop once the files in hand are dealt with; may be called from anywhere."""
+        self._stopping = True
+        self._wake.ring()
+
+    # --- the loop ---
+
+    def _round(self) -> bool:
+        """Look at every knowledge base once, then sleep until there may be something to do."""
+        self._refresh(strict=False)
+        worked, wait = self._turns()
+        self._beat()
+        if not worked and not self._stopping:
+            self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
+        return False
+
+    def _drained(self) -> bool:
+        """Look at every knowledge base once; say whether nothing is left to do."""
+        worked, wait = self._turns()
+        self._beat()
+        waiting = [held.watch for held in self._held.values() if held.watch.is_waiting]
+        if worked or self._stopping:
+            return False
+        if wait == float("inf") or len(waiting) == len(self._held):
+            self._tidy()
+            return True
+        self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
+        return False
+
+    def _turns(self) -> tuple[bool, float]:
+        worked, wait = False, float("inf")
+        for held in list(self._held.values()):
+            if self._stopping:
+                break
+            turn = held.watch.turn()
+            worked = worked or turn.worked
+            if turn.look_again_in is not None:
+                wait = min(wait, turn.look_again_in)
+        return worked, wait
+
+    def _tidy(self) -> None:
+        for held in self._held.values():
+            if held.watch.schedule.upkeep_due():
+                held.watch.base.store.upkeep()
+
+    # --- which knowledge bases ---
+
+    @contextmanager
+    def _serving(self) -> Iterator[None]:
+        try:
+            self._refresh(strict=True)
+            yield
+        finally:
+            self._hints.stop()
+            for name in list(self._held):
+                self._leave(name)
+            self._say("stopped")
+
+    def _refresh(self, *, strict: bool) -> None:
+        """Take up knowledge bases that are new, leave those that are paused or gone."""
+        wanted = list(self._bases.names())
+        for name in set(self._held) - set(wanted):
+            self._leave(name)
+        for name in wanted:
+            if name not in self._held:
+                self._take_up(name, strict=strict)
+        self._reload()
+        self._observe()
+
+    def _take_up(self, name: str, *, strict: bool) -> None:
+        try:
+            base = self._bases.open(name)
+            try:
+                lock = self._locked(base)
+            except BaseException:
+                base.close()
+                raise
+        except MemctlError as error:
+            if strict:
+                raise
+            self._complain_of(name, error)
+            return
+        base.store.ledger.daemon.register(os.getpid(), socket.gethostname(), self._clock())
+        base.store.ledger.jobs.abandon(self._clock(), "consolidation")
+        watch = BaseWatch(
+            base, self._options, self._listener, self._clock, self._beat, self._monotonic
+        )
+        self._held[name] = _Held(watch, lock)
+        self._say("serving", name)
+
+    def _locked(self, base: Served) -> FileLock:
+        lock = FileLock(base.layout.folder / LOCK_FILE, thread_local=False)
+        try:
+            lock.acquire(timeout=_LOCK_SECONDS)
+        except Timeout as error:
+            entry = base.store.ledger.daemon.get()
+            who = f"process {entry.pid} on {entry.host}" if entry else "another process"
+            raise LockedError(
+                f"{who} is watching {base.name!r} already", "stop it first, or leave it to it"
+            ) from error
+        return lock
+
+    def _leave(self, name: str) -> None:
+        held = self._held.pop(name)
+        base = held.watch.base
+        with suppress(MemctlError, OSError):  # it may be its disk that failed
+            held.watch.put_back()
+            base.store.ledger.daemon.clear(os.getpid())
+        base.close()
+        held.lock.release()
+        self._say("left", name)
+
+    def _reload(self) -> None:
+        """Reopen knowledge bases whose settings have been changed."""
+        for name, held in list(self._held.items()):
+            if self._bases.is_changed(held.watch.base):
+                self._leave(name)
+                self._take_up(name, strict=False)
+
+    def _observe(self) -> None:
+        if self._options.poll or self._options.once:
+            return
+        inboxes = [i.path for held in self._held.values() for i in held.watch.base.settings.inboxes]
+        problem = self._hints.follow(inboxes)
+        if problem and not self._polling_told:
+            self._polling_told = True
+            seconds = self._options.rescan_seconds
+            self._say("polling", message=f"no events ({problem}); looking every {seconds:g} s")
+
+    # --- signs of life ---
+
+    def _beat(self) -> None:
+        now = self._monotonic()
+        if now - self._beaten < _BEAT_SECONDS:
+            return
+        self._beaten = now
+        for held in self._held.values():
+            with suppress(MemctlError):
+                held.watch.base.store.ledger.daemon.beat(os.getpid(), self._clock())
+
+    def _complain_of(self, name: str, error: MemctlError) -> None:
+        if error.message not in self._complaints:
+            self._complaints.add(error.message)
+            self._say("waiting", name, error.message, error.hint)
+
+    def _say(self, kind: EventKind, kb: str = "", message: str = "", hint: str = "") -> None:
+        self._listener(WatchEvent(self._clock(), kind, kb, message=message, hint=hint))
+
+    # --- signals ---
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Stop on SIGTERM and SIGINT; the second one does not wait."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            for number in before:
+                signal.signal(number, self._on_signal)
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._stopping:
+            self.stop()
+        elif not self._interrupted:
+            self._interrupted = True
+            raise Interrupted

@@ -1,0 +1,106 @@
+"""How watching a knowledge base is going, whether or not anybody watches it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from memctl.ingest.sources import printable
+from memctl.watch.base import Served
+from memctl.watch.inbox import InboxFile, scan
+from memctl.watch.schedule import CONSOLIDATION
+from memctl.watch.service import LOCK_FILE
+from memctl.watch.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStatus:
+    """One knowledge base as ``memctl status`` shows it."""
+
+    kb: str
+    status: str
+    alive: bool
+    """Whether a daemon serves it now."""
+    pid: int | None
+    since: datetime | None
+    heartbeat: datetime | None
+    backlog: int
+    """Files that wait in its inboxes or are being taken in."""
+    oldest_waiting: str
+    oldest_since: datetime | None
+    failed: int
+    """Files that could not be taken in."""
+    last_error: str
+    last_error_at: datetime | None
+    last_consolidation: datetime | None
+
+
+def watch_status(base: Served) -> WatchStatus:
+    """Return how watching a knowledge base is going; looks through its inboxes."""
+    ledger = base.store.ledger
+    alive = is_watched(base.layout.folder)
+    daemon = ledger.daemon.get() if alive else None
+    waiting = _waiting(base)
+    oldest = min(waiting, key=lambda item: item[1], default=None)
+    errors = ledger.events.recent(1)
+    consolidation = ledger.jobs.last(CONSOLIDATION, "done")
+    return WatchStatus(
+        kb=base.name,
+        status=base.settings.status,
+        alive=alive,
+        pid=daemon.pid if daemon else None,
+        since=daemon.started_at if daemon else None,
+        heartbeat=daemon.heartbeat_at if daemon else None,
+        backlog=len(waiting),
+        oldest_waiting=oldest[0] if oldest else "",
+        oldest_since=datetime.fromtimestamp(oldest[1], UTC) if oldest else None,
+        failed=ledger.files.counts().get("failed", 0),
+        last_error=errors[0].message if errors else "",
+        last_error_at=errors[0].at if errors else None,
+        last_consolidation=consolidation.started_at if consolidation else None,
+    )
+
+
+def is_watched(folder: Path) -> bool:
+    """Whether a daemon holds the lock of a knowledge base's folder."""
+    if not (folder / LOCK_FILE).exists():
+        return False
+    lock = FileLock(folder / LOCK_FILE, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:  # not ours to open: somebody else's daemon made it
+        return True
+    lock.release()
+    return False
+
+
+def _waiting(base: Served) -> list[tuple[str, float]]:
+    """Files that wait, each with the time (in seconds since 1970) since when."""
+    waiting = [(printable(path), path.stat().st_mtime) for path in _processing(base)]
+    for inbox in base.settings.inboxes:
+        if inbox.path.is_dir():
+            files = scan(inbox.path, () if _is_inside(base, inbox.path) else (base.layout.folder,))
+            found = files.files
+            if inbox.after == "keep":
+                rows = Vault.rows_of(base.store.ledger, inbox.path)
+                found = tuple(Vault.changed(files, rows))
+            waiting += [_since(file) for file in found]
+    return waiting
+
+
+def _is_inside(base: Served, path: Path) -> bool:
+    return base.layout.folder == path or base.layout.folder in path.parents
+
+
+def _processing(base: Served) -> list[Path]:
+    folder = base.layout.processing
+    return [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+
+
+def _since(file: InboxFile) -> tuple[str, float]:
+    return printable(file.path), file.changed_ns / 1e9
