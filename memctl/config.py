@@ -15,20 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from memctl.choices import After, ChunkStrategy, LogFormat, LogLevel, Mode, StoredStatus
 from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
 from memctl.files import save_file
 from memctl.rules import check_keys, check_value, choices, parse_text, read_toml, rules, setting
 
 FORMAT_VERSION = 1
 """The newest layout of a knowledge base's folder that this version can read."""
-
-ChunkStrategy = Literal["recursive", "semantic"]
-After = Literal["move", "keep", "delete"]
-StoredStatus = Literal["active", "paused", "archived"]
-LogLevel = Literal["debug", "info", "warning", "error"]
-LogFormat = Literal["auto", "text", "json"]
-Mode = Literal["hybrid", "keyword", "vector"]
-
 
 # --- the whole program's settings ----------------------------------------------------------------
 

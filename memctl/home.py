@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memctl.choices import StoredStatus
 from memctl.config import (
     Config,
     Inbox,
     KnowledgeBaseSettings,
     Layout,
-    StoredStatus,
     check_name,
     is_name,
     load_settings,

@@ -274,12 +274,20 @@ class KnowledgeBase:
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
-        from memctl.consolidate.consolidation import Consolidator
+        from memctl.consolidate.consolidator import Consolidator
+        from memctl.consolidate.grouping import Thresholds
 
         if not dry_run:
             self._require_writable()
-        consolidator = Consolidator(self.store, self.embedder, self.config.consolidate, self._clock)
-        return consolidator.run(self.name, dry_run=dry_run, progress=progress)
+        wanted = self.config.consolidate
+        consolidator = Consolidator(
+            self.store,
+            self.embedder,
+            self._clock,
+            kb=self.name,
+            thresholds=Thresholds(near_duplicate=wanted.near_duplicate),
+        )
+        return consolidator.run(dry_run=dry_run, batch_size=wanted.batch_size, progress=progress)
 
     # --- looking ---------------------------------------------------------------------------------
 

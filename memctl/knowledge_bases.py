@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, overload
 
-from memctl.errors import MemctlError, NotFoundError, UsageError
-from memctl.records import Context, Filters, QueryResult, Question
+from memctl.errors import NotFoundError
+from memctl.records import Filters
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.config import Mode
+    from memctl.config import Config
     from memctl.knowledge_base import KnowledgeBase
     from memctl.store.names import TableName
 
@@ -28,7 +27,11 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     def __init__(self, members: Sequence[KnowledgeBase]) -> None:
         self._members = tuple(members)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+    @overload
+    def __getitem__(self, index: int) -> KnowledgeBase: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[KnowledgeBase]: ...
+    def __getitem__(self, index: int | slice) -> KnowledgeBase | Sequence[KnowledgeBase]:
         return self._members[index]
 
     def __len__(self) -> int:
@@ -67,3 +70,34 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             else:
                 return member
         raise missing or NotFoundError(f"there is nothing {id_!r}")
+
+    # --- SQL -------------------------------------------------------------------------------------
+
+    def sql(self, statement: str) -> pa.RecordBatchReader:
+        """Run one SELECT or EXPLAIN over the tables of all, and stream its rows.
+
+        With several, every table has their rows with a column ``kb``.
+
+        Raises:
+            UsageError: The statement is wrong, or isn't one that may run.
+            MemctlError: It ran out of time or memory.
+        """
+        from memctl.store.sql import run_sql
+
+        bounds = self._config.sql
+        return run_sql(
+            {member.name: member.store.snapshot() for member in self},
+            statement,
+            memory_limit=f"{bounds.memory_limit_mb}MB",
+            timeout=bounds.timeout_seconds,
+        )
+
+    def cap_memory(self) -> None:
+        """Bound what this whole process may take from now on, for one that runs one statement."""
+        from memctl.store.sql import cap_process_memory
+
+        cap_process_memory(2 * self._config.sql.memory_limit_mb * 1_000_000)
+
+    @property
+    def _config(self) -> Config:
+        return self._members[0].config

@@ -6,13 +6,15 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memctl.cli.output import Format
 from memctl.cli.session import Session
-from memctl.records import Filters
+
+if TYPE_CHECKING:
+    from memctl.records import Filters
 
 Output = Annotated[
     Format | None,
@@ -73,7 +75,7 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
 def group(help_text: str) -> typer.Typer:
     """Return a group of commands on one noun."""
     return typer.Typer(
-        help=escaped(help_text), no_args_is_help=True, add_completion=False, rich_markup_mode="rich"
+        help=help_text, no_args_is_help=True, add_completion=False, rich_markup_mode=None
     )
 
 
@@ -129,11 +131,13 @@ def _declare(run: Callable[..., None], function: Callable[..., None]) -> None:
     A parameter called ``filters`` becomes the options that limit a query or a listing.
     """
     parameters = [_option("context", typer.Context, inspect.Parameter.empty)]
-    for own in list(inspect.signature(function, eval_str=True).parameters.values())[1:]:
+    for own in list(inspect.signature(function).parameters.values())[1:]:
         if own.name == "filters":
             parameters += [_option(name, kind, None) for name, kind in _FILTER_OPTIONS.items()]
         else:
-            parameters.append(_option(own.name, own.annotation, own.default))
+            # Each by itself, because `Filters` is not imported when a command is only declared.
+            annotation = eval(own.annotation, function.__globals__)
+            parameters.append(_option(own.name, annotation, own.default))
     parameters += [_option("quiet", _QUIET, False), _option("verbose", _VERBOSE, False)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -155,11 +159,10 @@ def _close_stdout() -> int:
 
 def _help(function: Callable[..., None], examples: str) -> str:
     first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
-    lines = "\n".join(f"  {line}" for line in inspect.cleandoc(examples).splitlines())
-    parts = [first, f"Examples:\n\n{lines}", rest]
-    return escaped("\n\n".join(part for part in parts if part))
+    return "\n\n".join(part for part in (first, as_it_is(examples), rest) if part)
 
 
-def escaped(text: str) -> str:
-    """Return text in which Rich finds no markup."""
-    return text.replace("[", r"\[")
+def as_it_is(examples: str) -> str:
+    """Return examples as a paragraph that help output does not wrap."""
+    lines = inspect.cleandoc(examples).splitlines()
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -12,7 +12,7 @@ from memctl.cli.output import Column, emit
 from memctl.cli.session import Session
 from memctl.errors import UsageError
 
-app = group("Settings: show, path, init.")
+app = group("Show and initialise the settings.")
 
 
 def register(root: typer.Typer) -> None:
@@ -66,7 +66,10 @@ def init(
         bool, typer.Option("--stdout", help="Print it instead of writing it.")
     ] = False,
 ) -> None:
-    """Write a settings file with every setting, explained and commented out."""
+    """Write a settings file with every setting explained.
+
+    All are commented out, so that it changes nothing until you edit it.
+    """
     from memctl.config import example
     from memctl.files import save_file
 

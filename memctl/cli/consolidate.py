@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,9 @@ from memctl.cli.output import chosen, emit
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, safe
-from memctl.records import ConsolidationReport
+
+if TYPE_CHECKING:
+    from memctl.records import ConsolidationReport
 
 
 def register(root: typer.Typer) -> None:

@@ -23,12 +23,12 @@ from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, moment, one_line, safe, size
 from memctl.errors import UsageError
-from memctl.records import Filters
 
 if TYPE_CHECKING:
     from memctl.memories.viewing import DocumentView
+    from memctl.records import Filters
 
-app = group("Documents: list, show, delete, reprocess.")
+app = group("List, show, delete and read again what was ingested.")
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: d_3fa2b1.")
@@ -97,7 +97,7 @@ def show(
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
-    """Show what was understood of a document, and the memories made from it."""
+    """Show what was understood of a document, and its memories."""
     with session.owning("documents", id_, kb) as base:
         view = base.document(id_)
     if text:
@@ -159,9 +159,9 @@ def delete(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
     kb: KnowledgeBasesOption = None,
 ) -> None:
-    """Forget a document, every memory made from it, and the insights that rest on those.
+    """Forget a document and every memory made from it.
 
-    The file it came from is left alone.
+    Insights that rest on those go too.  The file it came from is left alone.
     """
     with session.owning("documents", id_, kb) as base:
         view = base.document(id_)
@@ -195,7 +195,7 @@ def reprocess(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Read sources again: what could not be read then, may be by now.
+    """Read sources again: what could not be read may be by now.
 
     A transcript may lie beside a recording, tesseract may have been installed.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import cast
 
 from memctl.errors import UsageError
 from memctl.records import LEVELS, Filters, Level
@@ -53,7 +52,7 @@ def filters(
 def _level(text: str) -> Level:
     if text not in LEVELS:
         raise UsageError(f"there is no level {text!r}", f"use {', '.join(LEVELS)}")
-    return cast("Level", text)
+    return text
 
 
 def instant(text: str, now: datetime) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,9 @@ from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
-from memctl.records import FileOutcome, IngestReport
+
+if TYPE_CHECKING:
+    from memctl.records import FileOutcome, IngestReport
 
 _SHOWN_FAILURES = 20
 
@@ -62,7 +64,7 @@ def ingest(
     ] = None,
     output: Output = None,
 ) -> None:
-    """Remember files, folders, standard input, a text or JSON lines.
+    """Remember files, folders, standard input, text or JSON lines.
 
     What is already known is recognised by its content and left alone.  In folders, hidden files
     and those named in .gitignore and .memctlignore are skipped.  One bad file never stops the

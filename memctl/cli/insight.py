@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,9 +13,11 @@ from memctl.cli.memory import Id
 from memctl.cli.memory import show as show_memory
 from memctl.cli.output import Column, emit, shown_instant
 from memctl.cli.session import Session
-from memctl.records import Filters
 
-app = group("Insights: list, show.")
+if TYPE_CHECKING:
+    from memctl.records import Filters
+
+app = group("List and show what memories say together.")
 
 _LIST = (
     Column("id", "ID"),

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memctl.choices import After, ChunkStrategy
 from memctl.cli.commands import Output, Yes, command, group
 from memctl.cli.output import Column, emit, emit_one, shown_instant
 from memctl.cli.session import Session
 from memctl.cli.text import count, safe
-from memctl.config import After, ChunkStrategy, Inbox
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from memctl.config import Inbox
     from memctl.home import KnowledgeBaseEntry
 
-app = group("Knowledge bases: create, list, show, set, pause, resume, archive, rename, delete.")
+app = group("Create, list, change, archive and delete knowledge bases.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
 ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl kb list.")]
@@ -117,6 +118,8 @@ def _inbox(text: str) -> Inbox:
     Raises:
         UsageError: There is no such folder.
     """
+    from memctl.config import Inbox
+
     path, equals, after = text.rpartition("=")
     if not equals or after not in ("move", "keep", "delete"):
         path, after = text, "keep"
@@ -222,7 +225,10 @@ def _changed_inboxes(
 
 @command(app, "pause", "memctl kb pause notes")
 def pause(session: Session, name: ExistingName) -> None:
-    """Stop watching and consolidating a knowledge base; asking and ingesting go on."""
+    """Stop watching and consolidating a knowledge base.
+
+    It can still be asked and written to.
+    """
     session.home.set_status(name, "paused")
     session.say(f"paused {name}")
 
@@ -236,7 +242,7 @@ def resume(session: Session, name: ExistingName) -> None:
 
 @command(app, "archive", "memctl kb archive notes-2024")
 def archive(session: Session, name: ExistingName) -> None:
-    """Make a knowledge base read-only and ask it only when it is named."""
+    """Make a knowledge base read-only, asked only when named."""
     session.home.set_status(name, "archived")
     session.say(f"archived {name}")
 
@@ -255,9 +261,9 @@ def delete(
     yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
 ) -> None:
-    """Remove a knowledge base with its memories, settings, inbox and processed files.
+    """Remove a knowledge base with all its files.
 
-    Folders elsewhere that it watches are left alone.
+    Memories, settings, inbox and processed files go for good; folders elsewhere that it watches are left alone.
     """
     folder = session.home.layout(name).folder
     files = sum(path.is_file() for path in folder.rglob("*"))

@@ -11,7 +11,8 @@ from memctl.cli.session import Session
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.knowledge_bases import KnowledgeBases
 
 Fetch = Callable[["KnowledgeBase", int | None], "pa.Table"]
 

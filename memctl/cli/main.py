@@ -12,7 +12,6 @@ from memctl import __version__
 from memctl.cli import config as config_commands
 from memctl.cli import (
     consolidate,
-    demo,
     document,
     ingest,
     insight,
@@ -20,11 +19,10 @@ from memctl.cli import (
     memory,
     query,
     sql,
-    status,
+    stats,
     transfer,
-    watch,
 )
-from memctl.cli.commands import escaped
+from memctl.cli.commands import as_it_is
 from memctl.cli.text import one_line
 from memctl.errors import MemctlError
 
@@ -33,17 +31,16 @@ _INTERRUPTED = 130
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help=escaped(
-        """The memory that a person or an AI agent keeps on their own disk.
-
-Examples:
-
-  memctl demo                               the whole tour, on sample files
-  memctl ingest notes.md report.pdf mail/   remember files and folders
-  memctl query "when is the launch?"        ask, and get an answer with citations
-  memctl watch                              remember whatever is dropped into an inbox"""
+    help="The memory that a person or an AI agent keeps on their own disk.\n\n"
+    + as_it_is(
+        """
+        memctl demo                               the whole tour, on sample files
+        memctl ingest notes.md report.pdf mail/   remember files and folders
+        memctl query "when is the launch?"        an answer with citations
+        memctl watch                              remember what is dropped into an inbox
+        """
     ),
 )
 
@@ -74,7 +71,6 @@ def root(
     """Take the options that stand before the command; commands read them from the context."""
 
 
-demo.register(app)
 ingest.register(app)
 query.register(app)
 kb.register(app)
@@ -82,8 +78,7 @@ memory.register(app)
 document.register(app)
 insight.register(app)
 consolidate.register(app)
-watch.register(app)
-status.register(app)
+stats.register(app)
 sql.register(app)
 transfer.register(app)
 config_commands.register(app)
@@ -152,7 +147,8 @@ def _wants_traceback(arguments: Sequence[str]) -> bool:
 def _report_usage(error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        return error.exit_code  # the help has been shown
+        sys.stderr.write(f"{error.message}\n")  # which is the help
+        return error.exit_code
     path = context.command_path if context is not None else "memctl"
     message = error.format_message().rstrip(".")
     return _report(message[:1].lower() + message[1:], f"see {path} --help", error.exit_code)

@@ -22,12 +22,12 @@ from memctl.cli.places import place
 from memctl.cli.session import Session
 from memctl.cli.text import count, moment, one_line, safe
 from memctl.errors import UsageError
-from memctl.records import Filters, Memory
 
 if TYPE_CHECKING:
     from memctl.memories.viewing import MemoryView
+    from memctl.records import Filters, Memory
 
-app = group("Memories: list, show, add, edit, delete, history.")
+app = group("List, show, add, edit and delete single memories.")
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: m_3fa2b1.")
@@ -85,7 +85,7 @@ def list_(
 
 @command(app, "show", "memctl memory show m_3fa2b1\nmemctl memory show m_3fa2b1 -o json")
 def show(session: Session, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
-    """Show a memory with the evidence it rests on, its versions, and what was drawn from it."""
+    """Show a memory with its evidence, versions and connections."""
     with session.owning("memories", id_, kb) as base:
         view = base.memory(id_)
     emit_one(view, output, lambda: _show_view(session, view))
@@ -212,9 +212,9 @@ def edit(
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
-    """Write a new version of a memory; the old one stays in its history.
+    """Write a new version of a memory.
 
-    Evidence stays as its source has it and cannot be edited.
+    The old one stays in its history.  Evidence stays as its source has it and cannot be edited.
     """
     from memctl.memories.editing import Edit
 
@@ -234,7 +234,10 @@ def delete(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
     kb: KnowledgeBasesOption = None,
 ) -> None:
-    """Forget a memory, all its versions, and the insights that rest on it."""
+    """Forget a memory with all its versions.
+
+    Insights that rest on it go too.
+    """
     with session.owning("memories", id_, kb) as base:
         view = base.memory(id_)
         drawn = count(len(view.insights), "insight")

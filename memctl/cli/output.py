@@ -85,20 +85,33 @@ def emit_one(value: object, output: Format | None, show: Callable[[], None]) -> 
 def rows_of(source: object) -> Iterator[dict[str, Any]]:
     """Yield every row as a dict of plain values, ready for JSON."""
     if hasattr(source, "__arrow_c_stream__"):
-        for batch in reader_of(source):
+        reader = reader_of(source)
+        short = _single_precision(reader.schema)
+        for batch in reader:
             for row in batch.to_pylist():
-                yield _decoded(row)
+                yield _decoded(row, short)
     elif isinstance(source, Iterable):
         yield from (plain(row) for row in source)
 
 
-def _decoded(row: Row) -> dict[str, Any]:
-    """Turn columns that hold JSON text into what the text says; vectors are left out."""
-    return {
-        key: json.loads(value) if key in _JSON_COLUMNS and value else plain(value)
-        for key, value in row.items()
-        if key != "vector"
-    }
+def _single_precision(schema: pa.Schema) -> frozenset[str]:
+    return frozenset(item.name for item in schema if str(item.type) == "float")
+
+
+def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
+    """Turn columns that hold JSON text into what the text says; vectors are left out.
+
+    Numbers of single precision get the digits that they have: 0.7, not 0.699999988079071.
+    """
+    decoded = {}
+    for key, value in row.items():
+        if key in _JSON_COLUMNS and isinstance(value, str) and value:
+            decoded[key] = json.loads(value)
+        elif key in short and value is not None:
+            decoded[key] = plain(float(f"{value:.7g}"))
+        elif key != "vector":
+            decoded[key] = plain(value)
+    return decoded
 
 
 def plain(value: Any) -> Any:
@@ -182,17 +195,25 @@ def _write_arrow(source: object) -> None:
 
 def _write_csv(source: object, columns: Sequence[Column]) -> None:
     import csv
+    from itertools import chain
 
-    writer: csv.DictWriter[str] | None = None
-    for row in rows_of(source):
-        if writer is None:
-            writer = csv.DictWriter(
-                sys.stdout, list(row), restval="", extrasaction="ignore", lineterminator="\n"
-            )
-            writer.writeheader()
+    rows = rows_of(source)
+    first = next(rows, None)
+    names = list(first) if first is not None else _names(source, columns)
+    writer = csv.DictWriter(
+        sys.stdout, names, restval="", extrasaction="ignore", lineterminator="\n"
+    )
+    writer.writeheader()
+    for row in chain([first] if first is not None else [], rows):
         writer.writerow({key: _cell(value) for key, value in row.items()})
-    if writer is None and columns:
-        csv.writer(sys.stdout, lineterminator="\n").writerow([column.key for column in columns])
+
+
+def _names(source: object, columns: Sequence[Column]) -> list[str]:
+    """Return the header of no rows at all."""
+    schema = getattr(source, "schema", None)
+    if schema is not None:
+        return [name for name in schema.names if name != "vector"]
+    return [column.key for column in columns]
 
 
 def _cell(value: object) -> object:

@@ -11,17 +11,17 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memctl.choices import Mode
 from memctl.cli.answers import show_result
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.output import Column, chosen, emit, emit_one, plain, print_json, print_line
 from memctl.cli.session import Session
 from memctl.cli.text import count, one_line
-from memctl.config import Mode
 from memctl.errors import NothingFound, PartialFailure, UsageError
-from memctl.records import Filters, QueryResult, Question
 
 if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBases
+    from memctl.knowledge_bases import KnowledgeBases
+    from memctl.records import Filters, QueryResult, Question
 
 _HITS = (
     Column("rank", "#", right=True),
@@ -80,12 +80,13 @@ def query(
     ] = False,
     output: Output = None,
 ) -> None:
-    """Ask, and get an answer whose every sentence is cited, with the memories it rests on.
+    """Ask, and get an answer with citations.
 
     A citation [n] names the document, page, row or time, and the characters that say so.
     """
     if bool(question) == (batch is not None):
-        raise UsageError("no question" if not question else "one question, or --batch FILE")
+        what = "a question and --batch do not go together" if question else "no question"
+        raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
     options = {
         "mode": mode,
         "filters": filters,
@@ -175,6 +176,8 @@ def _questions(lines: Iterable[str], name: str, bad: list[int]) -> Iterator[Ques
 
 
 def _parsed(line: str) -> Question:
+    from memctl.records import Question
+
     value = json.loads(line)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
@@ -199,7 +202,10 @@ def context(
     mode: ModeOption = None,
     output: Output = None,
 ) -> None:
-    """Print what is known on a question within a token budget, ready to paste above a prompt."""
+    """Print what is known, ready to paste above a prompt.
+
+    The text stays within a budget of tokens and cites its sources.
+    """
     with session.reading(kb) as bases:
         found = bases.context(_question(question), budget=budget, mode=mode, filters=filters)
     if output is None or output == "table":

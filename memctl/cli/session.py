@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from memctl.config import Config
     from memctl.home import Home
-    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.knowledge_bases import KnowledgeBases
     from memctl.store.names import TableName
 
 

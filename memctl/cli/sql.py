@@ -45,7 +45,8 @@ def sql(
     if not text.strip():
         raise UsageError("the statement is empty", 'try: memctl sql "from memories limit 5"')
     with session.reading(kb) as bases:
-        reader = bases.sql(text, own_process=True)
+        bases.cap_memory()
+        reader = bases.sql(text)
         columns = [
             Column(name, name, lambda value: one_line(str(value), _CELL))
             for name in reader.schema.names

@@ -53,7 +53,9 @@ def export(
     ] = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
-    """Write a table, vectors included, as Arrow, Parquet, JSON lines or CSV.
+    """Write tables as Arrow, Parquet, JSON lines or CSV.
+
+    Vectors are included.
 
     `all` is one archive of every table that memctl import brings back as it was.
     """
@@ -77,7 +79,10 @@ def import_(
     ],
     kb: KnowledgeBaseOption = None,
 ) -> None:
-    """Bring an export of all tables back into an empty knowledge base, as it was."""
+    """Bring back what `memctl export all` wrote.
+
+    The knowledge base must be empty; it is made if it is not there.
+    """
     with ExitStack() as stack:
         base = stack.enter_context(session.importing(kb))
         listener = stack.enter_context(progress(session, "importing"))

@@ -1,0 +1,12 @@
+"""The words that some settings and options may be; apart, so that knowing them costs nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ChunkStrategy = Literal["recursive", "semantic"]
+After = Literal["move", "keep", "delete"]
+StoredStatus = Literal["active", "paused", "archived"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "text", "json"]
+Mode = Literal["hybrid", "keyword", "vector"]

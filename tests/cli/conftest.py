@@ -1,0 +1,59 @@
+"""The command line in this process, on a home of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.cli.main import run
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one command gave."""
+
+    code: int
+    out: str
+    err: str
+    raw: bytes
+
+    @property
+    def json(self) -> Any:
+        """Standard output as one JSON document."""
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> list[Any]:
+        """Standard output as JSON lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def memctl(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> Run:
+    """Run a command as in a pipe, with ``stdin`` as standard input."""
+    monkeypatch.setenv("MEMCTL_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MEMCTL_KB", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str, stdin: str | bytes = "") -> Result:
+        content = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
+        code = run(arguments)
+        raw, err = capsysbinary.readouterr()
+        return Result(code, raw.decode("utf-8", "replace"), err.decode("utf-8", "replace"), raw)
+
+    return command

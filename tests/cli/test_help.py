@@ -1,0 +1,80 @@
+"""Every command can be found out about, at once and without loading what it does not need."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from memctl.cli.main import app
+
+README = Path(__file__).parents[2] / "README.md"
+HEAVY = ["lance", "lancedb", "pyarrow", "duckdb", "numpy", "openai", "pypdf", "PIL", "yaml", "rich"]
+
+
+def commands() -> dict[str, Any]:
+    """Return every command by the words that call it."""
+    found: dict[str, Any] = {}
+    pending = [((), typer.main.get_command(app))]
+    while pending:
+        words, command = pending.pop()
+        for name, child in getattr(command, "commands", {}).items():
+            pending.append(((*words, name), child))
+        if not hasattr(command, "commands"):
+            found[" ".join(words)] = command
+    return found
+
+
+def test_there_are_commands_to_look_at() -> None:
+    assert {"ingest", "query", "kb create", "memory edit"} <= commands().keys()
+
+
+@pytest.mark.parametrize("words", commands())
+def test_every_command_says_what_it_does_in_one_line_and_shows_an_example(words: str) -> None:
+    help_text = commands()[words].help
+    first = help_text.partition("\n")[0]
+    assert first.endswith(".")
+    assert len(first) <= 62, "longer lines are cut off in the list of commands"
+    assert f"  memctl {words}" in help_text or f"| memctl {words}" in help_text
+
+
+@pytest.mark.parametrize("words", commands())
+def test_every_option_says_what_it_does(words: str) -> None:
+    for parameter in commands()[words].params:
+        assert parameter.help, f"{words} {parameter.name}"
+
+
+@pytest.mark.parametrize("words", commands())
+def test_the_readme_mentions_every_command(words: str) -> None:
+    noun, _, verb = words.partition(" ")
+    text = README.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if f"memctl {noun}" in line]
+    assert any(re.search(rf"\b{verb}\b", line) for line in lines), f"memctl {words}"
+
+
+@pytest.mark.parametrize("flag", ["--help", "--version", "query --help", "kb --help"])
+def test_help_loads_nothing_heavy(flag: str) -> None:
+    code = (
+        "import sys, json; from memctl.cli.main import run\n"
+        f"code = run({flag.split()!r})\n"
+        "print(json.dumps([code, sorted({name.partition('.')[0] for name in sys.modules})]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    exit_code, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert exit_code == 0
+    assert not set(HEAVY) & set(loaded)
+    assert "memctl.records" not in loaded
+
+
+def test_a_group_without_a_command_shows_its_help() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl", "kb"], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 2
+    assert "create" in done.stdout + done.stderr

@@ -1,0 +1,183 @@
+"""Rows in the format asked for: data on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+import unicodedata
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.cli.output import plain
+from memctl.cli.stats import bar
+from memctl.cli.text import clock, duration, one_line, safe, size
+
+from .conftest import Run
+
+
+@pytest.fixture
+def two(memctl: Run) -> Run:
+    """A home with two memories."""
+    memctl("memory", "add", "the door code is 4711", "--tag", "home", "--tag", "#keys")
+    memctl("memory", "add", "tea, not coffee", "--type", "preference", "--importance", "0.9")
+    return memctl
+
+
+def test_in_a_pipe_a_listing_is_one_json_object_a_line(two: Run) -> None:
+    rows = two("memory", "list").rows
+    assert [row["text"] for row in rows] == ["tea, not coffee", "the door code is 4711"]
+    assert rows[0]["importance"] == 0.9
+    assert rows[1]["tags"] == ["home", "keys"]
+    assert rows[1]["metadata"] == {}
+    assert rows[1]["created_at"].endswith("Z")
+    assert "vector" not in rows[0]
+
+
+def test_json_is_one_document(two: Run) -> None:
+    assert len(two("memory", "list", "-o", "json").json) == 2
+
+
+def test_csv_has_a_header_and_quotes_what_needs_it(two: Run) -> None:
+    rows = list(csv.DictReader(io.StringIO(two("memory", "list", "-o", "csv").out)))
+    assert rows[0]["text"] == "tea, not coffee"
+    assert json.loads(rows[1]["tags"]) == ["home", "keys"]
+
+
+def test_arrow_is_the_stream_format(two: Run) -> None:
+    table = pa.ipc.open_stream(two("memory", "list", "-o", "arrow").raw).read_all()
+    assert table["text"].to_pylist() == ["tea, not coffee", "the door code is 4711"]
+    assert table.schema.field("created_at").type == pa.timestamp("us", tz="UTC")
+
+
+def test_a_listing_of_settings_can_be_arrow_too(two: Run) -> None:
+    table = pa.ipc.open_stream(two("kb", "list", "-o", "arrow").raw).read_all()
+    assert table["name"].to_pylist() == ["default"]
+
+
+def test_a_table_in_a_pipe_is_not_cut_to_a_width(two: Run) -> None:
+    two("memory", "add", "x" * 90)
+    out = two("memory", "list", "-o", "table").out
+    assert "x" * 90 in out
+    assert "\x1b" not in out
+
+
+def test_an_empty_listing_is_empty_in_every_format(memctl: Run) -> None:
+    memctl("kb", "create", "notes")
+    assert memctl("memory", "list").out == ""
+    assert memctl("memory", "list", "-o", "table").out == ""
+    assert memctl("memory", "list", "-o", "json").json == []
+    assert memctl("memory", "list", "-o", "csv").out.startswith("kb,id,")
+
+
+def test_the_first_rows_are_shown_and_the_rest_is_told_of(two: Run) -> None:
+    result = two("memory", "list", "-n", "1")
+    assert len(result.rows) == 1
+    assert "-n 0 shows all" in result.err
+    assert len(two("memory", "list", "-n", "0").rows) == 2
+
+
+def test_an_unknown_format_is_a_usage_error(two: Run) -> None:
+    result = two("memory", "list", "-o", "yaml")
+    assert result.code == 2
+    assert "yaml" in result.err
+
+
+def test_control_characters_never_reach_the_table(memctl: Run) -> None:
+    memctl("memory", "add", "red \x1b[31mtext\x07 and \u202eright to left")
+    out = memctl("memory", "list", "-o", "table").out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert "\\x1b[31mtext" in out
+    assert memctl("memory", "list").rows[0]["text"].startswith("red \x1b[31m")
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_safe_text_holds_nothing_that_steers_a_terminal(text: str) -> None:
+    kept = "\n\t\u200c\u200d\u00ad"  # the last three shape words of some scripts
+    assert not any(
+        unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in kept for c in safe(text)
+    )
+
+
+@given(st.text(), st.integers(min_value=1, max_value=50))
+def test_one_line_is_one_line_of_at_most_the_width(text: str, width: int) -> None:
+    line = one_line(text, width)
+    assert len(line) <= width
+    assert len(line.splitlines()) <= 1
+
+
+def test_numbers_read_as_people_write_them() -> None:
+    assert [size(n) for n in (0, 999, 1400, 2_500_000)] == ["0 B", "999 B", "1.4 kB", "2.5 MB"]
+    assert [duration(s) for s in (0.04, 3.21, 240, 7300)] == ["40 ms", "3.2 s", "4 min", "2 h"]
+    assert [clock(s) for s in (5, 125.4, 3723)] == ["0:05", "2:05", "1:02:03"]
+
+
+def test_bars_are_proportional_to_an_eighth_of_a_character() -> None:
+    assert bar(1, 4) == "████"
+    assert bar(0.5, 4) == "██"
+    assert bar(1 / 32, 4) == "▏"
+    assert bar(0, 4) == ""
+
+
+def test_json_has_no_nan_and_instants_in_utc() -> None:
+    value = {"a": float("nan"), "b": datetime(2026, 1, 2, tzinfo=UTC), "c": ("x", Path("/y"))}
+    assert plain(value) == {"a": None, "b": "2026-01-02T00:00:00Z", "c": ["x", "/y"]}
+
+
+# --- on a terminal -------------------------------------------------------------------------------
+
+
+def on_terminal(home: Path, *arguments: str, keys: bytes = b"") -> tuple[int, str]:
+    """Run a command with a terminal for all three streams; return exit code and screen."""
+    leader, follower = pty.openpty()
+    environ = {**os.environ, "MEMCTL_HOME": str(home), "TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memctl", *arguments],
+        stdin=follower, stdout=follower, stderr=follower, env=environ,
+    )  # fmt: skip
+    os.close(follower)
+    os.write(leader, keys)
+    screen = b""
+    while True:
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        screen += piece
+    os.close(leader)
+    return process.wait(), screen.decode(errors="replace")
+
+
+def test_on_a_terminal_a_listing_is_a_table(two: Run, tmp_path: Path) -> None:
+    code, screen = on_terminal(tmp_path / "home", "memory", "list")
+    assert code == 0
+    assert "TYPE" in screen
+    assert "{" not in screen
+
+
+def test_arrow_is_refused_on_a_terminal(two: Run, tmp_path: Path) -> None:
+    code, screen = on_terminal(tmp_path / "home", "memory", "list", "-o", "arrow")
+    assert code == 2
+    assert "a terminal cannot show" in screen
+
+
+def test_deleting_asks_and_takes_no_for_an_answer(two: Run, tmp_path: Path) -> None:
+    code, screen = on_terminal(tmp_path / "home", "kb", "delete", "default", keys=b"n\n")
+    assert code == 1
+    assert "[y/N]" in screen
+    assert "nothing was done" in screen
+    code, _ = on_terminal(tmp_path / "home", "kb", "delete", "default", keys=b"y\n")
+    assert code == 0
+    assert two("kb", "list").out == ""
