@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+_BINARY = getattr(os, "O_BINARY", 0)
 
 
 def sync_folder(folder: Path) -> None:
@@ -18,17 +23,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def save_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Replace ``path`` by ``content`` in one step and make it durable.
+@contextmanager
+def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Give a file to write; ``path`` becomes it in one durable step when the block ends well.
 
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was.
     """
     temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -36,3 +42,13 @@ def save_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def save_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Replace ``path`` by ``content`` in one step and make it durable.
+
+    Raises:
+        OSError: The folder is missing, read-only or full; ``path`` is then as it was.
+    """
+    with replacing(path, mode=mode) as file:
+        file.write(content)

@@ -27,14 +27,18 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from memctl.errors import MemctlError, UsageError
+from memctl.store.formats import widened
+from memctl.store.ledger_tables import LEDGER_TABLES, ledger_tables
 from memctl.store.schema import TABLES
 
 if TYPE_CHECKING:
     import duckdb
 
-    from memctl.store.store import Snapshot
+    from memctl.store.ledger import Ledger
+    from memctl.store.snapshot import Snapshot
 
 _ROWS_A_BATCH = 16_384
+_BATCH_BYTES = 8 << 20
 _SETTINGS = (
     "enable_external_access = false",
     "autoload_known_extensions = false",
@@ -52,7 +56,7 @@ def run_sql(
     *,
     memory_limit: str = "1GB",
     timeout: float = 60.0,
-    ledgers: Mapping[str, Mapping[str, pa.Table]] | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
 ) -> pa.RecordBatchReader:
     """Run one SELECT or EXPLAIN over the tables of some knowledge bases and stream its rows.
 
@@ -65,14 +69,15 @@ def run_sql(
         sql: One statement.
         memory_limit: As DuckDB writes it, ``512MB``.
         timeout: Seconds that the engine may work, not counting what the caller does in between.
-        ledgers: Further tables, by knowledge base and then by name, such as ``files``.
+        ledgers: By the knowledge base's name; with them there are ``files``, ``jobs``,
+            ``events`` and ``queries`` too.
 
     Raises:
         UsageError: The statement is wrong, or isn't one that may run.
         MemctlError: It ran out of time or memory; reading the result can raise this too.
     """
-    further = ledgers or {}
-    tables = [*TABLES, *sorted({name for extra in further.values() for name in extra})]
+    further = {kb: ledger_tables(ledger, sql.lower()) for kb, ledger in (ledgers or {}).items()}
+    tables = [*TABLES, *(LEDGER_TABLES if ledgers else ())]
     connection = _connect()
     guard = _Guard(connection, timeout, tables)
     try:
@@ -116,7 +121,7 @@ class _Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         reader = self._scanner.to_reader()
-        schema = _widened(reader.schema)
+        schema = widened(reader.schema)
         return reader if schema == reader.schema else reader.cast(schema)
 
 
@@ -132,26 +137,16 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     @property
     def schema(self) -> pa.Schema:
-        return _widened(self._dataset.schema)
+        return widened(self._dataset.schema)
 
     def scanner(
         self, columns: list[str] | None = None, filter: Any = None, **options: Any
     ) -> _Scan:
         return _Scan(
             self._dataset.scanner(
-                columns=columns, filter=filter, batch_size=_ROWS_A_BATCH, **options
+                columns=columns, filter=filter, batch_size_bytes=_BATCH_BYTES, **options
             )
         )
-
-
-def _widened(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field.with_type(_wide_type(field.type)) for field in schema])
-
-
-def _wide_type(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_fixed_size_list(type_) and pa.types.is_float16(type_.value_type):
-        return pa.list_(pa.float32(), type_.list_size)
-    return type_
 
 
 # --- setting the box up --------------------------------------------------------------------------
@@ -174,10 +169,10 @@ def _register(
         for table in TABLES:
             sources.setdefault(table, {})[kb] = _Wide(snapshot.dataset(table))
     for kb, extra in ledgers.items():
-        for table, rows in extra.items():
-            sources.setdefault(table, {})[kb] = rows
-    for table, by_kb in sources.items():
-        _create_view(connection, table, by_kb, name_kb=len(snapshots) > 1)
+        for name, rows in extra.items():
+            sources.setdefault(name, {})[kb] = rows
+    for name, by_kb in sources.items():
+        _create_view(connection, name, by_kb, name_kb=len(snapshots) > 1)
 
 
 def _create_view(

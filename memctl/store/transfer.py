@@ -1,0 +1,324 @@
+"""Tables leave for other programs, and a whole knowledge base leaves and comes back as it was.
+
+The export of everything is an uncompressed tar: ``manifest.json`` first, then every table in
+parts, each an Arrow IPC stream of its own (``memories/000000.arrow``), vectors as stored.  A part
+is small enough to be built in memory, since a tar names the size of a member before its content;
+so it can go through a pipe.  Nothing is ever unpacked to disk: members are taken by their exact
+names and read as Arrow.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+
+from memctl.errors import DamagedError, MemctlError, UsageError
+from memctl.files import replacing
+from memctl.records import Progress, ProgressListener
+from memctl.store.formats import ExportFormat, format_of, is_streamed, widened, writer
+from memctl.store.schema import TABLES, TableName, schemas
+
+if TYPE_CHECKING:
+    from memctl.store.snapshot import Snapshot
+    from memctl.store.store import Store
+    from memctl.store.transaction import Transaction
+
+__all__ = [
+    "ExportFormat", "Manifest", "export_all", "export_batches", "export_table", "format_of",
+    "import_all", "read_manifest",
+]  # fmt: skip
+
+FORMAT = "memctl-export"
+FORMAT_VERSION = 1
+_BATCH_BYTES = 8 << 20
+_MANIFEST = "manifest.json"
+_LARGEST_MANIFEST = 1 << 20
+_PART = re.compile(rf"({'|'.join(TABLES)})/\d{{6}}\.arrow")
+_HINT = "import takes what `memctl export all` wrote"
+
+
+# --- one table -----------------------------------------------------------------------------------
+
+
+def export_batches(snapshot: Snapshot, table: TableName) -> pa.RecordBatchReader:
+    """Return a table as a stream of batches of bounded size, vectors as float32."""
+    reader = _batches(snapshot, table)
+    schema = widened(reader.schema)
+    return reader if schema == reader.schema else reader.cast(schema)
+
+
+def export_table(
+    snapshot: Snapshot,
+    table: TableName,
+    sink: Path | BinaryIO,
+    format_: ExportFormat | None = None,
+    *,
+    progress: ProgressListener | None = None,
+) -> int:
+    """Write a table and return how many rows it had.
+
+    Args:
+        snapshot: What to write.
+        table: Which table of it.
+        sink: A path, written in one step, or a binary file, which need not be seekable.
+        format_: By default what the path's ending says, else ``jsonl``.  Arrow is the file format
+            at a path (the stream format where it ends in ``.arrows``) and the stream format
+            elsewhere.  CSV leaves vectors out and has lists as JSON.
+        progress: Told after every batch, in rows.
+
+    Raises:
+        OSError: The sink cannot be written; a path is then as it was.
+    """
+    chosen = format_ or (format_of(sink) if isinstance(sink, Path) else None) or "jsonl"
+    streamed = not isinstance(sink, Path) or is_streamed(sink)
+    reader = export_batches(snapshot, table)
+    counter = _Counter(snapshot.count(table), progress)
+    with _opened(sink) as file, writer(file, reader.schema, chosen, streamed=streamed) as write:
+        for batch in reader:
+            write(batch)
+            counter.add(batch.num_rows)
+    return counter.done
+
+
+def _batches(snapshot: Snapshot, table: TableName) -> pa.RecordBatchReader:
+    """Rows as stored, in batches by size: lance 13 counts rows by default, however long."""
+    return snapshot.dataset(table).scanner(batch_size_bytes=_BATCH_BYTES).to_reader()
+
+
+@contextmanager
+def _opened(sink: Path | BinaryIO) -> Iterator[BinaryIO]:
+    if isinstance(sink, Path):
+        with replacing(sink) as file:
+            yield file
+    else:
+        yield sink
+        sink.flush()
+
+
+class _Counter:
+    """Counts rows and tells a listener."""
+
+    def __init__(self, total: int, listener: ProgressListener | None) -> None:
+        self.done = 0
+        self._total = total
+        self._listener = listener
+
+    def add(self, rows: int) -> None:
+        self.done += rows
+        if self._listener is not None:
+            self._listener(Progress(self.done, self._total, "rows"))
+
+
+# --- everything, out -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an export of everything says about itself."""
+
+    embedder: str
+    """Id of the model that the vectors are from."""
+    dimension: int
+    rows: Mapping[str, int]
+    exported_at: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The knowledge base's settings, for whoever makes a new one to import into."""
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+
+
+def export_all(
+    snapshot: Snapshot,
+    sink: Path | BinaryIO,
+    *,
+    embedder: str,
+    now: datetime,
+    settings: Mapping[str, Any] | None = None,
+    progress: ProgressListener | None = None,
+) -> int:
+    """Write every table to one file or stream, in bounded memory; return the number of rows.
+
+    Args:
+        snapshot: What to write.
+        sink: A path, written in one step, or a binary file, which need not be seekable.
+        embedder: Id of the model that the vectors are from.
+        now: Goes into the manifest.
+        settings: Kept in the manifest; must be JSON.
+        progress: Told after every part, in rows.
+    """
+    rows: dict[str, int] = {table: snapshot.count(table) for table in TABLES}
+    dimension = snapshot.schema("memories").field("vector").type.list_size
+    manifest = Manifest(embedder, dimension, rows, now.isoformat(), settings or {})
+    counter = _Counter(sum(rows.values()), progress)
+    with _opened(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
+        _add(archive, _MANIFEST, json.dumps(asdict(manifest), indent=2).encode(), now)
+        for table in TABLES:
+            for number, batch in enumerate(_batches(snapshot, table)):
+                _add(archive, f"{table}/{number:06}.arrow", _as_ipc(batch), now)
+                counter.add(batch.num_rows)
+    return counter.done
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, now: datetime) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    member.mtime = int(now.timestamp())
+    member.mode = 0o600
+    archive.addfile(member, io.BytesIO(content))
+
+
+def _as_ipc(batch: pa.RecordBatch) -> bytes:
+    buffer = io.BytesIO()
+    with pa.ipc.new_stream(buffer, batch.schema) as file:
+        file.write_batch(batch)
+    return buffer.getvalue()
+
+
+# --- everything, back in -------------------------------------------------------------------------
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return what an export says about itself, without reading the rest.
+
+    Raises:
+        UsageError: It is no export, or a newer version of memctl wrote it.
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file, _archive(file) as archive:
+        return _manifest(archive)
+
+
+def import_all(
+    store: Store,
+    source: Path | BinaryIO,
+    *,
+    embedder: str,
+    progress: ProgressListener | None = None,
+) -> int:
+    """Bring an export back into an empty store, all of it or nothing; return how many rows.
+
+    Args:
+        store: Where to; it must hold nothing yet.
+        source: A path or a binary file, which need not be seekable.
+        embedder: Id of the model that the store is for.
+        progress: Told after every part, in rows.
+
+    Raises:
+        UsageError: The source is no export, is of another model, or the store is not empty.
+        DamagedError: The export ends too early or cannot be read.
+        LockedError: Another process kept writing.
+    """
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            return import_all(store, file, embedder=embedder, progress=progress)
+    with _archive(source) as archive:
+        manifest = _manifest(archive)
+        _check_model(manifest, embedder, store.dimension)
+        with store.write() as transaction:
+            _check_empty(transaction.snapshot())
+            counter = _Counter(sum(manifest.rows.values()), progress)
+            found = _import_parts(archive, transaction, store.dimension, counter)
+            _check_complete(manifest, found)
+    return counter.done
+
+
+@contextmanager
+def _archive(source: BinaryIO) -> Iterator[tarfile.TarFile]:
+    """Open an export; what tar or Arrow say about damage is put into our words."""
+    try:
+        with tarfile.open(fileobj=source, mode="r|") as archive:
+            yield archive
+    except tarfile.ReadError as error:
+        if "unexpected end" in str(error) or "truncated" in str(error):
+            raise DamagedError(f"the export ends too early: {error}", "copy it again") from error
+        raise UsageError(f"that is not an export: {error}", _HINT) from error
+    except (tarfile.TarError, pa.ArrowInvalid, EOFError) as error:
+        raise DamagedError(f"the export cannot be read: {error}", "copy it again") from error
+
+
+def _manifest(archive: tarfile.TarFile) -> Manifest:
+    member = archive.next()
+    content = archive.extractfile(member) if member and member.name == _MANIFEST else None
+    if member is None or content is None or member.size > _LARGEST_MANIFEST:
+        raise UsageError(f"that is not an export: it does not begin with {_MANIFEST}", _HINT)
+    try:
+        said = json.loads(content.read())
+        manifest = Manifest(**said) if said["format"] == FORMAT else None
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"that is not an export: bad {_MANIFEST}: {error}", _HINT) from error
+    if manifest is None or manifest.format_version > FORMAT_VERSION:
+        raise UsageError("the export is of a newer version of memctl", "update memctl")
+    return manifest
+
+
+def _check_model(manifest: Manifest, embedder: str, dimension: int) -> None:
+    if manifest.embedder != embedder or manifest.dimension != dimension:
+        raise UsageError(
+            f"the export is of {manifest.embedder} with {manifest.dimension} dimensions, "
+            f"the knowledge base of {embedder} with {dimension}",
+            f"import into a knowledge base made for {manifest.embedder}",
+        )
+
+
+def _check_empty(snapshot: Snapshot) -> None:
+    counts = {table: snapshot.count(table) for table in TABLES}
+    filled = ", ".join(f"{count} {table}" for table, count in counts.items() if count)
+    if filled:
+        raise UsageError(
+            f"the knowledge base is not empty: {filled}", "import into a new one: -k NAME"
+        )
+
+
+def _import_parts(
+    archive: tarfile.TarFile, transaction: Transaction, dimension: int, counter: _Counter
+) -> dict[str, int]:
+    found: dict[str, int] = dict.fromkeys(TABLES, 0)
+    expected = schemas(dimension)
+    for member in archive:
+        name = _PART.fullmatch(member.name)
+        content = archive.extractfile(member) if name and member.isreg() else None
+        if name is None or content is None:
+            raise UsageError(f"that is not an export: it holds {member.name!r}", _HINT)
+        table: TableName = name[1]  # type: ignore[assignment]
+        for batch in _read_part(content, member.name, expected[table]):
+            transaction.append(table, pa.Table.from_batches([batch]))
+            found[table] += batch.num_rows
+            counter.add(batch.num_rows)
+    return found
+
+
+def _read_part(content: Any, name: str, expected: pa.Schema) -> Iterator[pa.RecordBatch]:
+    with pa.ipc.open_stream(content) as reader:
+        if reader.schema != expected:
+            raise MemctlError(
+                f"{name} has other columns than the tables here: {_difference(reader, expected)}",
+                "use the version of memctl that made the export",
+            )
+        yield from reader
+
+
+def _difference(reader: pa.RecordBatchReader, expected: pa.Schema) -> str:
+    theirs = {item.name: str(item.type) for item in reader.schema}
+    ours = {item.name: str(item.type) for item in expected}
+    differing = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+    return ", ".join(differing) or "their order or nullability"
+
+
+def _check_complete(manifest: Manifest, found: Mapping[str, int]) -> None:
+    missing = [
+        f"{found[table]} of {manifest.rows.get(table, 0)} {table}"
+        for table in TABLES
+        if found[table] != manifest.rows.get(table, 0)
+    ]
+    if missing:
+        raise DamagedError(f"the export is incomplete: {', '.join(missing)}", "copy it again")
