@@ -28,17 +28,18 @@ _HEADING = re.compile(r"\s*#{1,6}\s|\s*[-=*_~^]{3,}\s*$")
 _FIRST_WORD = re.compile(r"\s*(\S*)")
 
 _ALWAYS_SHORT = words(
-    """mr mrs ms mx dr prof st vs e.g i.e cf viz approx ca no nos fig figs eq sec ch vol pp p ed eds
-    rev gen col sgt capt lt cmdr adm hon pres gov sen rep dept est min max avg tel ext al op jan feb
-    mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri z.b d.h u.a bzw bspw ggf
-    inkl evtl nr str hr fr sog usw p.ex m mme mlle sr sra srta dott sig incl resp messrs mt ft"""
+    """mr mrs ms mx dr prof st vs e.g i.e cf viz approx ca no nos fig figs eq sec ch vol pp p ed
+    eds rev gen col sgt capt lt cmdr adm hon pres gov sen rep dept est min max avg tel ext al
+    op jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri z.b d.h
+    u.a bzw bspw ggf inkl evtl nr str hr fr sog usw p.ex m mme mlle sr sra srta dott sig incl
+    resp messrs mt ft"""
 )
 _SHORT_BEFORE_LOWER_CASE = words(
     "etc inc ltd co corp jr sr bros llc plc esq phd ph.d m.d a.m p.m u.s u.k u.s.a b.c a.d"
 )
 _MONTHS_AFTER_ORDINALS = words(
-    """januar februar märz april mai juni juli august september oktober november dezember
-    januari februari maart mei augustus oktober"""
+    """januar februar märz april mai juni juli august september oktober november dezember januari
+    februari maart mei augustus oktober"""
 )
 _NARROWEST_WRAP = 40
 _WIDEST_WRAP = 110

@@ -1,0 +1,243 @@
+"""What a document is about, in one to three sentences taken from it or counted in it.
+
+Prose: the sentences nearest to what the whole text speaks of, early ones first in doubt, none
+saying what another says already (centroid, position, maximal marginal relevance).  Tables and
+lists of values are described by their columns and their reach; a conversation by who speaks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+
+from memctl.records import SourceText
+from memctl.understand.dates import DateSpan
+from memctl.understand.outline import Line
+from memctl.understand.terms import terms
+
+_SHORT = 280
+_LONGEST = 420
+_MOST_SENTENCES = 3
+_SCORED = 400
+_SENTENCE_LENGTHS = (25, 320)
+_MARKER = re.compile(r"^(?:[-*+•>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
+_FIELD = re.compile(r"(?:^|; )([^:;\n]{1,40}): ")
+_DEFINITION = re.compile(
+    r"^(?:export |public |async |pub |static )*(?:def|class|function|func|fn|struct|interface|type|"
+    r"trait|enum|module|impl|sub|const)\s+([A-Za-z_]\w*)",
+    re.MULTILINE,
+)
+_COMMENT = re.compile(r"^\s*(?:#(?!!)|//+|/\*+|\*|--|;+|%+|\"\"\"|''')\s*(.*?)(?:\*/|\"\"\")?\s*$")
+_LICENCE = re.compile(r"copyright|licen[sc]e|all rights reserved|coding[:=]|@file|eslint", re.I)
+
+
+def gist(
+    source: SourceText,
+    lines: Sequence[Line],
+    phrases: Sequence[str] = (),
+    dates: Sequence[DateSpan] = (),
+    language: str = "",
+) -> str:
+    """Return the gist of a document; empty only for one without text.
+
+    Args:
+        source: The document.
+        lines: Its sentences.
+        phrases: Its keywords, best first.
+        dates: The dates in it.
+        language: Its language, "" when unknown.
+    """
+    text = source.text
+    if not source.segments and len(text) <= _SHORT:
+        return _plain(text)
+    shares = _shares(source)
+    if shares["table"] > 0.5:
+        return _of_table(source, dates)
+    if shares["code"] > 0.5:
+        return _of_code(source)
+    if len(text) <= _SHORT:
+        return _plain(text)
+    if shares["turn"] > 0.5 or (not source.segments and _is_chat(lines)):
+        return _of_conversation(source, lines, phrases, language)
+    found = _of_prose(source, lines, language)
+    return found or _of_values(source)
+
+
+def _plain(text: str) -> str:
+    """The text in one line, cut at a word."""
+    line = " ".join(text.split())
+    if len(line) <= _LONGEST:
+        return line
+    return f"{line[:_LONGEST].rsplit(' ', 1)[0]}…"
+
+
+def _shares(source: SourceText) -> Mapping[str, float]:
+    """Which part of the text is of which kind."""
+    lengths: Counter[str] = Counter({"table": 0, "code": 0, "turn": 0})
+    for part in source.segments:
+        lengths[part.kind] += part.end - part.start
+    total = sum(lengths.values()) or 1
+    return {kind: length / total for kind, length in lengths.items()}
+
+
+def _is_chat(lines: Sequence[Line]) -> bool:
+    return sum(line.speaker is not None for line in lines) > len(lines) / 2
+
+
+# --- prose ----------------------------------------------------------------------------------------
+
+
+def _of_prose(source: SourceText, lines: Sequence[Line], language: str) -> str:
+    kept = [line for line in lines if line.kind != "heading"] or lines
+    texts = [_sentence(source.text, line) for line in kept[:_SCORED]]
+    candidates = [number for number, text in enumerate(texts) if _may_stand_alone(text)]
+    if not candidates:
+        return _plain(" ".join(texts))
+    chosen = _choose(texts, candidates, source.title, language)
+    return " ".join(texts[number] for number in sorted(chosen))
+
+
+def _sentence(text: str, line: Line) -> str:
+    return " ".join(_MARKER.sub("", text[line.start : line.end]).split())
+
+
+def _may_stand_alone(text: str) -> bool:
+    shortest, longest = _SENTENCE_LENGTHS
+    return shortest <= len(text) <= longest and not text.endswith((":", "?")) and " " in text
+
+
+def _choose(texts: list[str], candidates: list[int], title: str, language: str) -> list[int]:
+    bags = {number: Counter(terms(texts[number], language)) for number in candidates}
+    whole: Counter[str] = Counter()
+    for bag in bags.values():
+        whole.update(bag.keys())
+    for term in terms(title, language):
+        whole[term] += 2
+    scores = {number: _score(bags[number], whole, number) for number in candidates}
+    chosen: list[int] = []
+    while len(chosen) < _MOST_SENTENCES:
+        best = _next(scores, bags, chosen)
+        length = sum(len(texts[number]) for number in chosen)
+        if best is None or (chosen and length + len(texts[best]) > _LONGEST):
+            break
+        chosen.append(best)
+    return chosen
+
+
+def _score(bag: Mapping[str, int], whole: Mapping[str, int], position: int) -> float:
+    """Likeness to the whole text, times a bonus for standing early."""
+    if not bag:
+        return 0.0
+    norm = sqrt(sum(count * count for count in whole.values()))
+    likeness = sum(whole[term] for term in bag) / (sqrt(len(bag)) * norm)
+    return likeness * (1.0 + 0.8 / (1 + position / 3))
+
+
+def _next(
+    scores: Mapping[int, float], bags: Mapping[int, Mapping[str, int]], chosen: Sequence[int]
+) -> int | None:
+    """The best sentence that does not say again what a chosen one says."""
+    best, best_score = None, 0.0
+    for number, score in scores.items():
+        if number in chosen:
+            continue
+        repeated = max((_overlap(bags[number], bags[other]) for other in chosen), default=0.0)
+        value = score * (1 - repeated)
+        if value > best_score and repeated < 0.6:
+            best, best_score = number, value
+    if chosen and best_score < 0.35 * max(scores.values()):
+        return None
+    return best
+
+
+def _overlap(some: Mapping[str, int], other: Mapping[str, int]) -> float:
+    if not some or not other:
+        return 0.0
+    return len(some.keys() & other.keys()) / min(len(some), len(other))
+
+
+# --- everything else ------------------------------------------------------------------------------
+
+
+def _of_conversation(
+    source: SourceText, lines: Sequence[Line], phrases: Sequence[str], language: str
+) -> str:
+    """Who speaks about what, and the most telling thing that was said."""
+    speakers = Counter(line.speaker for line in lines if line.speaker)
+    names = _listed([name for name, _ in speakers.most_common(4)], more=len(speakers) > 4)
+    about = f" about {_listed(phrases[:3])}" if phrases else ""
+    opening = f"{names} talk{'s' if len(speakers) == 1 else ''}{about}."
+    said = [line for line in lines[:_SCORED] if _may_stand_alone(_sentence(source.text, line))]
+    if not said:
+        return opening
+    texts = [_sentence(source.text, line) for line in said]
+    best = _choose(texts, list(range(len(texts))), source.title, language)[:1]
+    quotes = (f"{said[number].speaker}: {texts[number]}" for number in best if said[number].speaker)
+    return " ".join([opening, *quotes])
+
+
+def _of_table(source: SourceText, dates: Sequence[DateSpan]) -> str:
+    """How many rows of what, and from when to when."""
+    rows = _rows(source)
+    columns = _columns(source)
+    of_what = f" of {source.title}" if source.title else ""
+    part = f", part {source.part + 1}" if source.part else ""
+    fields = f": {_listed(columns[:8], more=len(columns) > 8, last=', ')}" if columns else ""
+    days = sorted(span.iso for span in dates if len(span.iso) == 10)
+    reach = f", from {days[0]} to {days[-1]}" if len(set(days)) > 1 else ""
+    return f"{rows} row{'s' if rows != 1 else ''}{of_what}{part}{fields}{reach}."
+
+
+def _rows(source: SourceText) -> int:
+    tables = [part for part in source.segments if part.kind == "table"]
+    text = source.text
+    return sum(1 + text.count("\n", part.start, part.end) for part in tables)
+
+
+def _columns(source: SourceText) -> list[str]:
+    named = source.metadata.get("columns")
+    if isinstance(named, Iterable) and not isinstance(named, str):
+        return [str(name) for name in named]
+    table = next((part for part in source.segments if part.kind == "table"), None)
+    if table is None:
+        return []
+    first = source.text[table.start : table.end].partition("\n")[0][:2000]
+    if first.lstrip().startswith("|"):
+        return [cell.strip() for cell in first.strip().strip("|").split("|") if cell.strip()]
+    return list(dict.fromkeys(_FIELD.findall(first)))
+
+
+def _of_code(source: SourceText) -> str:
+    """What its first comment says, and what it defines."""
+    text = source.text[:50_000]
+    names = list(dict.fromkeys(_DEFINITION.findall(text)))
+    defined = f"Defines {_listed(names[:6], more=len(names) > 6)}." if names else ""
+    said = _first_comment(text)
+    return " ".join(filter(None, (said, defined))) or _plain(source.text[:_SHORT])
+
+
+def _first_comment(text: str) -> str:
+    words: list[str] = []
+    for line in text.split("\n", 40)[:40]:
+        found = _COMMENT.match(line)
+        said = found.group(1) if found else ""
+        if said and not _LICENCE.search(said):
+            words.append(said)
+        elif words:
+            break
+    return _plain(" ".join(words))[:_SHORT] if len(" ".join(words)) > 15 else ""
+
+
+def _of_values(source: SourceText) -> str:
+    values = [source.text[part.start : part.end] for part in source.segments[:12]]
+    return _plain("; ".join(" ".join(value.split()) for value in values) or source.text)
+
+
+def _listed(names: Sequence[str], *, more: bool = False, last: str = " and ") -> str:
+    if more:
+        return f"{', '.join(names)} and others" if last != ", " else f"{', '.join(names)}, ..."
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])}{last}{names[-1]}"

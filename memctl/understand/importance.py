@@ -1,0 +1,95 @@
+"""How much a text matters, from 0 to 1, as the sum of named signals.
+
+Shares are whole multiples of 1/1024, so that their sum is exact.  Nothing here is learnt: each
+signal is a reason that can be shown to a person.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memctl.records import Distilled
+
+_STEPS = 1024
+
+_WEIGHTS: Mapping[str, int] = {
+    "base": 122,
+    "triggers": 204,
+    "decisions": 133,
+    "commitments": 102,
+    "dates": 72,
+    "numbers": 72,
+    "entities": 72,
+    "length": 72,
+    "structure": 41,
+    "novelty": 134,
+}
+"""The most that each signal can give, in steps; together exactly 1."""
+
+_TRIGGERS = re.compile(
+    r"\b(?:remember|reminder|don['’]t forget|do not forget|important(?:ly)?|deadline|urgent(?:ly)?|"
+    r"asap|critical(?:ly)?|crucial|essential|warning|mandatory|must(?:n['’]t)?|emergency|priority|"
+    r"wichtig|dringend|important[e]?|urgente?|importante)\b",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(r"\d[\d.,:/-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a text was found to hold, as far as its importance depends on it."""
+
+    text: str
+    entities: int = 0
+    dates: int = 0
+    headings: int = 0
+    tables: int = 0
+    distilled: Sequence[Distilled] = ()
+
+
+def importance(evidence: Evidence, novelty: float | None = None) -> tuple[float, dict[str, float]]:
+    """Return the importance and the signals that add up to it exactly.
+
+    Args:
+        evidence: What was found in the text.
+        novelty: How new it is against what is known, 0 to 1; None when that was not looked at.
+    """
+    signals = {
+        name: _signal(name, share)
+        for name, share in _shares(evidence, evidence.text[:20_000]).items()
+        if share > 0
+    }
+    return with_novelty(signals, novelty)
+
+
+def with_novelty(
+    signals: Mapping[str, float], novelty: float | None
+) -> tuple[float, dict[str, float]]:
+    """Return importance and signals once it is known how new a text is, 0 to 1."""
+    found = {name: share for name, share in signals.items() if name != "novelty"}
+    if novelty is not None:
+        found["novelty"] = _signal("novelty", novelty)
+    return sum(found.values()), found
+
+
+def _signal(name: str, share: float) -> float:
+    return round(_WEIGHTS[name] * max(0.0, min(share, 1.0))) / _STEPS
+
+
+def _shares(evidence: Evidence, sample: str) -> dict[str, float]:
+    """How strong each signal is, 0 to 1 and beyond."""
+    kinds = [found.type for found in evidence.distilled]
+    triggers = len(_TRIGGERS.findall(sample)) + kinds.count("important_fact")
+    return {
+        "base": 1.0,
+        "triggers": triggers / 2,
+        "decisions": kinds.count("decision") / 1.5,
+        "commitments": (kinds.count("plan") + 0.5 * kinds.count("preference")) / 2,
+        "dates": evidence.dates / 3,
+        "numbers": len(_NUMBERS.findall(sample[:4000])) / 8,
+        "entities": evidence.entities / 5,
+        "length": len(evidence.text) / 3000,
+        "structure": evidence.headings / 6 + evidence.tables / 2,
+    }

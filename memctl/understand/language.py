@@ -1,0 +1,98 @@
+"""Which language a text is written in, by its script and its most common words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+
+from memctl.understand.stopwords import languages, stop_words
+
+_SAMPLE = 4000
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_FEWEST_WORDS = 3
+_LEAST_SCORE = 1.6
+_LEAST_LEAD = 1.3
+_LEAST_SHARE = 0.12
+
+_SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("ko", re.compile("[\uac00-\ud7af\u1100-\u11ff]")),
+    ("zh", re.compile("[\u3400-\u9fff]")),
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("he", re.compile("[\u0590-\u05ff]")),
+    ("ar", re.compile("[\u0600-\u06ff]")),
+    ("hi", re.compile("[\u0900-\u097f]")),
+)
+_PERSIAN = re.compile("[پچژگ]")
+_NON_LATIN = re.compile("[\u0370-\u03ff\u0400-\u04ff\u0590-\u06ff\u0900-\u0e7f\u1100-\u11ff"
+                        "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # fmt: skip
+_LETTERS = {
+    "ß": "de", "ñ": "es", "¿": "es", "ã": "pt", "õ": "pt", "ł": "pl", "ż": "pl", "ę": "pl",
+    "ř": "cs", "ě": "cs", "ů": "cs", "ğ": "tr", "ı": "tr", "ő": "hu", "ű": "hu", "ț": "ro",
+    "ă": "ro", "œ": "fr", "ї": "uk", "є": "uk", "ґ": "uk", "ы": "ru", "э": "ru",
+}  # fmt: skip
+
+
+def detect(text: str) -> str:
+    """Return the ISO 639-1 code of the language, or ``""`` when it cannot be told."""
+    sample = text[:_SAMPLE]
+    if not sample.isascii() and _NON_LATIN.search(sample):
+        by_script = _by_script(sample)
+        if by_script:
+            return by_script
+    return _by_words(sample)
+
+
+def _by_script(sample: str) -> str:
+    letters = sum(map(str.isalpha, sample)) or 1
+    counts = {language: len(script.findall(sample)) for language, script in _SCRIPTS}
+    if counts["ja"] and counts["ja"] + counts["zh"] > letters * 0.4:
+        return "ja" if counts["ja"] > counts["zh"] * 0.1 else "zh"
+    language, count = max(counts.items(), key=lambda pair: pair[1])
+    if count <= letters * 0.4:
+        return ""
+    return "fa" if language == "ar" and _PERSIAN.search(sample) else language
+
+
+def _by_words(sample: str) -> str:
+    found = _WORD.findall(sample.lower().replace("’", "'"))
+    if len(found) < _FEWEST_WORDS:
+        return ""
+    votes = _votes()
+    scores: Counter[str] = Counter()
+    for word in found:
+        for language, weight in votes.get(word, ()):
+            scores[language] += weight  # type: ignore[assignment]
+    if not sample.isascii():
+        _add_letters(sample, scores)
+    return _clear_winner(scores, len(found))
+
+
+def _add_letters(sample: str, scores: Counter[str]) -> None:
+    for letter, language in _LETTERS.items():
+        if letter in sample:
+            scores[language] += 1
+
+
+def _clear_winner(scores: Counter[str], total: int) -> str:
+    best = scores.most_common(2)
+    if not best:
+        return ""
+    language, score = best[0]
+    runner_up = best[1][1] if len(best) > 1 else 0
+    is_clear = score >= _LEAST_SCORE and score >= _LEAST_LEAD * runner_up
+    return language if is_clear and score >= _LEAST_SHARE * total else ""
+
+
+@cache
+def _votes() -> dict[str, tuple[tuple[str, float], ...]]:
+    """For each common word the languages it speaks for, the less the more languages share it."""
+    having: dict[str, list[str]] = {}
+    for language in languages():
+        for word in stop_words(language):
+            having.setdefault(word, []).append(language)
+    return {
+        word: tuple((language, 1.0 / len(codes)) for language in codes)
+        for word, codes in having.items()
+    }

@@ -1,0 +1,120 @@
+"""A document as the lines that understanding looks at: its sentences, each with kind and speaker.
+
+Tables and code are not sentences and have no lines here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from memctl.records import Segment, SegmentKind, SourceText
+from memctl.understand.sentences import sentences
+from memctl.understand.stopwords import words
+
+WITHOUT_SENTENCES: frozenset[SegmentKind] = frozenset({"table", "code", "properties"})
+
+_NAME = r"[^\W\d_a-z][\w.'’-]{0,24}(?: [^\W\d_a-z][\w.'’-]{0,24}){0,3}"
+_SPOKEN = re.compile(rf"(?P<name>{_NAME}): +(?=\S)")
+_PREFIX = re.compile(r"[^:>\n]{1,60}(?::|>)(?:\*\*|__)?\s*")
+_NOT_NAMES = words(
+    """note notes nb ps important remember reminder decision decided decisions todo action actions
+    plan plans fact facts warning caution attention deadline due budget address phone date time
+    subject re from to cc bcc title summary agenda next question answer q a example idea tip
+    step status price cost total result results present apologies update edit source see also
+    ingredients location where when who what why how wall goal goals problem solution
+    conclusion context outcome today tomorrow monday tuesday wednesday thursday friday saturday
+    sunday lesson observation finding blood name names birthday email tel web url hint info"""
+)
+_CONVERSING = re.compile(r"\b(?:I|I['’]\w+|you|my|your|me|we|our|us|i|im|u)\b|[!?]")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sentence: ``text[start:end]``, without the name of who said it."""
+
+    start: int
+    end: int
+    kind: SegmentKind = "prose"
+    speaker: str | None = None
+    said_at: datetime | None = None
+    heading: str = ""
+
+
+def outline(source: SourceText) -> list[Line]:
+    """Return the sentences of a document, in order."""
+    text = source.text
+    if source.segments:
+        return [line for segment in source.segments for line in _segment_lines(text, segment)]
+    spans = sentences(text)
+    return list(_with_speakers(text, spans)) if ": " in text else [Line(*span) for span in spans]
+
+
+def code_spans(source: SourceText) -> list[tuple[int, int]]:
+    """Return where the document's code stands."""
+    return [(part.start, part.end) for part in source.segments if part.kind == "code"]
+
+
+def _segment_lines(text: str, segment: Segment) -> Iterator[Line]:
+    if segment.kind in WITHOUT_SENTENCES:
+        return
+    start = segment.start
+    if segment.speaker:
+        start = _after_prefix(text, segment)
+    for begin, end in sentences(text[start : segment.end]):
+        yield Line(
+            start + begin,
+            start + end,
+            segment.kind,
+            segment.speaker,
+            segment.said_at,
+            segment.heading,
+        )
+
+
+def _after_prefix(text: str, segment: Segment) -> int:
+    """Where the words of a turn begin, after a stamp and the speaker's name."""
+    speaker = segment.speaker or ""
+    named = text.find(speaker, segment.start, min(segment.end, segment.start + 100))
+    if named < 0:
+        return segment.start
+    prefix = _PREFIX.match(text, named, segment.end)
+    return prefix.end() if prefix else segment.start
+
+
+def _with_speakers(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
+    """Take ``Name: `` at the start of a line for its speaker where the text is a conversation."""
+    spans = list(spans)
+    names = _speakers(text, spans)
+    speaker: str | None = None
+    previous = 0
+    for start, end in spans:
+        said = _SPOKEN.match(text, start, end)
+        if said and said["name"] in names:
+            speaker, start = said["name"], said.end()
+        elif "\n\n" in text[previous:start]:
+            speaker = None
+        yield Line(start, end, "turn" if speaker else "prose", speaker)
+        previous = end
+
+
+def _speakers(text: str, spans: list[tuple[int, int]]) -> frozenset[str]:
+    """Names that open a line again and again, or the one name of a single spoken line."""
+    found = Counter(
+        said["name"]
+        for start, end in spans
+        if (said := _SPOKEN.match(text, start, end))
+        and said["name"].lower() not in _NOT_NAMES
+        and said["name"].split()[0].lower() not in _NOT_NAMES
+    )
+    if not found:
+        return frozenset()
+    lines = text.strip().count("\n") + 1
+    if lines == 1:
+        return frozenset(found) if _CONVERSING.search(text) else frozenset()
+    spoken = sum(found.values())
+    is_chat = 2 * spoken >= lines and (max(found.values()) > 1 or _CONVERSING.search(text))
+    return frozenset(found) if is_chat else frozenset()

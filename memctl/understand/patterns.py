@@ -1,0 +1,576 @@
+"""The sentence patterns that speak for a statement worth remembering, and those against it.
+
+Each accepting pattern is a clear signal on its own: what only may be worth it is left out,
+because a memory full of chat is worth less than one that misses a thing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_I = re.IGNORECASE
+_NAME = r"[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_WHEN = (
+    rf"\b(?:{_DAY}s?|tomorrow|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)?"
+    rf"(?: of)? {_MONTH}|(?:in|by|before|until|since|from|of|end of|early|late|mid) {_MONTH}\b|"
+    r"the \d{1,2}(?:st|nd|rd|th)|the (?:first|second|third|fourth|last) (?:week|day|of)|"
+    r"(?:next|this|the following|coming) (?:week(?:end)?|month|year|spring|summer|autumn|fall|"
+    r"winter|semester|term)|at (?:easter|christmas)|\d{4}-\d\d-\d\d|(?:in|by|until|since) 20\d\d|"
+    r"by the end of|this (?:afternoon|evening|morning))\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """``regex`` found in a sentence makes it a statement of ``type``."""
+
+    type: str
+    name: str
+    regex: re.Pattern[str]
+    confidence: float
+    importance: float
+
+
+def _pattern(type_: str, name: str, regex: str, confidence: float, importance: float) -> Pattern:
+    return Pattern(type_, name, re.compile(regex), confidence, importance)
+
+
+# --- said outright: "remember: ..." ---------------------------------------------------------------
+
+LABEL = re.compile(
+    r"(?:(?:\*\*|__|\W{0,2}\b(?:ok|so|and|also|please|oh|btw|just)\b,? )*)?"
+    r"(?:\*\*|__)?(?P<label>remember|reminder|don['’]t forget|do not forget|important|attention|"
+    r"warning|critical|note to self|nota bene|fyi|for the record|key (?:fact|point)|fact|decision|"
+    r"decided|agreed|resolved|to-?do|action(?: item)?|next steps?|plan|lessons? learn(?:ed|t)|"
+    r"learn(?:ed|t)|til|observation|finding|preference|merken?|wichtig|entscheidung|aufgabe|"
+    r"important[e]?|décision|decisión|recuerda|à retenir)(?:\*\*|__)?"
+    r"(?:\s?[:!–—]|\s-|,)(?:\*\*|__)?\s+",
+    _I,
+)
+LABELLED = {
+    "remember": "important_fact", "reminder": "important_fact", "don't forget": "important_fact",
+    "do not forget": "important_fact", "important": "important_fact", "wichtig": "important_fact",
+    "attention": "important_fact", "warning": "important_fact", "critical": "important_fact",
+    "importante": "important_fact", "recuerda": "important_fact", "à retenir": "important_fact",
+    "merke": "important_fact", "merken": "important_fact", "note to self": "fact",
+    "nota bene": "fact", "fyi": "fact", "for the record": "fact", "key fact": "fact",
+    "key point": "fact", "fact": "fact", "decision": "decision", "decided": "decision",
+    "agreed": "decision", "resolved": "decision", "entscheidung": "decision",
+    "décision": "decision", "decisión": "decision", "todo": "plan", "to-do": "plan",
+    "action": "plan", "action item": "plan", "next step": "plan", "next steps": "plan",
+    "plan": "plan", "aufgabe": "plan", "lesson learned": "observation",
+    "lessons learned": "observation", "lesson learnt": "observation",
+    "lessons learnt": "observation", "learned": "observation", "learnt": "observation",
+    "til": "observation", "observation": "observation", "finding": "observation",
+    "preference": "preference",
+}  # fmt: skip
+
+TOLD_TO_REMEMBER = re.compile(
+    r"(?:(?:please|just|also|and|so|but|oh|ok(?:ay)?|always)[, ]+)*"
+    r"(?:remember|don['’]t forget|do not forget|keep in mind|bear in mind|please note|note)"
+    r"(?:(?: that|,)? (?=(?:I|I['’]m|I['’]ve|my|our|we|we['’]re)\b)"
+    r"|,? that (?!time\b|day\b|night\b|one\b|moment\b|guy\b|feeling\b))",
+    _I,
+)
+
+# --- decisions ------------------------------------------------------------------------------------
+
+_WHO = (
+    rf"(?:\b(?:I|[Ww]e|[Tt]hey)|\b[Tt]he (?:[a-z]+ )?(?:team|board|committee|council|group|"
+    rf"company|family|parents|members|management|jury|club|department|project)|\b{_NAME}(?: and "
+    rf"{_NAME})?)"
+)
+_HAVE = (
+    r"(?:['’]ve| have| has| had| both| all| also| now| finally| just| unanimously| already| then|"
+    r" eventually)*"
+)
+
+DECISIONS = (
+    _pattern(
+        "decision",
+        "decided",
+        rf"{_WHO}{_HAVE} (?:decided|resolved|opted|voted|elected) "
+        r"(?:last \w+ |yesterday |today |together |unanimously )?"
+        r"(?:not )?(?:to|that|on|against|for|in favou?r of) \w+ ?\S+",
+        0.9,
+        0.75,
+    ),
+    _pattern(
+        "decision",
+        "agreed",
+        rf"{_WHO}{_HAVE} agreed (?:last \w+ |yesterday |today |on \w+ )?"
+        r"(?:(?:not )?to (?!disagree)|that |on (?!it\b|that\b|this\b|a few))\w+ \S+",
+        0.85,
+        0.7,
+    ),
+    _pattern(
+        "decision",
+        "it was decided",
+        r"\b[Ii]t (?:was|has been|is) (?:decided|agreed|resolved|settled)\b(?: (?:to|that)\b|,)",
+        0.9,
+        0.75,
+    ),
+    _pattern(
+        "decision",
+        "settled",
+        r"\b(?:[Ii]t['’]s|that['’]s|[Tt]hen it is) (?:settled|decided)(?: then)?[,:;–-]+ \w+ \w+",
+        0.85,
+        0.7,
+    ),
+    _pattern(
+        "decision",
+        "we chose",
+        r"^(?:[\w ,]{0,30}, )?(?:I|[Ww]e)(?:['’]ve| have)?(?: finally)? "
+        r"(?:chose|chosen|settled on|picked|went with|opted for) "
+        r"(?!to\b|it\b|that\b|this\b|you\b|him\b|her\b|them\b)\w+ \S+",
+        0.8,
+        0.65,
+    ),
+    _pattern(
+        "decision",
+        "going with",
+        r"^(?:ok(?:ay)?,? |so |alright,? |right,? |then )*"
+        r"(?:[Ww]e['’]re|[Ww]e are|I['’]m|I am) (?:going with|dropping|switching to|cancelling|"
+        r"canceling|going to (?:drop|cancel|switch|stop|discontinue)) (?!it\b|that\b|you\b|"
+        r"them\b)\w+ \S+",
+        0.8,
+        0.65,
+    ),
+    _pattern(
+        "decision",
+        "let's go with",
+        r"^(?:[Oo]k(?:ay)?,? |[Ss]o |[Aa]lright,? |[Rr]ight,? |[Tt]hen )*"
+        r"[Ll]et['’]?s go with (?!it\b|that\b|this\b|the flow|you\b)\w+ \S+",
+        0.75,
+        0.6,
+    ),
+)
+
+UNDER_DECISION_HEADING = re.compile(r"\b(?:decisions?|outcome|resolution|resolved)$", _I)
+WE_WILL = re.compile(
+    r"^(?:[Ww]e|I)(?:['’]ll| will| are going to| shall) (?:not |no longer )?\w+ \w+"
+)
+
+# --- preferences ----------------------------------------------------------------------------------
+
+_NOT_A_TASTE = (
+    r"(?!it\b|that\b|this\b|these\b|those\b|you\b|your\b|him\b|her\b|his\b|them\b|their\b|how\b|"
+    r"when\b|what\b|where\b|to (?:hear|see|know|think|join|come|help|go|be|do|say|ask|add|try|"
+    r"point|chat|talk|have|get|meet|catch|share)\b|hearing\b|seeing\b|being\b|talking\b|having\b|"
+    r"chatting\b|the (?:idea|sound|look|looks|vibe|energy|way|fact|enthusiasm|thought|spirit|"
+    r"concept|suggestion|one|ones|part|song|songs|choice|photo|pic|picture|plan)\b|everything\b|"
+    r"all\b|both\b|both of\b|so\b|too\b|a lot\b|me\b|us\b|anything\b|nothing\b|some\b|any\b|"
+    r"such\b|working (?:with|together)|spending time|looking\b|getting\b|doing\b|our\b|each\b|"
+    r"a good\b|a great\b|an? \w+ (?:too|as well)\b)"
+)
+
+PREFERENCES = (
+    _pattern(
+        "preference",
+        "I prefer",
+        r"\bI(?: really| still| actually| usually| generally| always| much| would|['’]d| "
+        r"definitely| personally)* "
+        rf"(?:prefer|rather have|rather eat|rather use|rather drink) {_NOT_A_TASTE}\w+",
+        0.9,
+        0.6,
+    ),
+    _pattern(
+        "preference",
+        "I like",
+        r"^(?:\w+ ?(?:,|and|but) )?(?:[Aa]nd |[Bb]ut |[Aa]ctually,? |[Hh]onestly,? |"
+        r"[Pp]ersonally,? )?"
+        r"I(?: really| absolutely| still| always| just| truly| actually)* "
+        rf"(?:love|like|hate|dislike|adore|enjoy|loathe|detest) {_NOT_A_TASTE}\w+",
+        0.75,
+        0.5,
+    ),
+    _pattern(
+        "preference",
+        "I can't stand",
+        r"\bI(?: really| still| just| absolutely)* (?:can['’]?t stand|cannot stand|can['’]t bear|"
+        r"do(?:n['’]t| not)(?: really| even)? (?:like|enjoy|eat|drink|care for)) "
+        rf"{_NOT_A_TASTE}\w+",
+        0.8,
+        0.55,
+    ),
+    _pattern(
+        "preference",
+        "favourite",
+        r"\b(?:[Mm]y|[Oo]ur) (?:all[- ]time |absolute |personal )?favou?rite \w[\w' -]{0,40}? "
+        r"(?:is|are|was|has always been|will always be) (?:still |probably |definitely |always )?"
+        r"(?!when\b|how\b|so\b|the one\b|to\b|that\b|this\b|it\b)\w+",
+        0.85,
+        0.55,
+    ),
+    _pattern(
+        "preference",
+        "someone prefers",
+        rf"^(?!He\b|She\b|It\b|They\b|This\b|That\b|Who\b|Everyone\b|Nobody\b|Everybody\b|One\b)"
+        rf"{_NAME} (?:really |still |always |also )?(?:prefers|loves|hates|dislikes|can['’]t stand|"
+        rf"adores|doesn['’]t (?:like|eat|drink)) {_NOT_A_TASTE}\w+",
+        0.8,
+        0.5,
+    ),
+    _pattern(
+        "preference",
+        "a fan of",
+        r"\bI(?:['’]m| am)(?: not)?(?: really)? (?:a (?:big|huge) fan|not a fan|a fan) of "
+        rf"{_NOT_A_TASTE}\w+",
+        0.75,
+        0.5,
+    ),
+)
+
+# --- plans ----------------------------------------------------------------------------------------
+
+_NOT_A_PLAN = (
+    r"(?!see\b|let\b|think\b|try\b|talk\b|catch\b|keep\b|check\b|ask you\b|tell you\b|text\b|"
+    r"call you\b|be (?!away|out|back|off|on leave|on holiday|in [A-Z])|know\b|remember\b|miss\b|"
+    r"definitely\b|make sure\b|look\b|love\b|get back\b|take a look\b|need to\b|have to think|"
+    r"chat\b|hear\b|probably\b|maybe\b|never\b|always\b|show you\b|give it\b|say\b|bet\b|"
+    r"feel\b|regret\b|wait\b|have fun\b|have a (?:blast|great|good)|pray\b|hope\b)"
+)
+
+PLANS = (
+    _pattern(
+        "plan",
+        "I will, with a time",
+        rf"\b(?:I|[Ww]e)(?:['’]ll| will| shall|['’](?:m|re) going to| am going to| are going to|"
+        rf"['’](?:m|re) gonna) (?:also |then |not )?{_NOT_A_PLAN}\w+ (?:.*?){_WHEN}",
+        0.75,
+        0.55,
+    ),
+    _pattern(
+        "plan",
+        "I am doing, with a time",
+        r"\b(?:I|[Ww]e)(?:['’](?:m|re)| am| are) (?:flying|moving|visiting|meeting|travell?ing|"
+        r"leaving|starting|going to [A-Z]\w+|going|getting married|presenting|launching|hosting|"
+        rf"releasing|selling|buying|closing|opening|having|organi[sz]ing) (?:.*?){_WHEN}",
+        0.75,
+        0.55,
+    ),
+    _pattern(
+        "plan",
+        "plan to",
+        r"\b(?:I|[Ww]e)(?:['’](?:m|re)| am| are)?(?: also| still| now)* (?:plan(?:ning)?|"
+        r"intend(?:ing)?|"
+        r"aim(?:ing)?|scheduled) (?:to (?!go with|be (?:careful|honest))|on )\w+ \S+",
+        0.75,
+        0.5,
+    ),
+    _pattern(
+        "plan",
+        "someone will, with a time",
+        rf"^(?!He\b|She\b|It\b|They\b|This\b|That\b|Who\b|Everyone\b|Nobody\b|You\b|The\b|If\b)"
+        rf"{_NAME}(?: and {_NAME})? (?:will|is going to|are going to) {_NOT_A_PLAN}\w+ "
+        rf"(?:.*?){_WHEN}",
+        0.75,
+        0.55,
+    ),
+    _pattern(
+        "plan",
+        "next meeting",
+        r"^(?:[Tt]he |[Oo]ur |[Mm]y )?[Nn]ext (?:\w+ )?(?:meeting|appointment|session|call|review|"
+        rf"check-?up|visit|release|exam|lesson|rehearsal)\b.*?(?:{_WHEN}|\d)",
+        0.8,
+        0.55,
+    ),
+)
+
+# --- observations ---------------------------------------------------------------------------------
+
+OBSERVATIONS = (
+    _pattern(
+        "observation",
+        "I noticed that",
+        r"\b(?:I|[Ww]e)(?:['’]ve| have)?(?: also| just| recently| then)* (?:noticed|reali[sz]ed|"
+        r"found|"
+        r"observed|discovered|learn(?:ed|t)|measured|concluded)(?: out)?(?: today| yesterday| "
+        r"recently)? "
+        r"that (?!it['’]?s? (?:is |was )?(?:so|really|very|quite|a)\b|you\b|your\b|too\b|one\b|I "
+        r"need)\w+ \S+ \S+",
+        0.7,
+        0.45,
+    ),
+    _pattern(
+        "observation",
+        "it was shown that",
+        r"^(?:[\w ,'’()-]{3,70}) (?:showed|shows|revealed|found|confirmed|demonstrated|suggests) "
+        r"that "
+        r".*\b(?:\d[\d.,]*|half|third|thirds|quarter|percent|per cent|most|more|less|fewer)\b",
+        0.7,
+        0.45,
+    ),
+    _pattern(
+        "observation",
+        "observed",
+        r"^(?:Observed|Noticed|Measured|Found) (?!by\b|in\b|on\b|at\b)\w+ \S+ \S+ \S+",
+        0.7,
+        0.45,
+    ),
+    _pattern(
+        "observation",
+        "in our tests",
+        r"^In (?:our|my|the) (?:own )?(?:tests?|trials?|experiments?|measurements?|benchmarks?|"
+        r"survey)"
+        r",? .*\d",
+        0.75,
+        0.45,
+    ),
+)
+
+# --- facts ----------------------------------------------------------------------------------------
+
+_RELATIVE = (
+    r"(?:wife|husband|partner|fiancée?|girlfriend|boyfriend|sons?|daughters?|children|kids?|"
+    r"sisters?|"
+    r"brothers?|mother|mum|mom|father|dad|parents|grand(?:mother|father|ma|pa|son|daughter|"
+    r"parents)|"
+    r"gran|aunt|uncle|cousins?|nephews?|nieces?|(?:mother|father|sister|brother)-in-law|boss|"
+    r"manager|"
+    r"flatmate|roommate|neighbou?r|landlord|landlady|doctor|dentist|therapist|lawyer|accountant|"
+    r"teacher|coach|best friend|ex|dogs?|cats?|supervisor|colleague|assistant)"
+)
+_TRADE = (
+    r"(?:[a-z]+(?:ist|eer|ologist|ician|wright)|teacher|nurse|doctor|lawyer|student|designer|"
+    r"developer|programmer|manager|writer|painter|baker|chef|cook|driver|farmer|builder|"
+    r"carpenter|plumber|translator|editor|researcher|lecturer|professor|architect|pilot|"
+    r"consultant|accountant|freelancer|photographer|firefighter|police officer|librarian|"
+    r"midwife|vet|analyst|trainer|gardener|vegetarian|vegan|diabetic|twin|only child|widow(?:er)?|"
+    r"single (?:mum|mom|dad|parent|mother|father)|night owl|early bird|left-hander)"
+)
+
+FACTS = (
+    _pattern(
+        "fact",
+        "my name is",
+        r"\b[Mm]y (?:full |last |first |maiden )?name(?: is|['’]s) [A-Z]\w+",
+        0.95,
+        0.7,
+    ),
+    _pattern(
+        "important_fact",
+        "allergic",
+        r"\b(?:I(?:['’]m| am)|(?:[Mm]y|[Oo]ur) "
+        + _RELATIVE
+        + rf"(?:,? {_NAME},?)? (?:is|are)|{_NAME} is) "
+        r"(?:also |severely |very |deadly |highly )?(?:allergic to|intolerant (?:to|of))\b",
+        0.95,
+        0.85,
+    ),
+    _pattern(
+        "fact",
+        "I am",
+        r"\bI(?:['’]m| am) (?:also |now |a |an )*(?:(?:strict |lifelong )?(?:vegetarian|vegan|"
+        r"diabetic|"
+        r"coeliac|celiac|lactose intolerant|gluten[- ]free|left-handed|colou?r[- ]blind|pregnant|"
+        r"married|divorced|widowed|retired|engaged)\b(?! to (?:my|the) (?:phone|job|work))|"
+        r"originally from [A-Z]|from [A-Z]\w+|based in [A-Z]|"
+        r"\d\d years old)|"
+        rf"\bI(?:['’]m| am) (?:also |now )?an? (?:[a-z-]+ )?{_TRADE}\b(?! of (?:a|an|the|mind))|"
+        r"\bI(?:['’]m| am) on (?:parental|maternity|paternity|sick|study) leave\b",
+        0.85,
+        0.6,
+    ),
+    _pattern(
+        "fact",
+        "I live, I work",
+        r"\bI(?: currently| now| used to| also| still)* (?:live[ds]? (?:in|at|on|with)|"
+        r"work(?:ed)? (?:as|at|for|from home|in (?:the )?\w+)|grew up in|was born (?:in|on)|"
+        r"moved (?:to|from) [A-Z]|stud(?:y|ied) [\w ]{2,30} (?:at|in)|graduated from|was raised in|"
+        r"majored in|own (?:a|an|two|three) )",
+        0.8,
+        0.6,
+    ),
+    _pattern(
+        "fact",
+        "I have",
+        r"\b(?:I|[Ww]e) have (?:a|an|one|two|three|four|five|\d) (?:[\w-]+ ){0,3}?"
+        r"(?:sons?|daughters?|children|kids?|sisters?|brothers?|siblings|dogs?|cats?|guest room|"
+        r"cousins?|grandchildren|twins)\b(?! (?:too|as well))",
+        0.8,
+        0.55,
+    ),
+    _pattern(
+        "fact",
+        "I started",
+        r"\bI(?:['’]ve| have)?(?: just| recently| finally)* (?:started (?:a new job|working|my "
+        r"new job)|"
+        r"got (?:a (?:new )?job|promoted|engaged|married|divorced|hired|laid off)|(?:was|been) "
+        r"(?:promoted|hired|diagnosed|accepted) )",
+        0.8,
+        0.6,
+    ),
+    _pattern(
+        "fact",
+        "my relation",
+        rf"\b(?:[Mm]y|[Oo]ur) (?:(?:older|younger|elder|little|big|twin|late|new|eldest|"
+        rf"youngest) )?{_RELATIVE}"
+        rf"(?:,? {_NAME},?)? (?:(?:is|are) (?:called|named|[A-Z]\w+|an? (?:\w+ ){{0,2}}{_TRADE}|"
+        r"(?:diabetic|vegetarian|vegan|pregnant|deaf|blind|retired|coeliac|celiac)\b|from [A-Z]|"
+        r"(?:\d+|six|seven|eight|nine|ten|two|three|four|five|one) (?:years?|months?) old|\d+\b)|"
+        r"(?:lives?|works?|runs?|owns?|teaches|studies|was born|died|grew up|moved to [A-Z]|"
+        r"plays the|speaks|comes from|uses a \w+|has (?:a key|a|an|two|three) )\b)",
+        0.85,
+        0.6,
+    ),
+    _pattern(
+        "fact",
+        "name is",
+        rf"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Hh]is|{_NAME}['’]s) [\w' -]{{2,40}}?(?:['’]s)? name is "
+        rf"(?:[A-Z]\w+)|"
+        rf"^(?:The|My|Our) [\w' -]{{2,40}} (?:is|are) (?:called|named) {_NAME}",
+        0.85,
+        0.6,
+    ),
+    _pattern(
+        "fact",
+        "birthday",
+        rf"\b(?:[Mm]y|[Oo]ur|{_NAME}['’]s) (?:\w+['’]s )?(?:birthday|anniversary|due date|wedding)"
+        rf"(?: is|['’]s)(?: on| in)? .*?(?:\d|{_MONTH}\b|{_WHEN})",
+        0.85,
+        0.65,
+    ),
+    _pattern(
+        "fact",
+        "someone's relation",
+        rf"^{_NAME} (?:is|was) (?:my|our|{_NAME}['’]s) (?:new |old |former |ex-|older |younger )?"
+        rf"(?:{_RELATIVE}|supervisor|assistant|tutor|contact|plumber|electrician|client|"
+        rf"customer)\b",
+        0.85,
+        0.6,
+    ),
+    _pattern(
+        "fact",
+        "their name is",
+        rf"^(?:[Hh]er|[Hh]is|[Tt]heir) (?:doctor|dentist|teacher|wife|husband|boss|lawyer|GP) is "
+        rf"{_NAME}",
+        0.7,
+        0.5,
+    ),
+    _pattern(
+        "fact",
+        "an amount",
+        r"\b(?:[Tt]he|[Oo]ur|[Mm]y|[Tt]otal|[Mm]onthly|^) ?(?:\w+ )?(?:[Rr]ent|[Ss]alary|"
+        r"[Bb]udget|[Pp]rice|"
+        r"[Dd]eposit|[Ff]ee|[Cc]ost|[Ii]nvoice|[Ll]oan|[Mm]ortgage|[Rr]epair|[Oo]ffer)\b(?: "
+        r"\w+){0,4}? "
+        r"(?:is|are|was|were|costs?|comes to|amounts to|will be|rose to|fell to) "
+        r"(?:\w+ ){0,3}?[$€£¥]?\d",
+        0.8,
+        0.55,
+    ),
+    _pattern(
+        "fact",
+        "it costs",
+        r"^(?:The|Our|My|A|An) [\w' -]{3,50} (?:costs?|was quoted at|cost us) (?:\w+ "
+        r"){0,2}?[$€£¥]?\d",
+        0.75,
+        0.5,
+    ),
+    _pattern(
+        "important_fact",
+        "deadline",
+        r"\b(?:[Tt]he |[Oo]ur |[Mm]y )?(?:[\w-]+ ){0,3}[Dd]eadline (?:for [\w' ]{2,50} )?"
+        rf"(?:is|was moved to|has moved to|remains|has been (?:moved|extended) to) (?:.*?)(?:\d|"
+        rf"{_WHEN})",
+        0.9,
+        0.8,
+    ),
+    _pattern(
+        "fact",
+        "on a date",
+        r"^(?:[Tt]he|[Oo]ur|[Mm]y|[Mm]um|[Dd]ad|"
+        + _NAME
+        + r"['’]s)\b(?! [\w' ]*\b(?:that|which|who)\b)[\w' -]{2,60}? "
+        r"(?:ends?|starts?|begins?|expires?|opens?|closes?|takes place|is due|are due|is scheduled|"
+        r"was founded|is closed|are closed|was born|is) (?:on|at|in|from|by|for|until) (?:.*?)"
+        rf"(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|{_MONTH} \d|\b{_DAY}s?\b|\b(?:19|"
+        rf"20)\d\d\b)",
+        0.75,
+        0.55,
+    ),
+    _pattern(
+        "fact",
+        "a new address",
+        r"\b(?:[Mm]y|[Oo]ur|[Tt]he)(?: new| delivery| postal| home| office| billing)* (?:address|"
+        r"phone number|"
+        r"number|e-?mail(?: address)?|licen[cs]e plate|account number|IBAN|flight|seat|room)"
+        r"(?: has changed:? ?(?:it is)?| is now| is|:) .*(?:\d|@)",
+        0.85,
+        0.6,
+    ),
+    _pattern(
+        "fact",
+        "a value",
+        r"^(?:Due date|Budget|Deadline|Address|Phone|Birthday|Date of birth|Blood type|Account|"
+        r"IBAN|"
+        r"Wall colou?r|Colou?r|Shoe size|Size|Flight|Booking(?: number| reference)?|Check-?in|"
+        r"Departure|Arrival|Licen[cs]e plate|Rent|Salary|Deposit|Customer number|Contract number)"
+        r"(?: is|:) .*(?:\d|[+-]|positive|negative)",
+        0.8,
+        0.6,
+    ),
+)
+
+PATTERNS = (*DECISIONS, *PREFERENCES, *OBSERVATIONS, *FACTS, *PLANS)
+
+# --- against --------------------------------------------------------------------------------------
+
+QUESTION = re.compile(
+    r"(?:\?[\"'”’)\s]*(?:[^\w\s]+\s*)*$)|^(?:and |but |so |well,? |oh,? |hey,? |ok,? )*"
+    r"(?:who|what|when|where|why|how|which|do|does|did|is|are|am|was|were|can|could|would|will|"
+    r"should|shall|have|has|had|may|might)(?:n['’]t)? (?:i|you|we|they|he|she|it|the|my|your|our|"
+    r"there|this|that|anyone|anybody|someone|about|many|much|long|would|is|are|do|did)\b(?!,)",
+    _I,
+)
+HYPOTHETICAL = re.compile(
+    r"\b(?:if (?:i|we|you|he|she|they|it|the|only|not|there|my|your|someone|nothing|anyone)\b|"
+    r"maybe|"
+    r"perhaps|might|wish|imagine|suppos(?:e|ing)|pretend|hypothetically|in theory|what if|"
+    r"would have|could have|should have|unless|whether|could|probably|wonder(?:ed|ing)?|"
+    r"not sure|i think i|i guess|hopefully|thinking (?:of|about)|considering|as if|like if)\b",
+    _I,
+)
+WOULD = re.compile(r"\b(?:would|['’]d)(?: \w+)? (?!prefer\b|rather\b)\w+", _I)
+NEGATED = re.compile(
+    r"\b(?:have|has|had|did|do|does|could|can|was|were)(?:n['’]t| not)(?: \w+)? (?:yet )?"
+    r"(?:decided?|agreed?|chosen?|choose|plan(?:ned)?|resolved?|settled?)\b|"
+    r"\b(?:never|nobody|no one|not yet) (?:decided|agreed|chose|planned)\b|\bundecided\b|"
+    r"\bno decision\b",
+    _I,
+)
+ABOUT_SOMEONE_UNNAMED = re.compile(
+    r"^(?:(?:and|but|so|because|since|then|also|oh|well|ok|okay|yeah|yes|no|lol|haha),? )*"
+    r"(?:he|she|it|they|this|that|these|those|there|its|his|her|their|which|who|one|some|others?)"
+    r"(?:['’]\w+)?\b",
+    _I,
+)
+QUOTED = re.compile(r"^[\"“‘'«„>]|^\w+ (?:said|says|asked|told \w+)\b")
+BOILERPLATE = re.compile(
+    r"\b(?:confidential|intended (?:only|solely)|all rights reserved|copyright|warrant(?:y|ies)|"
+    r"licen[cs]e[ds]?|redistribut\w+|unsubscribe|privacy policy|terms of (?:use|service)|cookies?|"
+    r"hesitate|neither confirm|click here|sent from my|without notice|liable|liability|"
+    r"(?:we|i) recommend|as an ai|look(?:ing)? forward|best (?:regards|wishes)|is provided|"
+    r"backwards?[- ]compatib\w+|deprecat\w+|see also|for more (?:details|information))\b",
+    _I,
+)
+ADVICE = re.compile(
+    r"\b(?:you (?:should|can|could|may|must|need|have to|might|will|want)|make sure|ensure|"
+    r"in order to|please (?:see|refer|use|contact|read|check|make|consider|report|send|file))\b",
+    _I,
+)
+TECHNICAL = re.compile(
+    r"`|\b\w+\(\)|\b\w+::\w+|\b[a-z]+_[a-z_]+\b|(?<![\w.])/(?:etc|usr|var|home|bin)/|--\w|\$\w|"
+    r"\b(?:function|method|parameter|argument|module|compiler|kernel|API|bug|patch(?:es)?|commit|"
+    r"configure|syntax|option)\b"
+)
+
+SELF_CONTAINED = frozenset({"it was decided", "settled"})
+"""Patterns that may begin with a pronoun that stands for nobody."""
