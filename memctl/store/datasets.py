@@ -10,7 +10,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.store.engine import INDEX_CACHE_BYTES, METADATA_CACHE_BYTES, lance, reading
+from memctl.store.engine import INDEX_CACHE_BYTES, METADATA_CACHE_BYTES, lance, opening
 from memctl.store.schema import TABLES, TableName
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Datasets:
 
     def fresh(self, table: TableName, version: int | None = None) -> LanceDataset:
         """Return a handle of one's own, to write with; on the latest version by default."""
-        with reading(self.path(table)):
+        with opening(self.path(table)):
             dataset: LanceDataset = lance().dataset(
                 str(self.path(table)), version=version, session=self._session
             )

@@ -8,8 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from memctl.errors import DamagedError
 from memctl.files import sync_folder
+from memctl.store.names import TableName
+
+if TYPE_CHECKING:
+    from memctl.store.datasets import Datasets
+
+_LARGEST_VERSION = 2**64 - 1
 
 
 def files_below(folder: Path) -> set[str]:
@@ -47,3 +55,31 @@ def _folders(paths: Iterable[str], top: Path) -> set[Path]:
             result.add(folder)
             folder = folder.parent
     return {folder for folder in result if folder.is_dir()}
+
+
+def drop_unreadable(datasets: Datasets, table: TableName, head: int) -> None:
+    """Remove manifests beyond HEAD that a power cut has left empty or in part.
+
+    They were never acknowledged, and while one is there the engine can commit nothing.
+    """
+    for path in (datasets.path(table) / "_versions").glob("*.manifest"):
+        version = manifest_version(path)
+        if version > head and not _is_readable(datasets, table, version):
+            path.unlink()
+
+
+def manifest_version(path: Path) -> int:
+    """Return the version that a manifest describes: names count down, so that the newest is first.
+
+    Tables made by early versions of the engine count up.
+    """
+    number = int(path.stem)
+    return _LARGEST_VERSION - number if number > _LARGEST_VERSION // 2 else number
+
+
+def _is_readable(datasets: Datasets, table: TableName, version: int) -> bool:
+    try:
+        datasets.fresh(table, version)
+    except DamagedError:
+        return False
+    return True

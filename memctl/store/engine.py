@@ -7,12 +7,13 @@ times as long for a client of remote services that is never used here; the files
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from memctl.errors import DamagedError
+from memctl.errors import DamagedError, KnowledgeBaseUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,18 @@ if TYPE_CHECKING:
 INDEX_CACHE_BYTES = 128 << 20
 METADATA_CACHE_BYTES = 64 << 20
 
-_HINT = "run `memctl doctor --repair`; the file names above say which table is hurt"
+_SOURCE_PLACE = re.compile(r",? /\S*\.rs:\d+:\d+")
+# How lance 13 words these; the classes of its errors do not tell them apart.
+_FILE_FAILURES = (
+    "(IO)",
+    "Not found",
+    "not found: ",
+    "LocalFileSystem",
+    "orrupt",
+    "Invalid range",
+    "does not appear to be a Lance file",
+)
+_DISK_REFUSALS = ("No space left", "File too large", "Read-only file", "Permission denied", "quota")
 
 
 def lance() -> ModuleType:
@@ -44,8 +56,8 @@ def lancedb() -> ModuleType:
 
 
 @contextmanager
-def reading(what: str | Path) -> Iterator[None]:
-    """Turn the engine's failures while reading ``what`` into :class:`DamagedError`.
+def opening(what: Path) -> Iterator[None]:
+    """Turn the engine's failures while opening ``what`` into :class:`DamagedError`.
 
     lance 13 raises ``ValueError``, ``OSError``, ``RuntimeError`` or pyarrow's own (which derive
     from the first two) for files that are missing, cut short or overwritten.
@@ -53,10 +65,52 @@ def reading(what: str | Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, RuntimeError) as error:
-        raise DamagedError(f"cannot read {what}: {first_line(error)}", _HINT) from error
+        raise damaged(what, error) from error
+
+
+@contextmanager
+def changing(what: Path) -> Iterator[None]:
+    """Tell the failures of the disk while ``what`` is being written from mistakes in the code."""
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        if any(mark in str(error) for mark in _DISK_REFUSALS):
+            raise KnowledgeBaseUnavailable(
+                f"cannot write {what}: {first_line(error)}",
+                "check the disk's space and permissions",
+            ) from error
+        if is_about_files(error):
+            raise damaged(what, error) from error
+        raise
+
+
+def is_about_files(error: Exception) -> bool:
+    """Tell an error about a table's files from one about what was asked of the table."""
+    return any(mark in str(error) for mark in _FILE_FAILURES)
+
+
+def damaged(what: Path, error: Exception) -> DamagedError:
+    """Return the error that says that ``what`` cannot be read."""
+    return DamagedError(f"cannot read {what}: {first_line(error)}", "run `memctl doctor --repair`")
 
 
 def first_line(error: BaseException) -> str:
-    """Return an engine error as one line, without the engine's own source locations."""
-    text = str(error).partition("\n")[0]
-    return text.partition(", /home/")[0].partition(", /rustc/")[0].strip() or type(error).__name__
+    """Return an engine error as one line, without the places in the engine's own source."""
+    text = _SOURCE_PLACE.sub("", str(error)).partition("\n")[0].strip()
+    return shorten(text) or type(error).__name__
+
+
+def reason(error: BaseException) -> str:
+    """Return what the engine has against a condition, without its preambles."""
+    text = " ".join(_SOURCE_PLACE.sub("", str(error)).split())
+    _, parser, found = text.rpartition("sql parser error: ")
+    if parser:
+        return shorten(found.removesuffix(")"))
+    for preamble in ("Invalid user input: ", "Schema error: ", "Error during planning: "):
+        text = text.rpartition(preamble)[2]
+    return shorten(text.partition(". Valid fields are")[0])
+
+
+def shorten(text: str, most: int = 200) -> str:
+    """Return the text, or its beginning with an ellipsis when it is long."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -111,6 +111,8 @@ class Ledger:
                 check_same_thread=False,
             )
             try:
+                if mode == "rw" and not _version(connection):
+                    raise DamagedError(f"{path} is empty", "run `memctl doctor --repair`")
                 _prepare(connection, path)
             except BaseException:
                 connection.close()

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memctl.errors import DamagedError, UsageError
-from memctl.store.engine import first_line, lance
+from memctl.errors import UsageError
+from memctl.store.engine import damaged, is_about_files, lance, reason
 from memctl.store.filters import Expr, col, is_user_written, render
 from memctl.store.indexes import probes
 from memctl.store.schema import VECTOR, TableName, schemas
@@ -68,11 +68,14 @@ class Snapshot:
             UsageError: A column does not exist, or a user's condition cannot be used.
             DamagedError: The table cannot be read.
         """
-        self._check_columns(table, [name for name, _ in order_by])
+        names = list(columns) if columns is not None else self._schemas[table].names
+        # lance 13 fails to order by a column that it does not read ("TakeExec requires ...").
+        read = list(dict.fromkeys([*names, *(name for name, _ in order_by)]))
         with self._reading(table, where):
-            return self._scanner(
-                table, where, columns, limit=limit, offset=offset, order_by=_ordering(order_by)
+            rows = self._scanner(
+                table, where, read, limit=limit, offset=offset, order_by=_ordering(order_by)
             ).to_table()
+        return rows.select(names)
 
     def batches(
         self, table: TableName, where: Expr | None = None, columns: Sequence[str] | None = None
@@ -201,18 +204,13 @@ class Snapshot:
         try:
             yield
         except (OSError, ValueError, RuntimeError) as error:
-            users = where is not None and is_user_written(where)
-            invalid = "Invalid user input" in str(error)
-            if users and (invalid or isinstance(error, RuntimeError)):
-                raise UsageError(
-                    f"the condition cannot be used on {table}: {_reason(error)}",
-                    _columns_hint(self._schemas[table].names),
-                ) from error
-            if invalid:
+            if is_about_files(error):
+                raise damaged(self._datasets.path(table), error) from error
+            if where is None or not is_user_written(where):
                 raise
-            raise DamagedError(
-                f"cannot read the table {table}: {first_line(error)}",
-                "run `memctl doctor --repair`",
+            raise UsageError(
+                f"the condition cannot be used on {table}: {reason(error)}",
+                _columns_hint(self._schemas[table].names),
             ) from error
 
 
@@ -225,12 +223,6 @@ def _ordering(order_by: Order) -> list[Any] | None:
     from lance.dataset import ColumnOrdering  # not `lance.dataset`, which is a function
 
     return [ColumnOrdering(name, ascending=way == "asc") for name, way in order_by] or None
-
-
-def _reason(error: Exception) -> str:
-    """Return what the engine has against a condition, without its preamble and its whole list."""
-    text = first_line(error).rpartition("Invalid user input: ")[2]
-    return text.removeprefix("Schema error: ").partition(". Valid fields are")[0]
 
 
 def _columns_hint(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import DamagedError, UsageError
 from memctl.store.datasets import Datasets
 from memctl.store.durability import sync_new
-from memctl.store.engine import lance, lancedb, reading
+from memctl.store.engine import changing, lance, lancedb
 from memctl.store.indexes import create_indexes
 from memctl.store.leases import Leases
 from memctl.store.ledger import Ledger
@@ -185,7 +185,7 @@ class Store:
 def _create_tables(folder: Path, dimension: int) -> dict[TableName, int]:
     """Make empty tables with their indexes; overwrite what an interrupted creation has left."""
     versions: dict[TableName, int] = {}
-    with reading(folder):
+    with changing(folder):
         database = lancedb().connect(folder)
         for table, schema in schemas(dimension).items():
             database.create_table(table, schema=schema, mode="overwrite")

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
-from memctl.store.durability import files_below, sync_new
-from memctl.store.engine import lance, reading
+from memctl.store.durability import drop_unreadable, files_below, sync_new
+from memctl.store.engine import changing, lance
 from memctl.store.filters import Expr, col, render
 from memctl.store.ledger import Ledger
 from memctl.store.schema import TABLES, TableName, schemas
@@ -95,12 +95,10 @@ class Transaction:
 
     def delete(self, table: TableName, where: Expr) -> int:
         """Remove the rows for which the condition holds; return how many."""
-        dataset = self._writable(table)
-        predicate = render(where)
-        with reading(self._datasets.path(table)):
-            count = int(dataset.count_rows(filter=predicate))
-            if count:
-                dataset.delete(predicate)
+        count = self.snapshot().count(table, where)
+        if count:
+            with changing(self._datasets.path(table)):
+                self._writable(table).delete(render(where))
         return count
 
     def ledger(self, statement: Statement) -> None:
@@ -165,10 +163,11 @@ class Transaction:
 
     def _rolled_back(self, table: TableName, version: int) -> int:
         path = self._datasets.path(table)
-        with reading(path):
+        with changing(path):
             if self._datasets.at(table, version).latest_version == version:
                 return version
             known = files_below(path)
+            drop_unreadable(self._datasets, table, version)
             dataset = self._datasets.fresh(table, version)
             dataset.restore()  # type: ignore[no-untyped-call]
             sync_new(path, known)
@@ -193,7 +192,7 @@ class Transaction:
         self._held_ids.pop(table, None)
         if held:
             dataset = self._opened(table)
-            with reading(self._datasets.path(table)):
+            with changing(self._datasets.path(table)):
                 self._open[table] = lance().write_dataset(
                     pa.concat_tables(held), dataset, mode="append"
                 )
@@ -204,12 +203,12 @@ class Transaction:
             return True
         dataset = self._open.get(table) or self._datasets.at(table, self._head[table])
         parts = (ids[at : at + IDS_A_LOOKUP] for at in range(0, len(ids), IDS_A_LOOKUP))
-        with reading(self._datasets.path(table)):
+        with changing(self._datasets.path(table)):
             return any(dataset.count_rows(filter=render(col("id").is_in(part))) for part in parts)
 
     def _merge(self, table: TableName, rows: pa.Table, *, insert: bool) -> int:
         dataset = self._writable(table)
-        with reading(self._datasets.path(table)):
+        with changing(self._datasets.path(table)):
             merge = dataset.merge_insert("id").when_matched_update_all()
             if insert:
                 merge = merge.when_not_matched_insert_all()
