@@ -23,6 +23,7 @@ _SHORTEST_FULL = 30
 
 _HYPHENS = "-\u00ad\u2010"
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2060\ufeff]")
+_SOFT_HYPHEN = re.compile("\u00ad(?=[^\\n])")
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,5}(?![\d.,]*\d)")
 _PAGE_WORDS = re.compile(
     r"[\W_]*(?:page|p|pg|seite|s|página|pagina|pág|pag|sida|sivu|side|strona|стр|страница)?[\W_]*#"
@@ -56,6 +57,7 @@ def clean_pages(pages: Sequence[str]) -> list[str]:
 def _lines(page: str) -> Lines:
     """Lines in compatibility form (ligatures as letters), blanks and dotted leaders made short."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", page))
+    text = _SOFT_HYPHEN.sub("", text)
     return [" ".join(_LEADERS.sub(" … ", line).split()) for line in text.split("\n")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING
 
 from memctl.errors import EncryptedSource, MissingReader, UnreadableSource
@@ -64,11 +64,12 @@ def _open(file: IO[bytes], name: str) -> PdfReader:
 
 def _head(reader: PdfReader, name: str, pages: int) -> SourceText:
     facts = facts_of(reader)
+    title = "" if facts.title == PurePath(name).stem else facts.title
     return SourceText(
         text="",
         media_type=MEDIA_TYPE,
         reader=READER,
-        title=facts.title or title_from_name(name),
+        title=title or title_from_name(name),
         authors=facts.authors,
         created_at=facts.created_at or date_from_name(name),
         metadata={"pages": pages, **facts.metadata},
