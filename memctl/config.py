@@ -371,6 +371,11 @@ class Layout:
         return self.folder / "processed"
 
     @property
+    def watch_lock(self) -> Path:
+        """The lock that whoever watches it holds."""
+        return self.folder / "watch.lock"
+
+    @property
     def failed(self) -> Path:
         """Files that could not be ingested, each with its ``.reason.json``."""
         return self.folder / "failed"

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self
 
 from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
@@ -31,14 +31,14 @@ from memctl.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.config import Mode
+    from memctl.choices import Mode
     from memctl.ingest.pipeline import Ingestor
     from memctl.ingest.sources import Labels, SourceOrFailure
     from memctl.memories.editing import Edit, Editor, Statement
     from memctl.memories.viewing import DocumentView, MemoryView
     from memctl.models.protocols import Embedder
     from memctl.statistics import Statistics
-    from memctl.store.books import DaemonEntry
+    from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
     from memctl.store.store import Store
 
@@ -340,12 +340,16 @@ class KnowledgeBase:
 
         return statistics(self.name, self.store, self._clock())
 
-    def watcher(self) -> DaemonEntry | None:
-        """Return the process that watches it, if one is alive."""
-        from memctl.processes import is_alive
+    def is_watched(self) -> bool:
+        """Say whether a daemon serves it now."""
+        from filelock import FileLock, Timeout
 
-        entry = self.store.ledger.daemon.get()
-        return entry if entry and is_alive(entry.pid, entry.host) else None
+        lock = FileLock(self.layout.watch_lock, thread_local=False)
+        try:
+            with lock.acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
 
     # --- changing --------------------------------------------------------------------------------
 
@@ -391,10 +395,10 @@ class KnowledgeBase:
         """
         from memctl.store.lock import WriteLock
 
-        watching = self.watcher()
-        if watching is not None:
+        if self.is_watched():
             raise LockedError(
-                f"process {watching.pid} is watching {self.name!r}", "stop it first: memctl status"
+                f"{self.name!r} is being watched",
+                "stop that first; memctl status names the process",
             )
         with WriteLock(self.layout.folder, self._clock).held(_EXCLUSIVE_WAIT):
             self.store.close()
@@ -402,11 +406,67 @@ class KnowledgeBase:
 
     # --- going out and coming back ---------------------------------------------------------------
 
-    def export(self, table: TableName, *, filters: Filters = _NO_FILTERS) -> pa.RecordBatchReader:
-        """Return a table as a stream of Arrow batches, vectors included."""
+    def export(self, table: TableName) -> pa.RecordBatchReader:
+        """Return a table as a stream of Arrow batches, vectors included as float32."""
         from memctl.store.transfer import export_batches
 
         return export_batches(self.store.snapshot(), table)
+
+    def export_to(
+        self,
+        sink: Path | BinaryIO,
+        table: TableName | Literal["all"] = "all",
+        *,
+        format_: ExportFormat | None = None,
+        progress: ProgressListener | None = None,
+    ) -> int:
+        """Write a table, or an archive of all of them, and return how many rows it has.
+
+        Args:
+            sink: A path, written in one step, or a binary file, which need not be seekable.
+            table: A table, or ``all`` for what ``import_from`` brings back.
+            format_: Of a table; by default what the path's ending says, else JSON lines.
+            progress: Told how far it is.
+        """
+        from memctl.store.transfer import export_all, export_table
+
+        snapshot = self.store.snapshot()
+        if table != "all":
+            return export_table(snapshot, table, sink, format_, progress=progress)
+        return export_all(
+            snapshot,
+            sink,
+            embedder=self.settings.embedder,
+            now=self._clock(),
+            settings=self._portable_settings(),
+            progress=progress,
+        )
+
+    def _portable_settings(self) -> dict[str, object]:
+        """Return the settings that make sense on another disk too."""
+        s = self.settings
+        return {
+            "chunk_strategy": s.chunk_strategy,
+            "chunk_size": s.chunk_size,
+            "chunk_overlap": s.chunk_overlap,
+            "consolidate_interval": s.consolidate_interval,
+            "always_on": s.always_on,
+        }
+
+    def import_from(
+        self, source: Path | BinaryIO, *, progress: ProgressListener | None = None
+    ) -> int:
+        """Bring an export of all tables back, all or nothing, and return how many rows it has.
+
+        Raises:
+            UsageError: It is no export, is of another model, or this is not empty.
+            DamagedError: The export ends too early or cannot be read.
+        """
+        from memctl.store.transfer import import_all
+
+        self._require_writable()
+        embedder = self.settings.embedder
+        return import_all(self.store, source, embedder=embedder, progress=progress)
 
     def sql(self, statement: str) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""

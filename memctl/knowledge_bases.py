@@ -82,6 +82,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             UsageError: The statement is wrong, or isn't one that may run.
             MemctlError: It ran out of time or memory.
         """
+        from memctl.store.ledger_tables import ledger_tables
         from memctl.store.sql import run_sql
 
         bounds = self._config.sql
@@ -90,6 +91,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             statement,
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
+            ledgers={m.name: ledger_tables(m.store.ledger, statement) for m in self},
         )
 
     def cap_memory(self) -> None:

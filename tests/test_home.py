@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from memctl.config import Inbox, Layout, load_config
 from memctl.errors import (
@@ -182,15 +183,11 @@ def test_what_is_being_written_is_neither_deleted_nor_renamed(
 
 def test_what_is_being_watched_is_not_deleted(home: Home) -> None:
     home.create("notes")
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    try:
-        with home.open("notes") as opened:
-            opened.store.ledger.daemon.register(other.pid, os.uname().nodename, NOW)
-        with pytest.raises(LockedError, match=f"process {other.pid} is watching"):
+    with FileLock(home.layout("notes").watch_lock, thread_local=False):
+        with pytest.raises(LockedError, match="'notes' is being watched"):
             home.delete("notes")
-    finally:
-        other.kill()
-        other.wait()
+        with pytest.raises(LockedError):
+            home.rename("notes", "diary")
     home.delete("notes")
     assert home.names() == []
 

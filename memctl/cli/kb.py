@@ -263,7 +263,8 @@ def delete(
 ) -> None:
     """Remove a knowledge base with all its files.
 
-    Memories, settings, inbox and processed files go for good; folders elsewhere that it watches are left alone.
+    Memories, settings, inbox and processed files go for good.  Folders elsewhere that it watches
+    are left alone.
     """
     folder = session.home.layout(name).folder
     files = sum(path.is_file() for path in folder.rglob("*"))

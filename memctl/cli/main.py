@@ -21,6 +21,7 @@ from memctl.cli import (
     sql,
     stats,
     transfer,
+    watch,
 )
 from memctl.cli.commands import as_it_is
 from memctl.cli.text import one_line
@@ -78,6 +79,7 @@ memory.register(app)
 document.register(app)
 insight.register(app)
 consolidate.register(app)
+watch.register(app)
 stats.register(app)
 sql.register(app)
 transfer.register(app)

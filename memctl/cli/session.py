@@ -71,6 +71,21 @@ class Session:
             yield opened
 
     @contextmanager
+    def importing(self, name: str | None) -> Iterator[KnowledgeBase]:
+        """Open the knowledge base to import into, which is made if it is not there."""
+        wanted = name or self.config.kb or self.config.default_kb
+        is_new = not self.home.exists(wanted)
+        if is_new:
+            self.home.create(wanted)
+        try:
+            with self.home.open_for_writing(wanted) as opened:
+                yield opened
+        except BaseException:
+            if is_new:
+                self.home.delete(wanted)
+            raise
+
+    @contextmanager
     def owning(
         self, table: TableName, id_: str, names: Sequence[str] | None
     ) -> Iterator[KnowledgeBase]:

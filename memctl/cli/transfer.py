@@ -65,10 +65,10 @@ def export(
         if to is None or to == "-":
             if sys.stdout.isatty() and (table == "all" or format_ in ("arrow", "parquet")):
                 raise UsageError("that is binary, which a terminal cannot show", "add --to FILE")
-            base.export_to(sys.stdout.buffer, table, format_, progress=listener)
+            base.export_to(sys.stdout.buffer, table, format_=format_, progress=listener)
             sys.stdout.buffer.flush()
             return
-        rows = base.export_to(Path(to).expanduser(), table, format_, progress=listener)
+        rows = base.export_to(Path(to).expanduser(), table, format_=format_, progress=listener)
     session.say(f"wrote {count(rows, 'row')} to {to}")
 
 
@@ -83,9 +83,16 @@ def import_(
 
     The knowledge base must be empty; it is made if it is not there.
     """
+    source = sys.stdin.buffer if file == "-" else _archive(file)
     with ExitStack() as stack:
         base = stack.enter_context(session.importing(kb))
         listener = stack.enter_context(progress(session, "importing"))
-        source = sys.stdin.buffer if file == "-" else Path(file).expanduser()
         rows = base.import_from(source, progress=listener)
     session.say(f"imported {count(rows, 'row')} into {base.name}")
+
+
+def _archive(name: str) -> Path:
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise UsageError(f"no such file: {name}", "give what memctl export all wrote, or -")
+    return path

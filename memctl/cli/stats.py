@@ -1,0 +1,92 @@
+"""memctl stats: what is remembered, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import typer
+
+from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.cli.output import chosen, emit
+from memctl.cli.session import Session
+from memctl.cli.text import count, duration, one_line, size
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from memctl.statistics import Statistics
+
+_BAR = 30
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+_MOST_BARS = 10
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "stats",
+        """
+        memctl stats
+        memctl stats -k notes -o json | jq '.[0].by_type'
+        """,
+    )(stats)
+
+
+def stats(session: Session, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+    """Show counts, sizes and rates, with bar charts."""
+    with session.reading(kb) as bases:
+        found = [base.statistics() for base in bases]
+    if chosen(output) == "table":
+        for numbers in found:
+            _show(session.console, numbers)
+    else:
+        emit(found, (), output)
+
+
+def _show(out: Console, numbers: Statistics) -> None:
+    """Print the numbers of one knowledge base."""
+    out.print(numbers.kb, style="bold")
+    facts = [
+        count(numbers.documents, "document"),
+        count(numbers.memories, "memory", "memories"),
+        count(numbers.entities, "entity", "entities"),
+        count(numbers.relations, "relation"),
+    ]
+    out.print(f"  {', '.join(facts)}")
+    out.print(f"  {size(numbers.source_bytes)} of sources, {size(numbers.disk_bytes)} on disk")
+    if numbers.superseded or numbers.waiting:
+        out.print(f"  {numbers.superseded:,} superseded, {numbers.waiting:,} not consolidated yet")
+    if numbers.query_seconds is not None:
+        asked = count(numbers.queries, "question")
+        out.print(f"  {asked} asked, half of the latest in {duration(numbers.query_seconds)}")
+    _chart(out, "memories by type", numbers.by_type)
+    _chart(out, "documents by kind", numbers.by_media_type)
+    if len(numbers.by_namespace) > 1:
+        _chart(out, "memories by namespace", numbers.by_namespace)
+    if len([n for n in numbers.by_day.values() if n]) > 1:
+        _chart(out, "memories by day", numbers.by_day, most=len(numbers.by_day))
+
+
+def _chart(out: Console, title: str, counts: Mapping[str, int], most: int = _MOST_BARS) -> None:
+    """Draw one bar for each count, the longest over the whole width."""
+    if not counts:
+        return
+    shown = dict(list(counts.items())[:most])
+    rest = sum(counts.values()) - sum(shown.values())
+    if rest:
+        shown["others"] = rest
+    label = max(len(one_line(key, 40)) for key in shown)
+    largest = max(shown.values())
+    out.print(f"\n  {title}", style="dim")
+    for key, number in shown.items():
+        name = one_line(key, 40).ljust(label)
+        out.print(f"  {name}  {bar(number / largest if largest else 0, _BAR)} {number:,}")
+
+
+def bar(share: float, width: int) -> str:
+    """Return a bar of blocks whose length is a share of ``width``, to an eighth of a character."""
+    eighths = round(max(0.0, min(share, 1.0)) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (_BLOCKS[rest] if rest else "")

@@ -1,0 +1,128 @@
+"""memctl watch and memctl status: what is dropped into an inbox is remembered."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.cli.output import Column, emit, plain, shown_instant
+from memctl.cli.session import Session
+from memctl.cli.text import count, one_line
+
+if TYPE_CHECKING:
+    from memctl.watch.report import Listener, WatchEvent
+
+_QUIET_KINDS = frozenset({"failed", "waiting"})
+_DEBUG_KINDS = frozenset({"upkeep", "left"})
+_STATUS = (
+    Column("kb", "KB"),
+    Column("status", "STATUS"),
+    Column("pid", "WATCHED BY", lambda pid: f"process {pid}"),
+    Column("backlog", "WAITING", right=True),
+    Column("oldest_since", "OLDEST SINCE", shown_instant),
+    Column("failed", "FAILED", right=True),
+    Column("last_consolidation", "CONSOLIDATED", shown_instant),
+    Column("last_error_at", "LAST ERROR", shown_instant),
+    Column("last_error", "", wrap=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add these verbs to the command line."""
+    command(
+        root,
+        "watch",
+        """
+        memctl watch
+        memctl watch -k notes -k work
+        memctl watch --once          # for cron: take what is there, then end
+        """,
+    )(watch)
+    command(
+        root,
+        "status",
+        """
+        memctl status
+        memctl status -o json | jq '.[] | select(.backlog > 0)'
+        """,
+    )(status)
+
+
+def watch(
+    session: Session,
+    kb: KnowledgeBasesOption = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when everything that is there is dealt with.")
+    ] = False,
+    poll: Annotated[
+        bool, typer.Option("--poll", help="Only look from time to time, as on network drives.")
+    ] = False,
+) -> None:
+    """Remember whatever is dropped into an inbox.
+
+    Files are taken once they stand still, and moved to processed/, or to failed/ with a
+    .reason.json.  Each knowledge base is consolidated on its interval.  It says one line for each
+    thing that happens, as JSON where standard output is no terminal, and ends on Ctrl-C once the
+    file in hand is done.
+    """
+    from memctl.watch.base import WatchOptions
+    from memctl.watch.bases import HomeBases
+    from memctl.watch.service import WatchService
+
+    bases = HomeBases(session.home, kb or ([session.config.kb] if session.config.kb else []))
+    bases.check()
+    settings = session.config.watch
+    options = WatchOptions(settings.settle_seconds, settings.rescan_seconds, poll, once)
+    if not bases.names():
+        session.hint("there is nothing to watch yet: memctl kb create NAME")
+    WatchService(bases, options, listener(session)).run()
+
+
+def listener(session: Session) -> Listener:
+    """Return what writes one line an event: JSON to programs, text to people."""
+    wanted = session.config.log.format
+    as_json = wanted == "json" or (wanted == "auto" and not sys.stdout.isatty())
+
+    def tell(event: WatchEvent) -> None:
+        if session.quiet and event.kind not in _QUIET_KINDS:
+            return
+        if event.kind in _DEBUG_KINDS and not session.verbose:
+            return
+        line = json.dumps(plain(event), ensure_ascii=False) if as_json else _line(event)
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    return tell
+
+
+def _line(event: WatchEvent) -> str:
+    parts = [f"{event.at.astimezone():%H:%M:%S}", event.kind]
+    if event.kb:
+        parts.append(event.kb)
+    if event.source:
+        parts.append(one_line(event.source.rsplit("/", 1)[-1], 60))
+    text = one_line(event.message, 160)
+    if memories := event.detail.get("memories"):
+        text = f"{count(int(memories), 'memory', 'memories')}: {text}"
+    if event.detail.get("missing"):
+        text += f" (no {', '.join(event.detail['missing'])} yet)"
+    line = "  ".join(parts) + (f"  {text}" if text else "")
+    return f"{line}\n{'hint:':>14} {one_line(event.hint)}" if event.hint else line
+
+
+def status(session: Session, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+    """Show who watches each knowledge base and what waits."""
+    from memctl.watch.status import watch_status
+
+    names = kb or session.home.names()
+    rows = []
+    for name in names:
+        with session.home.open(name) as base:
+            rows.append(watch_status(base))
+    emit(rows, _STATUS, output)
+    if not names:
+        session.hint("there is no knowledge base yet: memctl kb create NAME")
