@@ -13,6 +13,7 @@ _MONTHS = {
     )
 }
 _LONGEST = 100
+_EPOCH = re.compile(r"[1-9]\d{8,9}(?:\.\d+)?$|[1-9]\d{11,12}$")
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?$")
 _MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})$")
 _DAY_FIRST = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\.?\s+([A-Za-z]{3,9})\.?,?\s+(\d{4})$")
@@ -38,6 +39,15 @@ def parse_date(value: object) -> datetime | None:
     if not 4 < len(text) <= _LONGEST:
         return None
     return _iso(text) or _written_out(text) or _header(text)
+
+
+def parse_moment(value: object) -> datetime | None:
+    """As :func:`parse_date`, and seconds or milliseconds since 1970 too, as programs write them."""
+    text = str(value) if isinstance(value, int | float | str) else ""
+    if not _EPOCH.match(text):
+        return parse_date(value)
+    seconds = float(text) if len(text.partition(".")[0]) <= 10 else float(text) / 1000
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _iso(text: str) -> datetime | None:

@@ -71,8 +71,8 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     if extension and not _is_textual(claimed) and (not kind or head.startswith(b"PK")):
         return claimed
     raise UnreadableSource(
-        f"{shown_name(name)} is {kind or 'neither text nor a known binary format'}, "
-        "which cannot be read",
+        f"{shown_name(name)} cannot be read: it is "
+        f"{kind or 'neither text nor of a binary format that is known'}",
         supported_hint(),
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memctl.errors import UnreadableSource
-from memctl.readers.dates import parse_date
+from memctl.readers.dates import parse_moment
 from memctl.readers.pieces import Piece
 from memctl.readers.tables import Field, field_pieces
 
@@ -166,6 +166,6 @@ def turn_pieces(records: Sequence[Mapping[str, Any]], heading: str = "") -> Iter
         if spoken := _spoken(record):
             speaker, said = spoken
             name = re.sub(r"\s+", " ", speaker)
-            when = next((parse_date(record[key]) for key in _WHEN_KEYS if key in record), None)
+            when = next((parse_moment(record[key]) for key in _WHEN_KEYS if key in record), None)
             text = f"{name}: {said}\n\n"
             yield Piece(text, "turn", heading, speaker=name, said_at=when)

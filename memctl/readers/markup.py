@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -26,6 +26,8 @@ LARGEST = 200 * 1024 * 1024
 
 _CHILDREN_AT_ONCE = 200
 """So many children of the root are in memory before they are turned into text."""
+
+_LEAF = "leaf"
 
 Path_ = tuple[str, ...]
 
@@ -145,10 +147,6 @@ def _element_pieces(element: Element, path: Path_, seen: Counter[str]) -> Iterat
         yield Piece(f"{_text_of(element)}\n\n", "prose", " > ".join((*path, name)))
     elif not len(element):
         yield from _property_pieces(_fields(element), path)
-    elif path and all(not len(child) for child in element):
-        seen[name] += 1
-        fields = [*_attributes(element), *chain.from_iterable(map(_fields, element))]
-        yield from field_pieces([fields], heading=" > ".join((*path, name)), first_row=seen[name])
     else:
         inner = (*path, _label(element))
         attributes = _attributes(element)
@@ -158,18 +156,35 @@ def _element_pieces(element: Element, path: Path_, seen: Counter[str]) -> Iterat
 def _children_pieces(
     children: list[Element], path: Path_, seen: Counter[str], attributes: Sequence[Field] = ()
 ) -> Iterator[Piece]:
-    """Neighbouring leaves make properties, after the parent's own; records and text stand alone."""
-    leaves = list(attributes)
-    for child in children:
-        if len(child):
-            yield from _property_pieces(leaves, path)
-            leaves = []
-            yield from _element_pieces(child, path, seen)
+    """Neighbouring leaves make properties, after the parent's own; neighbouring records rows."""
+    waiting = list(attributes)
+    for shape, run in groupby(children, key=_shape):
+        members = list(run)
+        if shape == _LEAF:
+            waiting += chain.from_iterable(map(_fields, members))
+            continue
+        yield from _property_pieces(waiting, path)
+        waiting = []
+        if shape:
+            yield from _record_pieces(members, path, seen)
         else:
-            leaves += _fields(child)
-        if tail := " ".join((child.tail or "").split()):
-            leaves.append(("text", tail))
-    yield from _property_pieces(leaves, path)
+            yield from chain.from_iterable(_element_pieces(m, path, seen) for m in members)
+    yield from _property_pieces(waiting, path)
+
+
+def _shape(element: Element) -> str:
+    """``leaf``, the name of a record whose children are all leaves, ``""`` for what has more."""
+    if not len(element):
+        return _LEAF
+    is_record = not is_mixed(element) and all(not len(child) for child in element)
+    return f"record {local_name(element)}" if is_record else ""
+
+
+def _record_pieces(records: list[Element], path: Path_, seen: Counter[str]) -> Iterator[Piece]:
+    name = local_name(records[0])
+    rows = [[*_attributes(r), *chain.from_iterable(map(_fields, r))] for r in records]
+    yield from field_pieces(rows, heading=" > ".join((*path, name)), first_row=seen[name] + 1)
+    seen[name] += len(records)
 
 
 def _property_pieces(fields: list[Field], path: Path_) -> Iterator[Piece]:
@@ -193,4 +208,6 @@ def _fields(leaf: Element) -> list[Field]:
     """A leaf's text under its name, then its attributes as ``name.attribute``."""
     name, text = local_name(leaf), " ".join((leaf.text or "").split())
     fields = [(name, text)] if text and name else []
-    return fields + [(f"{name}{key.replace('@', '.')}", value) for key, value in _attributes(leaf)]
+    fields += [(f"{name}{key.replace('@', '.')}", value) for key, value in _attributes(leaf)]
+    tail = " ".join((leaf.tail or "").split())
+    return [*fields, ("text", tail)] if tail else fields

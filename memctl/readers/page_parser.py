@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import Literal
+
+from memctl.readers.html_tokens import EndTag, StartTag, Token, tokens
 
 BlockKind = Literal["prose", "heading", "code", "table", "caption", "item"]
 
@@ -41,8 +42,10 @@ _BOILERPLATE_NAME = re.compile(
     re.I,
 )
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_FOREIGN = frozenset(("svg", "math", "script", "a", "iframe"))
+"""Elements that ``/>`` closes; on others HTML ignores it."""
+
 _BREAK = "\v"
-_ODD_DECLARATION = re.compile(r"<!\[(?!CDATA\[)[^>]{0,100}>?")
 
 Attributes = Mapping[str, str]
 
@@ -101,15 +104,14 @@ class _Table:
 def parse_page(text: str) -> Page:
     """Cut a page into blocks; never raises for broken HTML."""
     parser = _PageParser()
-    parser.feed(_ODD_DECLARATION.sub(" ", text))
-    parser.close()
+    for token in tokens(text):
+        parser.take(token)
     parser.finish()
     return parser.page
 
 
-class _PageParser(HTMLParser):
+class _PageParser:
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.page = Page()
         self._open: list[_Open] = []
         self._buffer: list[str] = []
@@ -123,10 +125,21 @@ class _PageParser(HTMLParser):
         self._tables: list[_Table] = []
         self._capture: list[str] | None = None
 
-    # --- what the parser finds --------------------------------------------------------------------
+    # --- what the page is made of -----------------------------------------------------------------
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in attrs}
+    def take(self, token: Token) -> None:
+        """Take in the next tag or run of text."""
+        match token:
+            case StartTag(name, attributes, closed):
+                self._start(name, attributes)
+                if closed and name not in _VOID and name in _FOREIGN:
+                    self._end(name)
+            case EndTag(name):
+                self._end(name)
+            case str():
+                self._text(token)
+
+    def _start(self, tag: str, attributes: Attributes) -> None:
         if tag in _VOID:
             self._void(tag, attributes)
             return
@@ -136,7 +149,7 @@ class _PageParser(HTMLParser):
             self._open.append(self._opened(tag, attributes))
         self._enter(tag, attributes)
 
-    def handle_endtag(self, tag: str) -> None:
+    def _end(self, tag: str) -> None:
         if tag in _BLOCKS and not self._in_cell(tag):
             self._flush()
         self._leave(tag)
@@ -145,18 +158,13 @@ class _PageParser(HTMLParser):
                 del self._open[place:]
                 break
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
-            self.handle_endtag(tag)
-
-    def handle_data(self, data: str) -> None:
+    def _text(self, text: str) -> None:
         if self._capture is not None:
-            self._capture.append(data)
+            self._capture.append(text)
         elif not (self._open and self._open[-1].skipped):
-            self._buffer.append(data if self._pre else data.replace(_BREAK, " "))
+            self._buffer.append(text if self._pre else text.replace(_BREAK, " "))
             if self._links:
-                self._link_characters += len(data.strip())
+                self._link_characters += len(text.strip())
 
     def finish(self) -> None:
         """Close whatever the page left open."""
@@ -275,8 +283,8 @@ class _PageParser(HTMLParser):
 
     def _enter_table(self, tag: str) -> None:
         if tag == "table":
-            for outer in self._tables:
-                self._make_layout(outer)
+            if self._tables:
+                self._make_layout(self._tables[-1])
             self._tables.append(_Table())
         elif self._tables and tag == "tr":
             self._end_cell()

@@ -35,11 +35,20 @@ def guess_dialect(
     lines = lines[:-1] if len(lines) > _SAMPLE_ROWS else lines
     candidates = [(_score(lines, mark), -rank, mark) for rank, mark in enumerate(separators)]
     (share, columns, rows), _, mark = max(candidates)
-    if columns < 2 or share < (0.9 if strict else 0.6):
-        return None
-    if strict and (rows < 3 or not _is_tabular(lines, mark, columns)):
+    if not strict and share < 0.6:
+        return _ragged_dialect(lines, separators)
+    if strict and (share < 0.9 or rows < 3 or not _is_tabular(lines, mark, columns)):
         return None
     return Dialect(mark, columns)
+
+
+def _ragged_dialect(lines: Sequence[str], separators: Sequence[str]) -> Dialect | None:
+    """The separator that stands in the first row and in most others, however ragged they are."""
+    for mark in separators:
+        rows = _sample_rows(lines, mark)
+        if rows and len(rows[0]) > 1 and sum(len(row) > 1 for row in rows) > 0.5 * len(rows):
+            return Dialect(mark, len(rows[0]))
+    return None
 
 
 def _score(lines: Sequence[str], mark: str) -> tuple[float, int, int]:
@@ -48,8 +57,8 @@ def _score(lines: Sequence[str], mark: str) -> tuple[float, int, int]:
     if not counts:
         return 0.0, 0, 0
     columns, hits = max(counts.items(), key=lambda item: (item[1], item[0]))
-    share = hits / counts.total()
-    return (round(share, 2) if columns > 1 else 0.0), columns, counts.total()
+    share = round(hits / counts.total(), 2) if columns > 1 else 0.0
+    return share, columns, counts.total()
 
 
 def _sample_rows(lines: Sequence[str], mark: str) -> list[list[str]]:
@@ -69,8 +78,9 @@ def _is_tabular(lines: Sequence[str], mark: str, columns: int) -> bool:
         return False
     even = all(len(row) == columns for row in rows)
     typed = sum(is_value(cell) for cell in cells)
-    spaced = sum(cell.startswith(" ") for row in rows for cell in row[1:])
-    return even and (typed >= 0.1 * len(cells) or (mark == "\t" or spaced < 0.2 * len(cells)))
+    marks = sum(line.count(mark) for line in lines)
+    spaced = sum(line.count(f"{mark} ") for line in lines)
+    return even and (typed >= 0.2 * len(cells) or mark == "\t" or spaced < 0.2 * marks)
 
 
 def is_value(cell: str) -> bool:

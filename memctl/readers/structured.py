@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +48,13 @@ def read_json(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text.
+    """The value of a JSON text, numbers as they are written.
 
     Raises:
         UnreadableSource: It is no JSON (line and column are named) or nested too deeply.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=str, parse_float=str)
     except json.JSONDecodeError as error:
         raise UnreadableSource(
             f"it is not JSON: {error.msg} at line {error.lineno} column {error.colno}",
@@ -112,39 +112,33 @@ def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
         UnreadableSource: None of the first lines is JSON, or a line is nested too deeply.
     """
     lines = text_lines(path, _LONGEST_LINE)
-    probe = list(islice(lines, _PROBE))
-    first = [value for line in probe if (value := _line_value(line)) is not None]
-    if not first and probe:
-        _refuse(probe, name)
-    head = _head(name, "application/x-ndjson", "jsonl/1")
-    values = _line_values(_again(probe, lines))
     try:
-        if is_records(first) and are_turns(first):
-            yield from assemble(head, _turns_or_rows(values))
-        else:
-            yield from assemble(head, field_pieces(map(_fields, values)))
+        probe = list(islice(lines, _PROBE))
+        first = [value for line in probe if (value := _line_value(line)) is not None]
+        if not first and probe:
+            _refuse(probe)
+        values = _line_values(chain(probe, lines))
+        talk = is_records(first) and are_turns(first)
+        pieces = _turns_or_rows(values) if talk else field_pieces(map(_fields, values))
+        yield from assemble(_head(name, "application/x-ndjson", "jsonl/1"), pieces)
     except UnreadableSource as error:
         raise UnreadableSource(f"{shown_name(name)}: {error.message}", error.hint) from error
 
 
-def _again(probe: list[str], lines: Iterator[str]) -> Iterator[str]:
-    yield from probe
-    yield from lines
-
-
-def _refuse(lines: list[str], name: str) -> None:
-    line = next((n for n, line in enumerate(lines) if line.strip()), 0)
+def _refuse(lines: list[str]) -> None:
+    """Say where the first line that is not blank stops being JSON."""
+    number = next((n for n, line in enumerate(lines) if line.strip()), 0)
     try:
-        parse_json(lines[line])
+        parse_json(lines[number])
     except UnreadableSource as error:
-        message = error.message.replace("line 1 column", f"line {line + 1} column")
-        raise UnreadableSource(f"{shown_name(name)}: {message}", error.hint) from error
+        message = error.message.replace("line 1 column", f"line {number + 1} column")
+        raise UnreadableSource(message, error.hint) from error
 
 
 def _line_value(line: str) -> Any:
     """The value of a line; the line itself where it is no JSON, None where it is blank."""
     try:
-        return json.loads(line)
+        return json.loads(line, parse_int=str, parse_float=str)
     except RecursionError:
         raise too_deep() from None
     except ValueError:
