@@ -65,13 +65,24 @@ class Ocr:
         picture = _prepared(image)
         words = self._words(picture, _AS_IT_STANDS)
         if words and _confidence(words) < _SURE:
-            turned = self._words(picture, _TURNED_UPRIGHT)
-            words = max(words, turned or words, key=_confidence)
+            words = max([words, *self._other_ways_up(picture)], key=_confidence)
         return None if words is None else "\n".join(_sure_lines(words))
 
-    def _words(self, picture: bytes, segmentation: str) -> list[Word] | None:
+    def _other_ways_up(self, picture: Image) -> Iterator[list[Word]]:
+        """Readings of the picture turned as tesseract finds right, then turned upside down.
+
+        Tesseract finds the right way only where there are many letters.
+        """
+        found = self._words(picture, _TURNED_UPRIGHT) or []
+        yield found
+        if _confidence(found) < _SURE:
+            yield self._words(picture.rotate(180), _AS_IT_STANDS) or []
+
+    def _words(self, picture: Image, segmentation: str) -> list[Word] | None:
         arguments = ["stdin", "stdout", "-l", self.languages, "--psm", segmentation, "tsv"]
-        table = _run([self.program, *arguments], picture)
+        buffer = io.BytesIO()
+        picture.save(buffer, "PNG", compress_level=1)
+        table = _run([self.program, *arguments], buffer.getvalue())
         if table is None:
             return None
         rows = csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -99,8 +110,8 @@ def _run(command: list[str], content: bytes = b"") -> str | None:
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
-def _prepared(image: Image) -> bytes:
-    """The image as a grey PNG on white, small print enlarged, as tesseract reads it best."""
+def _prepared(image: Image) -> Image:
+    """The image in grey on white, small print enlarged, as tesseract reads it best."""
     import PIL.Image
 
     if image.has_transparency_data:
@@ -112,9 +123,7 @@ def _prepared(image: Image) -> bytes:
         image = image.resize((image.width * 2, image.height * 2), PIL.Image.Resampling.LANCZOS)
     elif longest > _LARGEST:
         image.thumbnail((_LARGEST, _LARGEST))
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
+    return image
 
 
 def _sure_lines(words: list[Word]) -> Iterator[str]:

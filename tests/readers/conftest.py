@@ -37,7 +37,7 @@ def survives(without_tesseract: None, capfd: pytest.CaptureFixture[str]) -> Surv
         rng = random.Random(len(content))
         outcomes = set()
         for _ in range(rounds):
-            path.write_bytes(damaged(content, rng))
+            path.write_bytes(_damaged(content, rng))
             outcomes.add(_outcome(read, path))
         assert "unreadable" in outcomes
         assert capfd.readouterr() == ("", "")
@@ -60,7 +60,13 @@ def _outcome(read: ReadFunction, path: Path) -> str:
     return "unreadable"
 
 
-def damaged(content: bytes, rng: random.Random) -> bytes:
+@pytest.fixture
+def damaged() -> Callable[[bytes, random.Random], bytes]:
+    """The function that damages bytes at random."""
+    return _damaged
+
+
+def _damaged(content: bytes, rng: random.Random) -> bytes:
     """The content cut short, with bytes changed, zeroed, doubled or taken out."""
     data, place = bytearray(content), rng.randrange(len(content))
     match rng.randrange(5):
