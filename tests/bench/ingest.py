@@ -1,0 +1,302 @@
+"""How fast `memctl ingest --jsonl` takes in short records, against the bare sum of its parts.
+
+    python tests/bench/ingest.py [--records 100000] [--check]
+
+The parts are measured in the same run on the same records: the embedder alone (one call after
+another, in one process) and Lance alone (appending the finished rows with their vectors).  The
+command is the real one in a process of its own, from start to exit, with its upkeep; its memory
+is the largest sum over all of its processes at any instant (Linux).  With ``--check`` the script
+fails where the rate is below half of the parts' or the memory above 1.5 GB.
+
+The records are made up from a seed.  Each has one to four sentences of 6 to 18 words, about 190
+characters in all, as notes and chat turns have.  Words come from the vocabulary of the embedder's
+tokenizer (nine thousand words and stems, most of them English) by Zipf's law, a fifth inflected,
+mixed with function words as in running English.  One sentence in six names a person or a company,
+one in seven has a number, one in twenty a date, one in fifty says "remember", "we decided" or "I
+prefer"; a third of the records belong to a session.  Every record is different.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+BATCH = 10_000
+LEAST_RATIO = 0.5
+MOST_BYTES = 1_500_000_000
+
+FUNCTION_WORDS = ("the", "of", "and", "to", "a", "in", "that", "is", "was", "for", "it", "with")
+    "the",
+    "of",
+    "and",
+    "to",
+    "a",
+    "in",
+    "that",
+    "is",
+    "was",
+    "for",
+    "it",
+    "with",
+    "as",
+)
+SUFFIXES = ("s", "ed", "ing", "ly", "er")
+FIRST = ("Ann", "Bob", "Carla", "Deniz", "Emeka", "Fatima", "George", "Hanna", "Ivan", "Jun")
+LAST = ("Smith", "Okafor", "Tanaka", "Garcia", "Novak", "Larsen", "Khan", "Rossi", "Weber", "Silva")
+COMPANIES = ("Acme Corp", "Northwind", "Blue Harbor", "Orion Labs", "Vertex Systems")
+CLAIMS = ("Remember that", "We decided that", "I prefer when", "The plan is that")
+
+
+# --- records -------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Writes records, the same ones for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._words = vocabulary()
+        self._random.shuffle(self._words)
+        self._weights = [0.0]
+        for rank in range(1, len(self._words) + 1):
+            self._weights.append(self._weights[-1] + 1 / rank)
+        self._weights.pop(0)
+
+    def records(self, count: int) -> Iterator[dict[str, object]]:
+        """Yield that many records."""
+        start = datetime(2024, 1, 1, tzinfo=UTC)
+        for number in range(count):
+            record: dict[str, object] = {"id": f"r{number}", "text": self._text()}
+            record["created_at"] = (start + timedelta(minutes=7 * number)).isoformat()
+            if number % 3 == 0:
+                record |= {"session_id": f"s{number // 60}", "turn": number // 3 % 20}
+            yield record
+
+    def _text(self) -> str:
+        return " ".join(self._sentence() for _ in range(self._random.randint(1, 4)))
+
+    def _sentence(self) -> str:
+        chance = self._random.random
+        words = self._running(self._random.randint(6, 18))
+        if chance() < 1 / 6:
+            words.insert(self._random.randrange(len(words)), self._name())
+        if chance() < 1 / 7:
+            words.insert(self._random.randrange(len(words)), str(self._random.randrange(10_000)))
+        if chance() < 1 / 20:
+            words.append(f"on {self._random.randint(1, 28)} May {self._random.randint(2000, 2030)}")
+        if chance() < 1 / 50:
+            words.insert(0, self._random.choice(CLAIMS))
+        sentence = " ".join(words)
+        return sentence[0].upper() + sentence[1:] + "."
+
+    def _running(self, length: int) -> list[str]:
+        content = self._random.choices(self._words, cum_weights=self._weights, k=length)
+        return [
+            self._random.choice(FUNCTION_WORDS) if self._random.random() < 0.4 else self._form(word)
+            for word in content
+        ]
+
+    def _form(self, word: str) -> str:
+        return word + self._random.choice(SUFFIXES) if self._random.random() < 0.2 else word
+
+    def _name(self) -> str:
+        if self._random.random() < 0.3:
+            return self._random.choice(COMPANIES)
+        return f"{self._random.choice(FIRST)} {self._random.choice(LAST)}"
+
+
+def vocabulary() -> list[str]:
+    """The words of the embedder's tokenizer, in a fixed order."""
+    from memctl.models.static import TOKENIZER_FILE, _package_folder
+
+    tokenizer = json.loads((_package_folder() / TOKENIZER_FILE).read_bytes())
+    words = (piece[1:] for piece in tokenizer["model"]["vocab"] if piece[0] == "▁")
+    return sorted(word for word in words if len(word) > 2 and word.isascii() and word.islower())
+
+
+# --- the parts -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Seconds of the embedder alone and of Lance alone."""
+
+    embedding: float
+    appending: float
+
+
+def measure_parts(records: list[dict[str, object]], folder: Path) -> Parts:
+    """Embed all texts, then append all finished rows to an empty table."""
+    import numpy as np
+    import pyarrow as pa
+
+    from memctl.models import BUILTIN_EMBEDDER, load_embedder
+    from memctl.store.engine import lance
+    from memctl.store.schema import memories_table, schemas
+
+    embedder = load_embedder(BUILTIN_EMBEDDER)
+    texts = [str(record["text"]) for record in records]
+    embedder.embed(texts[:100])
+    began = time.perf_counter()
+    vectors = np.vstack(
+        [embedder.embed(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
+    )
+    embedding = time.perf_counter() - began
+    rows = [
+        memories_table(memories(records[at : at + BATCH]), vectors[at : at + BATCH])
+        for at in range(0, len(records), BATCH)
+    ]
+    schema = schemas(embedder.dimension)["memories"]
+    dataset = lance().write_dataset(schema.empty_table(), str(folder / "bare.lance"))
+    began = time.perf_counter()
+    for table in rows:
+        dataset = lance().write_dataset(table.cast(schema), dataset, mode="append")
+    appending = time.perf_counter() - began
+    assert dataset.count_rows() == len(records)
+    assert isinstance(rows[0], pa.Table)
+    return Parts(embedding, appending)
+
+
+def memories(records: list[dict[str, object]]) -> list[object]:
+    """Rows as long as those that the command writes, without understanding anything."""
+    from memctl.records import Memory
+
+    now = datetime.now(UTC)
+    return [
+        Memory(
+            id=f"m_{record['id']}",
+            document_id=f"d_{record['id']}",
+            level="evidence",
+            type="passage",
+            text=str(record["text"]),
+            namespace="default",
+            created_at=now,
+            valid_from=now,
+            search_text=str(record["text"]).lower(),
+            source="records.jsonl",
+            start=0,
+            end=len(str(record["text"])),
+        )
+        for record in records
+    ]
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run of the command took."""
+
+    seconds: float
+    peak_bytes: int
+    report: dict[str, object]
+
+
+def measure_command(file: Path, home: Path) -> Run:
+    """Run the command on a file of records in a home of its own."""
+    environment = {**os.environ, "MEMCTL_HOME": str(home)}
+    command = [sys.executable, "-m", "memctl", "ingest", "--jsonl", str(file), "-o", "json"]
+    began = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    peak = Peak(process.pid)
+    output, _ = process.communicate()
+    seconds = time.perf_counter() - began
+    peak.stop()
+    if process.returncode:
+        raise SystemExit(f"the command failed with {process.returncode}")
+    return Run(seconds, peak.bytes, json.loads(output))
+
+
+class Peak(threading.Thread):
+    """Watches the resident memory of a process and its children."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.bytes = 0
+        self._pid = pid
+        self._stopped = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._stopped.wait(0.05):
+            self.bytes = max(self.bytes, sum(map(resident, tree(self._pid))))
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join()
+
+
+def tree(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    found = [pid]
+    for parent in found:
+        try:
+            text = Path(f"/proc/{parent}/task/{parent}/children").read_text()
+        except OSError:
+            continue
+        found += map(int, text.split())
+    return found
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process in memory; 0 when it is gone."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--check", action="store_true", help="fail when a bound is broken")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        records = list(Writer(options.seed).records(options.records))
+        file = folder / "records.jsonl"
+        file.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+        parts = measure_parts(records, folder)
+        run = measure_command(file, folder / "home")
+    show(options.records, parts, run)
+    ratio = (parts.embedding + parts.appending) / run.seconds
+    if options.check and (ratio < LEAST_RATIO or run.peak_bytes > MOST_BYTES):
+        raise SystemExit("a bound is broken")
+
+
+def show(count: int, parts: Parts, run: Run) -> None:
+    """Print a table."""
+    bare = parts.embedding + parts.appending
+    for label, seconds in (
+        ("embedder alone", parts.embedding),
+        ("lance alone", parts.appending),
+        ("sum of the parts", bare),
+        ("memctl ingest --jsonl", run.seconds),
+    ):
+        print(f"{label:24} {seconds:8.2f} s {count / seconds:10,.0f} records/s")
+    print(f"{'ratio':24} {bare / run.seconds:8.2f}")
+    print(f"{'peak memory':24} {run.peak_bytes / 1e6:8.0f} MB")
+    told = {key: run.report[key] for key in ("ingested", "failed", "memories", "seconds")}
+    print(f"{'report':24} {told}")
+
+
+if __name__ == "__main__":
+    main()
