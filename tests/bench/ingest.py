@@ -37,20 +37,6 @@ LEAST_RATIO = 0.5
 MOST_BYTES = 1_500_000_000
 
 FUNCTION_WORDS = ("the", "of", "and", "to", "a", "in", "that", "is", "was", "for", "it", "with")
-    "the",
-    "of",
-    "and",
-    "to",
-    "a",
-    "in",
-    "that",
-    "is",
-    "was",
-    "for",
-    "it",
-    "with",
-    "as",
-)
 SUFFIXES = ("s", "ed", "ing", "ly", "er")
 FIRST = ("Ann", "Bob", "Carla", "Deniz", "Emeka", "Fatima", "George", "Hanna", "Ivan", "Jun")
 LAST = ("Smith", "Okafor", "Tanaka", "Garcia", "Novak", "Larsen", "Khan", "Rossi", "Weber", "Silva")
