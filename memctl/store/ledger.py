@@ -124,6 +124,15 @@ class Ledger:
         with self._mutex:
             self._connection.close()
 
+    def complaints(self) -> list[str]:
+        """Read the whole file and return what SQLite finds wrong with it."""
+        try:
+            with self.reading() as connection:
+                found = connection.execute("PRAGMA integrity_check(10)").fetchall()
+        except DamagedError as error:
+            return [error.message]
+        return [str(row[0]) for row in found if row[0] != "ok"]
+
     # --- transactions ---
 
     @contextmanager

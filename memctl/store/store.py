@@ -22,7 +22,7 @@ from memctl.store.lock import WriteLock
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.snapshot import Snapshot
 from memctl.store.transaction import Transaction
-from memctl.store.upkeep import UpkeepReport, improve, prune
+from memctl.store.upkeep import UpkeepReport, improve, pays, prune
 
 if TYPE_CHECKING:
     from lancedb.db import DBConnection
@@ -172,6 +172,10 @@ class Store:
             bytes_freed=pruned.bytes,
             seconds=(self._clock() - began).total_seconds(),
         )
+
+    def needs_upkeep(self) -> bool:
+        """Tell whether an upkeep would pay; cheap enough to ask after every commit."""
+        return pays(self.snapshot())
 
     def lancedb(self) -> DBConnection:
         """Return a LanceDB connection to the tables, to read from with LanceDB's own interface.

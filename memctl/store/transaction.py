@@ -59,7 +59,8 @@ class Transaction:
             return
         held = self._held.setdefault(table, [])
         held.append(self._fitted(table, rows))
-        self._held_ids.setdefault(table, set()).update(rows["id"].to_pylist())
+        if table in self._held_ids:
+            self._held_ids[table].update(rows["id"].to_pylist())
         if (
             sum(part.num_rows for part in held) >= ROWS_HELD
             or sum(part.nbytes for part in held) >= BYTES_HELD
@@ -199,7 +200,10 @@ class Transaction:
 
     def _has_any(self, table: TableName, ids: list[str]) -> bool:
         """Tell whether rows with some of these ids exist: looking is cheaper than merging."""
-        if not self._held_ids.get(table, set()).isdisjoint(ids):
+        if table not in self._held_ids:  # made when the first upsert asks: bulk appends never do
+            held = self._held.get(table, [])
+            self._held_ids[table] = {name for part in held for name in part["id"].to_pylist()}
+        if not self._held_ids[table].isdisjoint(ids):
             return True
         dataset = self._open.get(table) or self._datasets.at(table, self._head[table])
         parts = (ids[at : at + IDS_A_LOOKUP] for at in range(0, len(ids), IDS_A_LOOKUP))

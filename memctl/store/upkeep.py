@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from memctl.store.datasets import Datasets
     from memctl.store.ledger import Ledger
+    from memctl.store.snapshot import Snapshot
     from memctl.store.transaction import Transaction
 
 TIERS = (1_000, 10_000, 100_000)
@@ -43,7 +44,7 @@ MOST_OLD_VERSIONS = 20
 
 VECTOR_INDEX_GROWTH = 4
 """The vector index is made anew, with more partitions, when the table is so many times larger."""
-_VECTOR_ROWS = "vector_index_rows"
+VECTOR_ROWS = "vector_index_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,22 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
     return Improvement(tuple(compacted), tuple(indexed), built)
 
 
+def pays(snapshot: Snapshot) -> bool:
+    """Tell whether an upkeep would join or index anything; takes about a millisecond."""
+    return any(
+        _target_rows(_files(dataset), False) is not None or _wants_indexing(dataset, False)
+        for dataset in map(snapshot.dataset, TABLES)
+    )
+
+
+def _files(dataset: LanceDataset) -> list[FragmentMetadata]:
+    return [item.metadata for item in dataset.get_fragments()]
+
+
 def _compact(
     transaction: Transaction, table: TableName, dataset: LanceDataset, force: bool
 ) -> bool:
-    files = [item.metadata for item in dataset.get_fragments()]
+    files = _files(dataset)
     target = _target_rows(files, force)
     if target is None:
         return False
@@ -147,11 +160,11 @@ def most_unindexed(rows: int) -> int:
 def _build_vector_index(transaction: Transaction, ledger: Ledger) -> bool:
     """Make the vector index when the table has become large, and again when it is far larger."""
     rows = transaction.snapshot().count("memories")
-    built_at = int(ledger.meta(_VECTOR_ROWS) or 0)
+    built_at = int(ledger.meta(VECTOR_ROWS) or 0)
     if rows < max(VECTOR_INDEX_ROWS, VECTOR_INDEX_GROWTH * built_at):
         return False
     create_vector_index(transaction.dataset("memories"))
-    transaction.ledger(lambda _: ledger.set_meta(_VECTOR_ROWS, str(rows)))
+    transaction.ledger(lambda _: ledger.set_meta(VECTOR_ROWS, str(rows)))
     return True
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, UsageError
+from memctl.store.durability import files_below
 from memctl.store.filters import EVERYTHING, col, where
 from memctl.store.schema import documents_table, memory_rows
 from memctl.store.store import Store, Transaction
@@ -358,6 +359,33 @@ print(store.snapshot().count('memories'))
     )
     assert done.stdout.split() == [KnowledgeBaseUnavailable.__name__, "0"], done.stderr
     assert ids(store) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="names descriptors in /proc")
+def test_every_new_file_is_on_disk_before_head_names_it(
+    store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.write() as transaction:
+        transaction.append("memories", rows_of(range(10)))
+    tables = store.folder / "lance"
+    before, synced, real = files_below(tables), set(), os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.add(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        real(descriptor)
+
+    def check(_: object) -> None:
+        new = files_below(tables) - before
+        assert {Path(path).parent.name for path in new} >= {"data", "_versions", "_deletions"}
+        assert new <= synced
+        assert {str(Path(path).parent) for path in new} <= synced
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with store.write() as transaction:
+        transaction.upsert("memories", rows_of([3, 11]))
+        transaction.dataset("memories").optimize.optimize_indices()
+        transaction.ledger(check)
+    assert store.snapshot().count("memories") == 11
 
 
 # --- making and opening --------------------------------------------------------------------------

@@ -80,9 +80,11 @@ def test_upkeep_joins_files_and_changes_no_answer(store: Store, rows_of) -> None
         transaction.delete("memories", col("id").is_in(["m_4", "m_5"]))
     before = everything(store)
     assert fragments(store) > MOST_SMALL_FILES
+    assert store.needs_upkeep()
     report = store.upkeep()
     assert report.compacted == ("memories",)
     assert fragments(store) == 1
+    assert not store.needs_upkeep()
     assert everything(store) == before
     report = store.upkeep(force=True)
     assert "memories" in report.indexed
