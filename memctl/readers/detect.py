@@ -16,6 +16,8 @@ _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
 _TEXT_CONTROLS = 0.02
 """Random bytes are one tenth control characters; text has next to none."""
 
+_FEW_CONTROLS = 2
+
 
 def detect(path: Path, name: str | None = None) -> MediaType:
     """The media type of the file at ``path``, whose name is ``name`` if not the path's own.
@@ -101,7 +103,7 @@ def is_text(head: bytes) -> bool:
     if encoding := marked_encoding(head):
         return _is_printable(head, encoding)
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    return controls <= _TEXT_CONTROLS * len(head) or (
+    return controls <= max(_FEW_CONTROLS, _TEXT_CONTROLS * len(head)) or (
         controls == head.count(0) <= 0.1 * len(head) and head.isascii()
     )
 

@@ -88,15 +88,25 @@ def is_value(cell: str) -> bool:
     return bool(_NUMBER.match(cell) or _DATE.match(cell))
 
 
-def looks_like_header(row: Sequence[str]) -> bool:
-    """Whether the first row names the columns: words, short, no two the same."""
+def looks_like_header(row: Sequence[str], below: Sequence[Sequence[str]] = ()) -> bool:
+    """Whether the first row names the columns: words, short, no two the same.
+
+    Two may be the same where a column of numbers or dates below shows that it is no row of data.
+    """
     cells = [cell.strip() for cell in row]
     named = [cell for cell in cells if cell]
-    return (
-        len(named) >= max(1, 0.5 * len(cells))
-        and len({cell.casefold() for cell in named}) == len(named)
-        and not any(is_value(cell) or len(cell) > _LONGEST_NAME for cell in named)
-    )
+    if len(named) < max(1, 0.5 * len(cells)):
+        return False
+    if any(is_value(cell) or len(cell) > _LONGEST_NAME for cell in named):
+        return False
+    return len({cell.casefold() for cell in named}) == len(named) or _has_values(below)
+
+
+def _has_values(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether some column of the rows holds nothing but numbers or dates."""
+    width = max(map(len, rows), default=0)
+    columns = ([r[n].strip() for r in rows if n < len(r) and r[n].strip()] for n in range(width))
+    return any(column and all(map(is_value, column)) for column in columns)
 
 
 def column_names(header: Sequence[str], count: int = 0) -> list[str]:

@@ -192,6 +192,6 @@ def _opened(
     lines = [" ".join(cell.strip() for cell in row) for row in first[:skipped]]
     preamble = [Piece("\n".join(lines) + "\n\n")] if lines else []
     body = first[skipped:]
-    if body and looks_like_header(body[0]) and (len(body) > 1 or skipped):
+    if body and looks_like_header(body[0], body[1:]) and (len(body) > 1 or skipped):
         return preamble, column_names(body[0], dialect.columns), chain(body[1:], rows)
     return preamble, column_names([], dialect.columns), chain(body, rows)
