@@ -29,6 +29,7 @@ _SECONDS: _Column = (pa.float64(), _same)
 _PATH: _Column = (pa.string(), _path)
 _INSTANT: _Column = (pa.timestamp("us", tz="UTC"), from_text)
 
+# ``at`` is a keyword in DuckDB 2.0, so no column is called that.
 _TABLES: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
     "files": (
         "files",
@@ -48,15 +49,15 @@ _TABLES: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
     "events": (
         "events",
         {
-            "id": _NUMBER, "at": _INSTANT, "kind": _TEXT, "message": _TEXT, "hint": _TEXT,
-            "subject": _TEXT,
+            "id": _NUMBER, "at AS occurred_at": _INSTANT, "kind": _TEXT, "message": _TEXT,
+            "hint": _TEXT, "subject": _TEXT,
         },
     ),
     "queries": (
         "query_log",
         {
-            "id": _NUMBER, "at": _INSTANT, "question": _TEXT, "mode": _TEXT, "hits": _NUMBER,
-            "seconds": _SECONDS,
+            "id": _NUMBER, "at AS asked_at": _INSTANT, "question": _TEXT, "mode": _TEXT,
+            "hits": _NUMBER, "seconds": _SECONDS,
         },
     ),
 }  # fmt: skip
@@ -90,7 +91,9 @@ def _table(rows: list[tuple[Any, ...]], columns: Mapping[str, _Column]) -> pa.Ta
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.table(
         {
-            column: pa.array([None if v is None else convert(v) for v in items], type_)
+            column.rpartition(" ")[2]: pa.array(
+                [None if v is None else convert(v) for v in items], type_
+            )
             for (column, (type_, convert)), items in zip(columns.items(), values, strict=True)
         }
     )

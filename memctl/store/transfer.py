@@ -284,7 +284,7 @@ def _import_parts(
 ) -> dict[str, int]:
     found: dict[str, int] = dict.fromkeys(TABLES, 0)
     expected = schemas(dimension)
-    for member in archive:
+    for member in iter(archive.next, None):
         name = _PART.fullmatch(member.name)
         content = archive.extractfile(member) if name and member.isreg() else None
         if name is None or content is None:
