@@ -40,9 +40,7 @@ def _home(folder: Path | str | None) -> Home:
     return Home(load_config({} if folder is None else {"home": str(folder)}))
 
 
-def open(
-    name: str, *, home: Path | str | None = None, create: bool = False
-) -> KnowledgeBase:
+def open(name: str, *, home: Path | str | None = None, create: bool = False) -> KnowledgeBase:
     """Open a knowledge base; close it, or use it in a ``with`` statement.
 
     Args:

@@ -12,11 +12,11 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal, Self
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
 from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
-from memctl.knowledge_bases import KnowledgeBases
+from memctl.knowledge_bases import AskOptions, KnowledgeBases
 from memctl.records import (
     ConsolidationReport,
     Context,
@@ -70,7 +70,7 @@ class KnowledgeBase:
         self.settings = settings
         self.store = store
         self.config = config
-        self._clock = clock
+        self.clock = clock
 
     @classmethod
     def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:
@@ -204,9 +204,7 @@ class KnowledgeBase:
         from memctl.ingest.pipeline import Ingestor
         from memctl.understand import BuiltinUnderstander
 
-        return Ingestor(
-            self.store, self.settings, self.embedder, BuiltinUnderstander(), self._clock
-        )
+        return Ingestor(self.store, self.settings, self.embedder, BuiltinUnderstander(), self.clock)
 
     @property
     def _ingestor(self) -> Ingestor:
@@ -222,35 +220,15 @@ class KnowledgeBase:
 
     # --- asking ----------------------------------------------------------------------------------
 
-    def query(
-        self,
-        question: str,
-        *,
-        mode: Mode | None = None,
-        filters: Filters = _NO_FILTERS,
-        limit: int | None = None,
-        answer: bool = True,
-        explain: bool = False,
-    ) -> QueryResult:
+    def query(self, question: str, **options: Unpack[AskOptions]) -> QueryResult:
         """Ask one question; see ``KnowledgeBases.query``."""
-        return KnowledgeBases([self]).query(
-            question, mode=mode, filters=filters, limit=limit, answer=answer, explain=explain
-        )
+        return KnowledgeBases([self]).query(question, **options)
 
     def query_many(
-        self,
-        questions: Iterable[Question | str],
-        *,
-        mode: Mode | None = None,
-        filters: Filters = _NO_FILTERS,
-        limit: int | None = None,
-        answer: bool = True,
-        explain: bool = False,
+        self, questions: Iterable[Question | str], **options: Unpack[AskOptions]
     ) -> Iterator[QueryResult]:
         """Ask many questions; see ``KnowledgeBases.query_many``."""
-        return KnowledgeBases([self]).query_many(
-            questions, mode=mode, filters=filters, limit=limit, answer=answer, explain=explain
-        )
+        return KnowledgeBases([self]).query_many(questions, **options)
 
     def context(
         self,
@@ -283,7 +261,7 @@ class KnowledgeBase:
         consolidator = Consolidator(
             self.store,
             self.embedder,
-            self._clock,
+            self.clock,
             kb=self.name,
             thresholds=Thresholds(near_duplicate=wanted.near_duplicate),
         )
@@ -297,7 +275,7 @@ class KnowledgeBase:
         """Return memories without their vectors, the newest first."""
         from memctl.memories.viewing import list_memories
 
-        return list_memories(self.store.snapshot(), filters, self._clock(), limit, offset)
+        return list_memories(self.store.snapshot(), filters, self.clock(), limit, offset)
 
     def memory(self, id_: str) -> MemoryView:
         """Return a memory with its evidence, versions, insights and connections.
@@ -338,7 +316,7 @@ class KnowledgeBase:
         """Return counts, sizes and rates."""
         from memctl.statistics import statistics
 
-        return statistics(self.name, self.store, self._clock())
+        return statistics(self.name, self.store, self.clock())
 
     def is_watched(self) -> bool:
         """Say whether a daemon serves it now."""
@@ -358,7 +336,7 @@ class KnowledgeBase:
         from memctl.memories.editing import Editor
 
         self._require_writable()
-        return Editor(self.store, lambda: self.embedder, self._clock)
+        return Editor(self.store, lambda: self.embedder, self.clock)
 
     def add_memory(self, statement: Statement | str) -> Memory:
         """Remember one statement; the same one said twice is there once."""
@@ -400,7 +378,7 @@ class KnowledgeBase:
                 f"{self.name!r} is being watched",
                 "stop that first; memctl status names the process",
             )
-        with WriteLock(self.layout.folder, self._clock).held(_EXCLUSIVE_WAIT):
+        with WriteLock(self.layout.folder, self.clock).held(_EXCLUSIVE_WAIT):
             self.store.close()
             yield
 
@@ -437,7 +415,7 @@ class KnowledgeBase:
             snapshot,
             sink,
             embedder=self.settings.embedder,
-            now=self._clock(),
+            now=self.clock(),
             settings=self._portable_settings(),
             progress=progress,
         )
@@ -486,4 +464,6 @@ def _lines(
 
     if isinstance(given, (str, Path)):
         return from_jsonl(stack.enter_context(Path(given).open("rb")), str(given), labels)
-    return from_jsonl(given, getattr(given, "name", "stdin"), labels)
+    name = getattr(given, "name", None)
+    is_file = isinstance(name, str) and not name.startswith("<")
+    return from_jsonl(given, str(name) if is_file else "stdin", labels)

@@ -3,22 +3,54 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
-from memctl.errors import NotFoundError
-from memctl.records import Filters
+from memctl.choices import Mode
+from memctl.errors import MemctlError, NotFoundError, UsageError
+from memctl.records import Answer, Context, Filters, QueryResult, Question
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.config import Config
     from memctl.knowledge_base import KnowledgeBase
+    from memctl.models.protocols import Embedder
+    from memctl.retrieve.search import Searcher, SearchOutcome
     from memctl.store.names import TableName
+    from memctl.store.snapshot import Snapshot
 
 _NO_FILTERS = Filters()
 _log = logging.getLogger(__name__)
+
+
+class AskOptions(TypedDict, total=False):
+    """How a question is to be asked; what is left out is as configured."""
+
+    mode: Mode | None
+    """How memories are found: ``hybrid``, ``keyword`` or ``vector``."""
+    filters: Filters
+    """What the hits are limited to."""
+    limit: int | None
+    """How many hits."""
+    answer: bool
+    """Whether to answer, with citations, besides finding memories; True by default."""
+    explain: bool
+    """Whether to say how the search went."""
+
+
+def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
+    given = filters or Filters()
+    return given if namespace is None else replace(given, namespaces=(namespace,))
+
+
+def _answered(outcome: SearchOutcome) -> Answer:
+    from memctl.retrieve.answer import answer
+
+    return answer(outcome)
 
 
 class KnowledgeBases(Sequence["KnowledgeBase"]):
@@ -71,6 +103,105 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
                 return member
         raise missing or NotFoundError(f"there is nothing {id_!r}")
 
+    # --- asking ----------------------------------------------------------------------------------
+
+    def query(self, question: str, **options: Unpack[AskOptions]) -> QueryResult:
+        """Ask one question; see ``AskOptions`` for what else can be said.
+
+        Raises:
+            UsageError: The question is empty, or an option cannot be used.
+        """
+        return next(self.query_many([question], **options))
+
+    def query_many(
+        self, questions: Iterable[Question | str], **options: Unpack[AskOptions]
+    ) -> Iterator[QueryResult]:
+        """Ask many questions of the same state; the results come in order, as they are found.
+
+        A question's own namespace stands in for that of the filters.
+
+        Raises:
+            UsageError: A question is empty, or an option cannot be used.
+        """
+        searcher = self._searcher()
+        for question in questions:
+            asked = Question(question) if isinstance(question, str) else question
+            result = self._ask(searcher, asked, options)
+            self._log(result)
+            yield result
+
+    def _ask(self, searcher: Searcher, asked: Question, options: AskOptions) -> QueryResult:
+        started, defaults = time.monotonic(), self._config.query
+        mode = options.get("mode") or defaults.mode
+        outcome = searcher.search(
+            asked.text,
+            mode=mode,
+            filters=_narrowed(options.get("filters"), asked.namespace),
+            limit=options.get("limit") or defaults.limit,
+        )
+        return QueryResult(
+            question=asked.text,
+            hits=outcome.hits,
+            insights=outcome.insights,
+            answer=_answered(outcome) if options.get("answer", True) else None,
+            mode=mode,
+            seconds=time.monotonic() - started,
+            id=asked.id,
+            explain=outcome.explain if options.get("explain") else {},
+        )
+
+    def context(
+        self,
+        question: str,
+        *,
+        budget: int = 2000,
+        mode: Mode | None = None,
+        filters: Filters = _NO_FILTERS,
+    ) -> Context:
+        """Return evidence on a question within a budget of tokens.
+
+        Raises:
+            UsageError: The question is empty, or a filter cannot be used.
+        """
+
+    def _searcher(self) -> Searcher:
+        from memctl.retrieve.search import Searcher
+
+        return Searcher(self._snapshots(), self._embedder(), self._members[0].clock)
+
+    def _snapshots(self) -> dict[str, Snapshot]:
+        return {member.name: member.store.snapshot() for member in self}
+
+    def _embedder(self) -> Embedder:
+        """Return the one model that the vectors of all are from.
+
+        Raises:
+            UsageError: They are from several.
+        """
+        models = {member.settings.embedder for member in self}
+        if len(models) > 1:
+            listed = ", ".join(sorted(models))
+            raise UsageError(
+                f"these knowledge bases have vectors of several models: {listed}",
+                "ask them one by one with -k",
+            )
+        return self._members[0].embedder
+
+    def _log(self, result: QueryResult) -> None:
+        """Note the question and what it showed; a ledger that cannot be written is no failure."""
+        from memctl.store.books import QueryEntry
+
+        now = self._members[0].clock()
+        for member in self:
+            shown = [hit.memory_id for hit in result.hits if hit.kb == member.name]
+            entry = QueryEntry(now, result.question, result.mode, len(shown), result.seconds)
+            try:
+                with member.store.ledger.transaction():
+                    member.store.ledger.queries.add(entry)
+                    member.store.ledger.accesses.add(shown, now)
+            except MemctlError as error:
+                _log.debug("the question was not logged in %s: %s", member.name, error)
+
     # --- SQL -------------------------------------------------------------------------------------
 
     def sql(self, statement: str) -> pa.RecordBatchReader:
@@ -82,16 +213,15 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             UsageError: The statement is wrong, or isn't one that may run.
             MemctlError: It ran out of time or memory.
         """
-        from memctl.store.ledger_tables import ledger_tables
         from memctl.store.sql import run_sql
 
         bounds = self._config.sql
         return run_sql(
-            {member.name: member.store.snapshot() for member in self},
+            self._snapshots(),
             statement,
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
-            ledgers={m.name: ledger_tables(m.store.ledger, statement) for m in self},
+            ledgers={member.name: member.store.ledger for member in self},
         )
 
     def cap_memory(self) -> None:

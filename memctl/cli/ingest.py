@@ -134,15 +134,15 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         return
 
     def line() -> None:
-        parts = [f"{report.ingested:,} ingested"]
+        parts = [f"{report.ingested:,} ingested"] if report.ingested else []
         if report.skipped:
             parts.append(f"{report.skipped:,} already known")
         if report.failed:
             parts.append(f"{report.failed:,} failed")
-        memories = count(report.memories, "memory", "memories")
-        session.console.print(
-            f"{', '.join(parts)}: {memories} in {duration(report.seconds)}, in {name}"
-        )
+        parts = parts or ["nothing to ingest"]
+        made = f", {count(report.memories, 'memory', 'memories')}" if report.memories else ""
+        what = ", ".join(parts)
+        session.console.print(f"{name}: {what}{made}, in {duration(report.seconds)}")
 
     emit_one(report, output, line)
     for outcome in report.outcomes:
@@ -155,7 +155,8 @@ def raise_failures(report: IngestReport, *, one_input: bool) -> None:
 
     Raises:
         MemctlError: The only input failed.
-        PartialFailure: Some failed.
+        PartialFailure: Some failed, more than can be shown.
+        typer.Exit: Some failed; everything about them has been said.
     """
     failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
     if not failures:
@@ -166,9 +167,10 @@ def raise_failures(report: IngestReport, *, one_input: bool) -> None:
         sys.stderr.write(f"error: {one_line(_reason(failure))}\n")
         if failure.hint:
             sys.stderr.write(f"hint: {one_line(failure.hint)}\n")
-    raise PartialFailure(
-        f"{count(report.failed, 'input')} failed", "the others are done; -o json lists them all"
-    )
+    if report.failed > _SHOWN_FAILURES:
+        more = f"{report.failed - _SHOWN_FAILURES:,} more failed"
+        raise PartialFailure(more, "-o json lists them all")
+    raise typer.Exit(PartialFailure.exit_code)
 
 
 def _reason(outcome: FileOutcome) -> str:

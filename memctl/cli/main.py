@@ -12,6 +12,7 @@ from memctl import __version__
 from memctl.cli import config as config_commands
 from memctl.cli import (
     consolidate,
+    demo,
     document,
     ingest,
     insight,
@@ -72,6 +73,7 @@ def root(
     """Take the options that stand before the command; commands read them from the context."""
 
 
+demo.register(app)
 ingest.register(app)
 query.register(app)
 kb.register(app)

@@ -20,7 +20,7 @@ from memctl.cli.text import count, one_line
 from memctl.errors import NothingFound, PartialFailure, UsageError
 
 if TYPE_CHECKING:
-    from memctl.knowledge_bases import KnowledgeBases
+    from memctl.knowledge_bases import AskOptions, KnowledgeBases
     from memctl.records import Filters, QueryResult, Question
 
 _HITS = (
@@ -87,7 +87,7 @@ def query(
     if bool(question) == (batch is not None):
         what = "a question and --batch do not go together" if question else "no question"
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
-    options = {
+    options: AskOptions = {
         "mode": mode,
         "filters": filters,
         "limit": limit,
@@ -119,7 +119,7 @@ def _write_result(session: Session, result: QueryResult, output: Output, *, expl
         emit_one(result, output, lambda: show_result(session.console, result, explain=explain))
 
 
-def _ask_batch(bases: KnowledgeBases, name: str, options: dict[str, Any], output: Output) -> bool:
+def _ask_batch(bases: KnowledgeBases, name: str, options: AskOptions, output: Output) -> bool:
     """Answer every line; say whether anything was found.
 
     Raises:

@@ -39,6 +39,8 @@ def sql(
 ) -> None:
     """Run SQL over documents, memories, entities and relations.
 
+    The ledger can be asked too: files, jobs, events and queries.
+
     It is DuckDB, read-only, with no access to files or the network.
     """
     text = sys.stdin.read() if statement == "-" else statement

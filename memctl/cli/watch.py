@@ -27,7 +27,7 @@ _STATUS = (
     Column("failed", "FAILED", right=True),
     Column("last_consolidation", "CONSOLIDATED", shown_instant),
     Column("last_error_at", "LAST ERROR", shown_instant),
-    Column("last_error", "", wrap=True),
+    Column("last_error", " ", wrap=True),
 )
 
 
