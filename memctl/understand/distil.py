@@ -7,12 +7,22 @@ advice and fragments never do.  What is distilled is always the document's own t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from memctl.records import Distilled, SourceText
-from memctl.understand import patterns as p
+from memctl.understand import objections as against
 from memctl.understand.outline import Line
+from memctl.understand.patterns import (
+    LABEL,
+    LABELLED,
+    PATTERNS,
+    SELF_CONTAINED,
+    TOLD_TO_REMEMBER,
+    UNDER_DECISION_HEADING,
+    WE_WILL,
+)
 from memctl.understand.stopwords import words
 
 MOST_DISTILLED = 200
@@ -28,31 +38,22 @@ _WORD = re.compile(r"[a-zà-ÿ]+")
 _TAIL = re.compile(r"[\s\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d*_]+$")
 _MACHINES = words("assistant ai bot system chatgpt claude copilot gemini tool model")
 
-_SIGNALS = words(
-    """remember reminder forget important attention warning critical note fyi record fact decision
-    decided agreed resolved todo action next plan lesson lessons learned learnt til observation
-    finding preference opted voted elected settled chose chosen picked went going dropping
-    switching cancelling canceling let's lets prefer prefers rather love loves like hate hates
-    dislike dislikes adore adores enjoy loathe detest stand bear eat drink care favourite
-    favorite fan will ll shall gonna flying moving visiting meeting travelling traveling
-    leaving starting getting presenting launching hosting releasing selling buying closing
-    opening organising organizing planning intend intending aim aiming scheduled noticed
-    realised realized found observed discovered measured concluded showed shows revealed
-    confirmed demonstrated suggests tests test name allergic intolerant vegetarian vegan
-    diabetic coeliac celiac lactose gluten handed blind pregnant married divorced widowed
-    retired engaged originally based old leave live lives lived work works worked grew born
-    moved study studied graduated raised majored own sons son daughter daughters children kids
-    sister sisters brother brothers siblings dog dogs cat cats room cousin cousins twins
-    started got promoted hired diagnosed accepted wife husband partner girlfriend boyfriend
-    mother mum mom father dad parents grandmother grandfather gran aunt uncle boss manager
-    flatmate roommate neighbour neighbor landlord doctor dentist teacher coach called named
-    birthday anniversary wedding due rent salary budget price deposit fee cost costs quoted
-    invoice loan mortgage repair offer deadline ends end starts start begins expires opens
-    closes takes closed address phone number email flight blood account iban colour color size
-    departure arrival merke wichtig entscheidung aufgabe importante recuerda décision decisión
-    retenir am m have holding booked key deal lawyer student nurse engineer designer developer
-    from"""
+_LABEL_WORDS = words(
+    """remember reminder forget important importante attention warning critical note nota fyi
+    record key fact decision decisión décision decided agreed resolved todo do action next plan
+    lesson lessons learned learnt til observation finding preference merke merken wichtig
+    entscheidung aufgabe recuerda retenir mind"""
 )
+
+
+@cache
+def _patterns_by_word() -> Mapping[str, tuple[int, ...]]:
+    """For each word the patterns, by number, that may match a sentence with it."""
+    found: dict[str, list[int]] = {}
+    for number, pattern in enumerate(PATTERNS):
+        for word in pattern.words:
+            found.setdefault(word, []).append(number)
+    return {word: tuple(numbers) for word, numbers in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,15 @@ def _statement(text: str, line: Line) -> Distilled | None:
     if line.speaker and line.speaker.lower() in _MACHINES:
         return None
     sentence = text[line.start : line.end]
-    if sentence[0] == "#" or _SIGNALS.isdisjoint(_WORD.findall(sentence.lower())):
+    said = set(_WORD.findall(sentence.lower()))
+    by_word = _patterns_by_word()
+    numbers = {number for word in said & by_word.keys() for number in by_word[word]}
+    if not numbers and _LABEL_WORDS.isdisjoint(said):
         return None
     marker = _MARKER.match(sentence)
     skipped = marker.end() if marker else 0
-    finding = _find(sentence[skipped:], line)
-    if finding is None:
+    finding = _find(sentence[skipped:], line, sorted(numbers))
+    if finding is None or sentence[0] == "#":
         return None
     start = line.start + skipped + finding.skipped
     end = line.start + len(_TAIL.sub("", sentence))
@@ -114,24 +118,22 @@ def _distilled(text: str, start: int, end: int, finding: _Finding, line: Line) -
     )
 
 
-def _find(sentence: str, line: Line) -> _Finding | None:
-    if p.QUESTION.search(sentence):
-        return None
+def _find(sentence: str, line: Line, numbers: Sequence[int]) -> _Finding | None:
     finding = _labelled(sentence) or _told(sentence)
     if finding:
-        return None if _is_noise(sentence[finding.skipped :]) else finding
-    if _speaks_against(sentence):
-        return None
-    return next(_matching(sentence, line), None)
+        noise = against.QUESTION.search(sentence) or _is_noise(sentence[finding.skipped :])
+        return None if noise else finding
+    finding = next(_matching(sentence, line, numbers), None)
+    return None if finding is None or _speaks_against(sentence) else finding
 
 
 def _labelled(sentence: str) -> _Finding | None:
     """ "Decision: oak worktops" is a decision whatever follows."""
-    label = p.LABEL.match(sentence)
+    label = LABEL.match(sentence)
     if not label:
         return None
     name = label["label"].lower().replace("’", "'")
-    type_ = p.LABELLED.get(name)
+    type_ = LABELLED.get(name)
     if type_ is None or len(sentence[label.end() :].split()) < _FEWEST_WORDS:
         return None
     if sentence[label.end("label") :].lstrip("*_")[:1] == "," and not _is_statement(
@@ -142,35 +144,38 @@ def _labelled(sentence: str) -> _Finding | None:
 
 
 def _is_statement(sentence: str, label: re.Match[str]) -> bool:
-    """Whether "decided, we stay" goes on with a clause of its own."""
-    return bool(re.match(r"(?:we|I|it|the)(?:['’]\w+)? ", sentence[label.end() :]))
+    """Whether "decided, we stay" goes on with a clause of its own; "Remember, it's" is talk."""
+    named = label["label"].lower() in ("decided", "agreed", "fyi", "for the record", "note to self")
+    return named and bool(re.match(r"(?:we|I|the|my|our)(?:['’]\w+)? ", sentence[label.end() :]))
 
 
 def _told(sentence: str) -> _Finding | None:
     """ "Remember that I ..." asks for it in so many words."""
-    told = p.TOLD_TO_REMEMBER.match(sentence)
+    told = TOLD_TO_REMEMBER.match(sentence)
     if not told or len(sentence[told.end() :].split()) < _FEWEST_WORDS:
         return None
     return _Finding("important_fact", "trigger: remember that", 0.85, 0.8, told.end())
 
 
 def _is_noise(statement: str) -> bool:
-    return bool(p.BOILERPLATE.search(statement) or p.QUOTED.match(statement))
+    return bool(against.BOILERPLATE.search(statement) or against.QUOTED.match(statement))
 
 
 def _speaks_against(sentence: str) -> bool:
     if len(sentence.split()) < _FEWEST_WORDS or sentence.endswith((":", "...", "…")):
         return True
-    against = (p.HYPOTHETICAL, p.WOULD, p.NEGATED, p.BOILERPLATE, p.ADVICE, p.TECHNICAL)
-    return bool(p.QUOTED.match(sentence)) or any(regex.search(sentence) for regex in against)
+    if against.QUOTED.match(sentence):
+        return True
+    return any(objection.search(sentence) for objection in against.OBJECTIONS)
 
 
-def _matching(sentence: str, line: Line) -> Iterator[_Finding]:
-    anonymous = p.ABOUT_SOMEONE_UNNAMED.match(sentence) is not None
-    if p.UNDER_DECISION_HEADING.search(line.heading) and p.WE_WILL.match(sentence):
+def _matching(sentence: str, line: Line, numbers: Iterable[int]) -> Iterator[_Finding]:
+    anonymous = against.ABOUT_SOMEONE_UNNAMED.match(sentence) is not None
+    if UNDER_DECISION_HEADING.search(line.heading) and WE_WILL.match(sentence):
         yield _Finding("decision", "pattern: we will, under a decision", 0.85, 0.7)
-    for pattern in p.PATTERNS:
-        if anonymous and pattern.name not in p.SELF_CONTAINED:
+    for number in numbers:
+        pattern = PATTERNS[number]
+        if anonymous and pattern.name not in SELF_CONTAINED:
             continue
         if pattern.regex.search(sentence):
             reason = f"pattern: {pattern.name}"

@@ -18,7 +18,7 @@ from memctl.understand.stopwords import words
 WITHOUT_SENTENCES: frozenset[SegmentKind] = frozenset({"table", "code", "properties"})
 
 _NAME = r"[^\W\d_a-z][\w.'’-]{0,24}(?: [^\W\d_a-z][\w.'’-]{0,24}){0,3}"
-_SPOKEN = re.compile(rf"(?P<name>{_NAME}): +(?=\S)")
+_SPOKEN = re.compile(rf"(?P<name>{_NAME}|[a-z]{{3,15}}): +(?=\S)")
 _PREFIX = re.compile(r"[^:>\n]{1,60}(?::|>)(?:\*\*|__)?\s*")
 _NOT_NAMES = words(
     """note notes nb ps important remember reminder decision decided decisions todo action actions
@@ -26,8 +26,10 @@ _NOT_NAMES = words(
     subject re from to cc bcc title summary agenda next question answer q a example idea tip
     step status price cost total result results present apologies update edit source see also
     ingredients location where when who what why how wall goal goals problem solution
-    conclusion context outcome today tomorrow monday tuesday wednesday thursday friday saturday
-    sunday lesson observation finding blood name names birthday email tel web url hint info"""
+    conclusion context outcome debug error notice trace fatal critical critical http https file
+    log output input usage returns raises args type default today tomorrow monday tuesday
+    wednesday thursday friday saturday sunday lesson observation finding blood name names
+    birthday email tel web url hint info"""
 )
 _CONVERSING = re.compile(r"\b(?:I|I['’]\w+|you|my|your|me|we|our|us|i|im|u)\b|[!?]")
 

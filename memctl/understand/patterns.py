@@ -1,4 +1,4 @@
-"""The sentence patterns that speak for a statement worth remembering, and those against it.
+"""The sentence patterns that speak for a statement worth remembering.
 
 Each accepting pattern is a clear signal on its own: what only may be worth it is left out,
 because a memory full of chat is worth less than one that misses a thing.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+from memctl.understand.stopwords import words
 
 _I = re.IGNORECASE
 _NAME = r"[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?"
@@ -32,13 +34,17 @@ class Pattern:
 
     type: str
     name: str
+    words: frozenset[str]
+    """Any sentence that ``regex`` finds has one of these words, in lower case."""
     regex: re.Pattern[str]
     confidence: float
     importance: float
 
 
-def _pattern(type_: str, name: str, regex: str, confidence: float, importance: float) -> Pattern:
-    return Pattern(type_, name, re.compile(regex), confidence, importance)
+def _pattern(
+    type_: str, name: str, having: str, regex: str, confidence: float, importance: float
+) -> Pattern:
+    return Pattern(type_, name, words(having), re.compile(regex), confidence, importance)
 
 
 # --- said outright: "remember: ..." ---------------------------------------------------------------
@@ -75,34 +81,53 @@ TOLD_TO_REMEMBER = re.compile(
     r"(?:(?:please|just|also|and|so|but|oh|ok(?:ay)?|always)[, ]+)*"
     r"(?:remember|don['’]t forget|do not forget|keep in mind|bear in mind|please note|note)"
     r"(?:(?: that|,)? (?=(?:I|I['’]m|I['’]ve|my|our|we|we['’]re)\b)"
-    r"|,? that (?!time\b|day\b|night\b|one\b|moment\b|guy\b|feeling\b))",
+    r"|,? that (?!time\b|day\b|night\b|one\b|moment\b|guy\b|feeling\b|it['’]?s\b))"
+    r"(?=.*\b(?:is|are|was|were|am|has|have|had|needs?|wants?|can|cannot|will|must|always|never|"
+    r"takes?|likes?|loves?|prefers?|works?|lives?|goes|go|do|does|eats?|drinks?|buys?|uses?|"
+    r"starts?|leaves?|gets?|closes?|opens?|ends?)\b|.*\w['’](?:m|re|ve|ll|t|s)\b)",
     _I,
 )
 
 # --- decisions ------------------------------------------------------------------------------------
 
+_BEFORE_US = (
+    r"(?:(?:After|Following|Because|Given|Due|In|On|At|Last|Yesterday|Today|Therefore|Thus|Hence|"
+    r"Then|"
+    r"Finally|Eventually|As|For|With|Having|Once)\b.{0,200}?[ ,]+|[^,]{0,80}, |[Ss]o |[Aa]nd |"
+    r"[Bb]ut )?"
+)
 _WHO = (
-    rf"(?:\b(?:I|[Ww]e|[Tt]hey)|\b[Tt]he (?:[a-z]+ )?(?:team|board|committee|council|group|"
-    rf"company|family|parents|members|management|jury|club|department|project)|\b{_NAME}(?: and "
-    rf"{_NAME})?)"
+    rf"(?:^{_BEFORE_US}(?:I|[Ww]e)|\b[Tt]he (?:[a-z]+ )?(?:team|board|committee|council|group|"
+    rf"company|"
+    r"family|parents|members|management|jury|club|department|project)"
+    rf"|\b(?!They|He|She|It){_NAME}(?: and {_NAME})?)"
 )
 _HAVE = (
     r"(?:['’]ve| have| has| had| both| all| also| now| finally| just| unanimously| already| then|"
     r" eventually)*"
 )
 
+_LEISURE = (
+    r"(?!(?:go|watch|have|try|grab|take a|pick up|check|stop by|play|see|make (?:it|the)|get|do|"
+    r"give|just|start (?:a|the|watching|reading|with)|freshen|ghost|meet)\b)"
+)
+"""What people decide in passing, when they tell of their day."""
+
 DECISIONS = (
     _pattern(
         "decision",
         "decided",
+        "decided resolved opted voted elected",
         rf"{_WHO}{_HAVE} (?:decided|resolved|opted|voted|elected) "
         r"(?:last \w+ |yesterday |today |together |unanimously )?"
-        r"(?:not )?(?:to|that|on|against|for|in favou?r of) \w+ ?\S+",
+        rf"(?:not )?(?:to {_LEISURE}|that |on (?!it\b|that\b|this\b|getting\b)|against |for |"
+        r"in favou?r of )\w+ ?\S+",
         0.9,
         0.75,
     ),
     _pattern(
         "decision",
+        "agreed",
         "agreed",
         rf"{_WHO}{_HAVE} agreed (?:last \w+ |yesterday |today |on \w+ )?"
         r"(?:(?:not )?to (?!disagree)|that |on (?!it\b|that\b|this\b|a few))\w+ \S+",
@@ -112,6 +137,7 @@ DECISIONS = (
     _pattern(
         "decision",
         "it was decided",
+        "decided agreed resolved settled",
         r"\b[Ii]t (?:was|has been|is) (?:decided|agreed|resolved|settled)\b(?: (?:to|that)\b|,)",
         0.9,
         0.75,
@@ -119,6 +145,7 @@ DECISIONS = (
     _pattern(
         "decision",
         "settled",
+        "settled decided",
         r"\b(?:[Ii]t['’]s|that['’]s|[Tt]hen it is) (?:settled|decided)(?: then)?[,:;–-]+ \w+ \w+",
         0.85,
         0.7,
@@ -126,8 +153,9 @@ DECISIONS = (
     _pattern(
         "decision",
         "we chose",
+        "chose chosen settled picked went opted",
         r"^(?:[\w ,]{0,30}, )?(?:I|[Ww]e)(?:['’]ve| have)?(?: finally)? "
-        r"(?:chose|chosen|settled on|picked|went with|opted for) "
+        r"(?:chose|chosen|settled on|opted for|went for) "
         r"(?!to\b|it\b|that\b|this\b|you\b|him\b|her\b|them\b)\w+ \S+",
         0.8,
         0.65,
@@ -135,6 +163,7 @@ DECISIONS = (
     _pattern(
         "decision",
         "going with",
+        "going dropping switching cancelling canceling",
         r"^(?:ok(?:ay)?,? |so |alright,? |right,? |then )*"
         r"(?:[Ww]e['’]re|[Ww]e are|I['’]m|I am) (?:going with|dropping|switching to|cancelling|"
         r"canceling|going to (?:drop|cancel|switch|stop|discontinue)) (?!it\b|that\b|you\b|"
@@ -145,6 +174,7 @@ DECISIONS = (
     _pattern(
         "decision",
         "let's go with",
+        "go",
         r"^(?:[Oo]k(?:ay)?,? |[Ss]o |[Aa]lright,? |[Rr]ight,? |[Tt]hen )*"
         r"[Ll]et['’]?s go with (?!it\b|that\b|this\b|the flow|you\b)\w+ \S+",
         0.75,
@@ -160,20 +190,22 @@ WE_WILL = re.compile(
 # --- preferences ----------------------------------------------------------------------------------
 
 _NOT_A_TASTE = (
-    r"(?!it\b|that\b|this\b|these\b|those\b|you\b|your\b|him\b|her\b|his\b|them\b|their\b|how\b|"
-    r"when\b|what\b|where\b|to (?:hear|see|know|think|join|come|help|go|be|do|say|ask|add|try|"
-    r"point|chat|talk|have|get|meet|catch|share)\b|hearing\b|seeing\b|being\b|talking\b|having\b|"
-    r"chatting\b|the (?:idea|sound|look|looks|vibe|energy|way|fact|enthusiasm|thought|spirit|"
-    r"concept|suggestion|one|ones|part|song|songs|choice|photo|pic|picture|plan)\b|everything\b|"
-    r"all\b|both\b|both of\b|so\b|too\b|a lot\b|me\b|us\b|anything\b|nothing\b|some\b|any\b|"
-    r"such\b|working (?:with|together)|spending time|looking\b|getting\b|doing\b|our\b|each\b|"
-    r"a good\b|a great\b|an? \w+ (?:too|as well)\b)"
+    r"(?!(?:(?! but | because |[,;.!]).)*\b(?:it|them|they|there|those|these|that|this|both|ones?|"
+    r"you|your|yours|yourself|everyone|ideas?|things? up|too much)\b)"
+    r"(?!the (?!.*[A-Z\"“]))"
+    r"(?!him\b|her\b|his\b|their\b|how\b|when\b|what\b|where\b|everything\b|all\b|so\b|too\b|"
+    r"to (?:hear|see|know|think|join|come|help|go|be|do|say|ask|add|try|point|chat|talk|have|get|"
+    r"meet|catch|share|look)\b|hearing\b|seeing\b|being\b|talking\b|having\b|chatting\b|looking\b|"
+    r"getting\b|doing\b|a lot\b|me\b|us\b|our\b|anything\b|nothing\b|some\b|any\b|such\b|each\b|"
+    r"working (?:with|together)|spending time|a good\b|a great\b|a mix\b|an? \w+ (?:too|as well)\b)"
 )
+"""Objects that are no taste of their own: what was just spoken of, courtesy, talk."""
 
 PREFERENCES = (
     _pattern(
         "preference",
         "I prefer",
+        "prefer rather",
         r"\bI(?: really| still| actually| usually| generally| always| much| would|['’]d| "
         r"definitely| personally)* "
         rf"(?:prefer|rather have|rather eat|rather use|rather drink) {_NOT_A_TASTE}\w+",
@@ -183,6 +215,7 @@ PREFERENCES = (
     _pattern(
         "preference",
         "I like",
+        "love like hate dislike adore enjoy loathe detest",
         r"^(?:\w+ ?(?:,|and|but) )?(?:[Aa]nd |[Bb]ut |[Aa]ctually,? |[Hh]onestly,? |"
         r"[Pp]ersonally,? )?"
         r"I(?: really| absolutely| still| always| just| truly| actually)* "
@@ -193,6 +226,7 @@ PREFERENCES = (
     _pattern(
         "preference",
         "I can't stand",
+        "stand bear like enjoy eat drink care",
         r"\bI(?: really| still| just| absolutely)* (?:can['’]?t stand|cannot stand|can['’]t bear|"
         r"do(?:n['’]t| not)(?: really| even)? (?:like|enjoy|eat|drink|care for)) "
         rf"{_NOT_A_TASTE}\w+",
@@ -202,15 +236,18 @@ PREFERENCES = (
     _pattern(
         "preference",
         "favourite",
-        r"\b(?:[Mm]y|[Oo]ur) (?:all[- ]time |absolute |personal )?favou?rite \w[\w' -]{0,40}? "
+        "favourite favorite",
+        r"(?<!what )(?<!which )(?<!of )\b(?:[Mm]y|[Oo]ur) (?:all[- ]time |absolute |personal "
+        r")?favou?rite \w[\w' -]{0,40}? "
         r"(?:is|are|was|has always been|will always be) (?:still |probably |definitely |always )?"
-        r"(?!when\b|how\b|so\b|the one\b|to\b|that\b|this\b|it\b)\w+",
+        r"(?!when\b|how\b|so\b|the one\b|to\b|that\b|this\b|it\b|though\b|definite?ly\b)\w+",
         0.85,
         0.55,
     ),
     _pattern(
         "preference",
         "someone prefers",
+        "prefers loves hates dislikes stand adores like eat drink",
         rf"^(?!He\b|She\b|It\b|They\b|This\b|That\b|Who\b|Everyone\b|Nobody\b|Everybody\b|One\b)"
         rf"{_NAME} (?:really |still |always |also )?(?:prefers|loves|hates|dislikes|can['’]t stand|"
         rf"adores|doesn['’]t (?:like|eat|drink)) {_NOT_A_TASTE}\w+",
@@ -220,6 +257,7 @@ PREFERENCES = (
     _pattern(
         "preference",
         "a fan of",
+        "fan",
         r"\bI(?:['’]m| am)(?: not)?(?: really)? (?:a (?:big|huge) fan|not a fan|a fan) of "
         rf"{_NOT_A_TASTE}\w+",
         0.75,
@@ -241,6 +279,7 @@ PLANS = (
     _pattern(
         "plan",
         "I will, with a time",
+        "ll will shall gonna going",
         rf"\b(?:I|[Ww]e)(?:['’]ll| will| shall|['’](?:m|re) going to| am going to| are going to|"
         rf"['’](?:m|re) gonna) (?:also |then |not )?{_NOT_A_PLAN}\w+ (?:.*?){_WHEN}",
         0.75,
@@ -249,6 +288,9 @@ PLANS = (
     _pattern(
         "plan",
         "I am doing, with a time",
+        "flying moving visiting meeting travelling traveling leaving starting going getting "
+        "presenting launching hosting releasing selling buying closing opening having organising "
+        "organizing",
         r"\b(?:I|[Ww]e)(?:['’](?:m|re)| am| are) (?:flying|moving|visiting|meeting|travell?ing|"
         r"leaving|starting|going to [A-Z]\w+|going|getting married|presenting|launching|hosting|"
         rf"releasing|selling|buying|closing|opening|having|organi[sz]ing) (?:.*?){_WHEN}",
@@ -258,15 +300,18 @@ PLANS = (
     _pattern(
         "plan",
         "plan to",
-        r"\b(?:I|[Ww]e)(?:['’](?:m|re)| am| are)?(?: also| still| now)* (?:plan(?:ning)?|"
-        r"intend(?:ing)?|"
-        r"aim(?:ing)?|scheduled) (?:to (?!go with|be (?:careful|honest))|on )\w+ \S+",
+        "plan planning intend intending aim aiming scheduled",
+        r"(?<!time )\b(?:I|[Ww]e)(?:['’](?:m|re)| am| are)?(?: also| still| now)* "
+        r"(?:plan(?:ning)?|intend(?:ing)?|aim(?:ing)?|scheduled) "
+        r"(?!.*\b(?:it|them|that|there|you|your)\b)"
+        r"(?:to (?!go with|be (?:careful|honest))|on )\w+ \S+",
         0.75,
         0.5,
     ),
     _pattern(
         "plan",
         "someone will, with a time",
+        "will going",
         rf"^(?!He\b|She\b|It\b|They\b|This\b|That\b|Who\b|Everyone\b|Nobody\b|You\b|The\b|If\b)"
         rf"{_NAME}(?: and {_NAME})? (?:will|is going to|are going to) {_NOT_A_PLAN}\w+ "
         rf"(?:.*?){_WHEN}",
@@ -276,6 +321,7 @@ PLANS = (
     _pattern(
         "plan",
         "next meeting",
+        "next",
         r"^(?:[Tt]he |[Oo]ur |[Mm]y )?[Nn]ext (?:\w+ )?(?:meeting|appointment|session|call|review|"
         rf"check-?up|visit|release|exam|lesson|rehearsal)\b.*?(?:{_WHEN}|\d)",
         0.8,
@@ -289,34 +335,39 @@ OBSERVATIONS = (
     _pattern(
         "observation",
         "I noticed that",
+        "noticed realised realized found observed discovered learned learnt measured concluded",
         r"\b(?:I|[Ww]e)(?:['’]ve| have)?(?: also| just| recently| then)* (?:noticed|reali[sz]ed|"
-        r"found|"
-        r"observed|discovered|learn(?:ed|t)|measured|concluded)(?: out)?(?: today| yesterday| "
-        r"recently)? "
-        r"that (?!it['’]?s? (?:is |was )?(?:so|really|very|quite|a)\b|you\b|your\b|too\b|one\b|I "
-        r"need)\w+ \S+ \S+",
+        r"found|observed|discovered|learn(?:ed|t)|measured|concluded)(?: out)?"
+        r"(?: today| yesterday| recently)? that "
+        r"(?!it\b|it['’]s|this\b|that\b|they\b|she\b|he\b|you\b|your\b|too\b|one\b|I need)\w+ "
+        r"\S+ \S+",
         0.7,
         0.45,
     ),
     _pattern(
         "observation",
         "it was shown that",
+        "showed shows revealed found confirmed demonstrated suggests",
         r"^(?:[\w ,'’()-]{3,70}) (?:showed|shows|revealed|found|confirmed|demonstrated|suggests) "
         r"that "
-        r".*\b(?:\d[\d.,]*|half|third|thirds|quarter|percent|per cent|most|more|less|fewer)\b",
+        r".*\b(?:\d[\d.,]*|half|third|thirds|quarter|percent|per cent|most)\b",
         0.7,
         0.45,
     ),
     _pattern(
         "observation",
         "observed",
-        r"^(?:Observed|Noticed|Measured|Found) (?!by\b|in\b|on\b|at\b)\w+ \S+ \S+ \S+",
+        "observed noticed measured found",
+        r"^(?:Observed|Noticed|Measured|Found) (?!by\b|in\b|on\b|at\b|from\b|to\b|with\b)\w+ \S+ "
+        r"\S+ \S+",
         0.7,
         0.45,
     ),
     _pattern(
         "observation",
         "in our tests",
+        "test tests trial trials experiment experiments measurement measurements benchmark "
+        "benchmarks survey",
         r"^In (?:our|my|the) (?:own )?(?:tests?|trials?|experiments?|measurements?|benchmarks?|"
         r"survey)"
         r",? .*\d",
@@ -350,6 +401,7 @@ FACTS = (
     _pattern(
         "fact",
         "my name is",
+        "name",
         r"\b[Mm]y (?:full |last |first |maiden )?name(?: is|['’]s) [A-Z]\w+",
         0.95,
         0.7,
@@ -357,6 +409,7 @@ FACTS = (
     _pattern(
         "important_fact",
         "allergic",
+        "allergic intolerant",
         r"\b(?:I(?:['’]m| am)|(?:[Mm]y|[Oo]ur) "
         + _RELATIVE
         + rf"(?:,? {_NAME},?)? (?:is|are)|{_NAME} is) "
@@ -367,6 +420,7 @@ FACTS = (
     _pattern(
         "fact",
         "I am",
+        "m am",
         r"\bI(?:['’]m| am) (?:also |now |a |an )*(?:(?:strict |lifelong )?(?:vegetarian|vegan|"
         r"diabetic|"
         r"coeliac|celiac|lactose intolerant|gluten[- ]free|left-handed|colou?r[- ]blind|pregnant|"
@@ -381,6 +435,7 @@ FACTS = (
     _pattern(
         "fact",
         "I live, I work",
+        "live lives lived work worked grew born moved study studied graduated raised majored own",
         r"\bI(?: currently| now| used to| also| still)* (?:live[ds]? (?:in|at|on|with)|"
         r"work(?:ed)? (?:as|at|for|from home|in (?:the )?\w+)|grew up in|was born (?:in|on)|"
         r"moved (?:to|from) [A-Z]|stud(?:y|ied) [\w ]{2,30} (?:at|in)|graduated from|was raised in|"
@@ -391,6 +446,7 @@ FACTS = (
     _pattern(
         "fact",
         "I have",
+        "have",
         r"\b(?:I|[Ww]e) have (?:a|an|one|two|three|four|five|\d) (?:[\w-]+ ){0,3}?"
         r"(?:sons?|daughters?|children|kids?|sisters?|brothers?|siblings|dogs?|cats?|guest room|"
         r"cousins?|grandchildren|twins)\b(?! (?:too|as well))",
@@ -400,6 +456,7 @@ FACTS = (
     _pattern(
         "fact",
         "I started",
+        "started got promoted hired diagnosed accepted",
         r"\bI(?:['’]ve| have)?(?: just| recently| finally)* (?:started (?:a new job|working|my "
         r"new job)|"
         r"got (?:a (?:new )?job|promoted|engaged|married|divorced|hired|laid off)|(?:was|been) "
@@ -410,6 +467,7 @@ FACTS = (
     _pattern(
         "fact",
         "my relation",
+        "my our",
         rf"\b(?:[Mm]y|[Oo]ur) (?:(?:older|younger|elder|little|big|twin|late|new|eldest|"
         rf"youngest) )?{_RELATIVE}"
         rf"(?:,? {_NAME},?)? (?:(?:is|are) (?:called|named|[A-Z]\w+|an? (?:\w+ ){{0,2}}{_TRADE}|"
@@ -423,6 +481,7 @@ FACTS = (
     _pattern(
         "fact",
         "name is",
+        "name called named",
         rf"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Hh]is|{_NAME}['’]s) [\w' -]{{2,40}}?(?:['’]s)? name is "
         rf"(?:[A-Z]\w+)|"
         rf"^(?:The|My|Our) [\w' -]{{2,40}} (?:is|are) (?:called|named) {_NAME}",
@@ -432,6 +491,7 @@ FACTS = (
     _pattern(
         "fact",
         "birthday",
+        "birthday anniversary due wedding",
         rf"\b(?:[Mm]y|[Oo]ur|{_NAME}['’]s) (?:\w+['’]s )?(?:birthday|anniversary|due date|wedding)"
         rf"(?: is|['’]s)(?: on| in)? .*?(?:\d|{_MONTH}\b|{_WHEN})",
         0.85,
@@ -440,6 +500,7 @@ FACTS = (
     _pattern(
         "fact",
         "someone's relation",
+        "is was",
         rf"^{_NAME} (?:is|was) (?:my|our|{_NAME}['’]s) (?:new |old |former |ex-|older |younger )?"
         rf"(?:{_RELATIVE}|supervisor|assistant|tutor|contact|plumber|electrician|client|"
         rf"customer)\b",
@@ -449,6 +510,7 @@ FACTS = (
     _pattern(
         "fact",
         "their name is",
+        "doctor dentist teacher wife husband boss lawyer gp",
         rf"^(?:[Hh]er|[Hh]is|[Tt]heir) (?:doctor|dentist|teacher|wife|husband|boss|lawyer|GP) is "
         rf"{_NAME}",
         0.7,
@@ -457,6 +519,7 @@ FACTS = (
     _pattern(
         "fact",
         "an amount",
+        "rent salary budget price deposit fee cost invoice loan mortgage repair offer",
         r"\b(?:[Tt]he|[Oo]ur|[Mm]y|[Tt]otal|[Mm]onthly|^) ?(?:\w+ )?(?:[Rr]ent|[Ss]alary|"
         r"[Bb]udget|[Pp]rice|"
         r"[Dd]eposit|[Ff]ee|[Cc]ost|[Ii]nvoice|[Ll]oan|[Mm]ortgage|[Rr]epair|[Oo]ffer)\b(?: "
@@ -469,6 +532,7 @@ FACTS = (
     _pattern(
         "fact",
         "it costs",
+        "cost costs quoted",
         r"^(?:The|Our|My|A|An) [\w' -]{3,50} (?:costs?|was quoted at|cost us) (?:\w+ "
         r"){0,2}?[$€£¥]?\d",
         0.75,
@@ -476,6 +540,7 @@ FACTS = (
     ),
     _pattern(
         "important_fact",
+        "deadline",
         "deadline",
         r"\b(?:[Tt]he |[Oo]ur |[Mm]y )?(?:[\w-]+ ){0,3}[Dd]eadline (?:for [\w' ]{2,50} )?"
         rf"(?:is|was moved to|has moved to|remains|has been (?:moved|extended) to) (?:.*?)(?:\d|"
@@ -486,11 +551,13 @@ FACTS = (
     _pattern(
         "fact",
         "on a date",
+        "end ends start starts begin begins expire expires open opens close closes takes due "
+        "scheduled closed is",
         r"^(?:[Tt]he|[Oo]ur|[Mm]y|[Mm]um|[Dd]ad|"
         + _NAME
         + r"['’]s)\b(?! [\w' ]*\b(?:that|which|who)\b)[\w' -]{2,60}? "
         r"(?:ends?|starts?|begins?|expires?|opens?|closes?|takes place|is due|are due|is scheduled|"
-        r"was founded|is closed|are closed|was born|is) (?:on|at|in|from|by|for|until) (?:.*?)"
+        r"is closed|are closed|is) (?:on|at|in|from|by|for|until) (?:.*?)"
         rf"(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|{_MONTH} \d|\b{_DAY}s?\b|\b(?:19|"
         rf"20)\d\d\b)",
         0.75,
@@ -499,6 +566,7 @@ FACTS = (
     _pattern(
         "fact",
         "a new address",
+        "address number email mail plate iban flight seat room",
         r"\b(?:[Mm]y|[Oo]ur|[Tt]he)(?: new| delivery| postal| home| office| billing)* (?:address|"
         r"phone number|"
         r"number|e-?mail(?: address)?|licen[cs]e plate|account number|IBAN|flight|seat|room)"
@@ -509,6 +577,8 @@ FACTS = (
     _pattern(
         "fact",
         "a value",
+        "due budget deadline address phone birthday birth blood account iban colour color size "
+        "flight booking check departure arrival plate rent salary deposit number",
         r"^(?:Due date|Budget|Deadline|Address|Phone|Birthday|Date of birth|Blood type|Account|"
         r"IBAN|"
         r"Wall colou?r|Colou?r|Shoe size|Size|Flight|Booking(?: number| reference)?|Check-?in|"
@@ -520,57 +590,6 @@ FACTS = (
 )
 
 PATTERNS = (*DECISIONS, *PREFERENCES, *OBSERVATIONS, *FACTS, *PLANS)
-
-# --- against --------------------------------------------------------------------------------------
-
-QUESTION = re.compile(
-    r"(?:\?[\"'”’)\s]*(?:[^\w\s]+\s*)*$)|^(?:and |but |so |well,? |oh,? |hey,? |ok,? )*"
-    r"(?:who|what|when|where|why|how|which|do|does|did|is|are|am|was|were|can|could|would|will|"
-    r"should|shall|have|has|had|may|might)(?:n['’]t)? (?:i|you|we|they|he|she|it|the|my|your|our|"
-    r"there|this|that|anyone|anybody|someone|about|many|much|long|would|is|are|do|did)\b(?!,)",
-    _I,
-)
-HYPOTHETICAL = re.compile(
-    r"\b(?:if (?:i|we|you|he|she|they|it|the|only|not|there|my|your|someone|nothing|anyone)\b|"
-    r"maybe|"
-    r"perhaps|might|wish|imagine|suppos(?:e|ing)|pretend|hypothetically|in theory|what if|"
-    r"would have|could have|should have|unless|whether|could|probably|wonder(?:ed|ing)?|"
-    r"not sure|i think i|i guess|hopefully|thinking (?:of|about)|considering|as if|like if)\b",
-    _I,
-)
-WOULD = re.compile(r"\b(?:would|['’]d)(?: \w+)? (?!prefer\b|rather\b)\w+", _I)
-NEGATED = re.compile(
-    r"\b(?:have|has|had|did|do|does|could|can|was|were)(?:n['’]t| not)(?: \w+)? (?:yet )?"
-    r"(?:decided?|agreed?|chosen?|choose|plan(?:ned)?|resolved?|settled?)\b|"
-    r"\b(?:never|nobody|no one|not yet) (?:decided|agreed|chose|planned)\b|\bundecided\b|"
-    r"\bno decision\b",
-    _I,
-)
-ABOUT_SOMEONE_UNNAMED = re.compile(
-    r"^(?:(?:and|but|so|because|since|then|also|oh|well|ok|okay|yeah|yes|no|lol|haha),? )*"
-    r"(?:he|she|it|they|this|that|these|those|there|its|his|her|their|which|who|one|some|others?)"
-    r"(?:['’]\w+)?\b",
-    _I,
-)
-QUOTED = re.compile(r"^[\"“‘'«„>]|^\w+ (?:said|says|asked|told \w+)\b")
-BOILERPLATE = re.compile(
-    r"\b(?:confidential|intended (?:only|solely)|all rights reserved|copyright|warrant(?:y|ies)|"
-    r"licen[cs]e[ds]?|redistribut\w+|unsubscribe|privacy policy|terms of (?:use|service)|cookies?|"
-    r"hesitate|neither confirm|click here|sent from my|without notice|liable|liability|"
-    r"(?:we|i) recommend|as an ai|look(?:ing)? forward|best (?:regards|wishes)|is provided|"
-    r"backwards?[- ]compatib\w+|deprecat\w+|see also|for more (?:details|information))\b",
-    _I,
-)
-ADVICE = re.compile(
-    r"\b(?:you (?:should|can|could|may|must|need|have to|might|will|want)|make sure|ensure|"
-    r"in order to|please (?:see|refer|use|contact|read|check|make|consider|report|send|file))\b",
-    _I,
-)
-TECHNICAL = re.compile(
-    r"`|\b\w+\(\)|\b\w+::\w+|\b[a-z]+_[a-z_]+\b|(?<![\w.])/(?:etc|usr|var|home|bin)/|--\w|\$\w|"
-    r"\b(?:function|method|parameter|argument|module|compiler|kernel|API|bug|patch(?:es)?|commit|"
-    r"configure|syntax|option)\b"
-)
 
 SELF_CONTAINED = frozenset({"it was decided", "settled"})
 """Patterns that may begin with a pronoun that stands for nobody."""
