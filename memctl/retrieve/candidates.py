@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,8 @@ from memctl.store.snapshot import Snapshot
 Sources = Mapping[str, Snapshot]
 Key = tuple[str, str]
 """Knowledge base and memory id."""
+Leg = Literal["keyword", "vector"]
+BOTH: frozenset[Leg] = frozenset(("keyword", "vector"))
 
 _COLUMNS = ("id", "level", "type", "source_ids", "search_text", VECTOR)
 
@@ -34,7 +37,7 @@ class Candidate:
     keyword: float
     """BM25 of the question's terms; 0 without any of them."""
     vector: float
-    """Cosine of its vector with the question's; 0 when vectors are not looked at."""
+    """Cosine of its vector with the question's."""
     terms: frozenset[str]
     """Its terms that are the question's."""
 
@@ -46,8 +49,8 @@ class Gatherer:
         sources: Snapshots by the name of their knowledge base.
         question: The question.
         statistics: How common terms are in all the sources together.
-        vector: The question's vector, or None to do without vectors.
-        keyword: Whether the keyword leg looks for candidates.
+        vector: The question's vector.
+        legs: The legs that look for candidates.
     """
 
     def __init__(
@@ -55,13 +58,13 @@ class Gatherer:
         sources: Sources,
         question: Question,
         statistics: TermStatistics,
-        vector: NDArray[np.float32] | None,
-        keyword: bool = True,
+        vector: NDArray[np.float32],
+        legs: frozenset[Leg] = BOTH,
     ) -> None:
         self._sources = sources
         self._question = question
         self._vector = vector
-        self._keyword = keyword
+        self._looking = legs
         self._scorer = KeywordScorer(question, statistics)
 
     def gather(self, where: Expr, limit: int) -> dict[Key, Candidate]:
@@ -78,9 +81,9 @@ class Gatherer:
         return self._scored(kb, table, {})
 
     def _legs(self, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
-        if self._keyword and self._question.terms:
+        if "keyword" in self._looking and self._question.terms:
             yield snapshot.keyword(self._question.terms, where, limit, _COLUMNS)
-        if self._vector is not None:
+        if "vector" in self._looking:
             yield snapshot.nearest(self._vector, where, limit, _COLUMNS)
 
     def _scored(
@@ -92,7 +95,7 @@ class Gatherer:
         table = table.take(new)
         texts: list[str] = table["search_text"].to_pylist()
         keyword = self._scorer.scores(texts)
-        vector = self._cosines(table)
+        vector = cosines(self._vector, _matrix(table[VECTOR]))
         wanted = frozenset(self._question.terms)
         columns = [table[name].to_pylist() for name in ("id", "level", "type", "source_ids")]
         return {
@@ -107,11 +110,6 @@ class Gatherer:
             )
             for row, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
         }
-
-    def _cosines(self, table: pa.Table) -> NDArray[np.float64]:
-        if self._vector is None:
-            return np.zeros(len(table))
-        return cosines(self._vector, _matrix(table[VECTOR]))
 
 
 def keywords(candidates: Sequence[Candidate]) -> NDArray[np.float64]:

@@ -18,6 +18,8 @@ STOP_WORD_WEIGHT = 0.3
 """Weight in the question's vector of a word that keyword search drops, where 1 is the rarest."""
 _WORD_WEIGHT_EXPONENT = 0.75
 
+_OPENING = "\"'([{“‘«„"
+
 Slot = tuple[str, ...]
 """The terms that one word may be found by, one for each language asked in."""
 
@@ -37,6 +39,17 @@ class Question:
     def slots(self) -> tuple[Slot, ...]:
         """The content of the question: each slot once."""
         return tuple(dict.fromkeys(slot for slots in self.word_slots for slot in slots))
+
+    @property
+    def names(self) -> tuple[Slot, ...]:
+        """What is written like a name: slots of capitalised words, the first word aside."""
+        named = (
+            slot
+            for word, slots in zip(self.words[1:], self.word_slots[1:], strict=True)
+            if word.lstrip(_OPENING)[:1].isupper()
+            for slot in slots
+        )
+        return tuple(dict.fromkeys(named))
 
     @property
     def terms(self) -> tuple[str, ...]:

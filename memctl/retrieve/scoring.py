@@ -18,7 +18,7 @@ from memctl.retrieve.statistics import TermStatistics
 
 SATURATION = 1.2
 LENGTH_SHARE = 0.75
-PHRASE_WEIGHT = 0.4
+PHRASE_WEIGHT = 0.2
 """Share of a pair of neighbouring terms, as against the rarer of the two on its own; sequential
 dependence after Metzler and Croft (2005)."""
 

@@ -10,12 +10,25 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
+from memctl.choices import Mode
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
-from memctl.retrieve.candidates import Candidate, Gatherer, Key, Sources, keywords, vectors
+from memctl.retrieve.candidates import (
+    BOTH,
+    Candidate,
+    Gatherer,
+    Key,
+    Leg,
+    Sources,
+    keywords,
+    vectors,
+)
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
 from memctl.retrieve.hits import hits_of
@@ -24,8 +37,12 @@ from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.store.filters import Expr, memory_filter
 
-Mode = Literal["hybrid", "vector", "keyword"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+_LEGS: Mapping[Mode, frozenset[Leg]] = {
+    "hybrid": BOTH,
+    "keyword": frozenset(("keyword",)),
+    "vector": frozenset(("vector",)),
+}
 
 CANDIDATES = 100
 """Candidates a leg, at least; twice as many as the hits asked for."""
@@ -42,6 +59,9 @@ class SearchOutcome:
 
     question: Question
     statistics: TermStatistics
+    vector: NDArray[np.float32]
+    """The question's."""
+    embedder: Embedder
     hits: tuple[Hit, ...]
     insights: tuple[Hit, ...]
     """Insights that bear on the question; never among the hits unless their level was asked for."""
@@ -92,15 +112,15 @@ class Searcher:
         asked = understood(question, self._languages)
         where = memory_filter(plan.main_filters, self._clock())
         statistics = self._statistics_for(plan.main_filters, where)
-        vector = None
-        if plan.mode != "keyword":
-            vector = question_vector(asked, self._embedder, statistics)
-        gatherer = Gatherer(self._sources, asked, statistics, vector, plan.mode != "vector")
+        vector = question_vector(asked, self._embedder, statistics)
+        gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
         ranked = self._ranked(gatherer, where, plan)
         hits = hits_of(self._sources, ranked[:limit])
         return SearchOutcome(
             question=asked,
             statistics=statistics,
+            vector=vector,
+            embedder=self._embedder,
             hits=hits,
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             relevance=relevance(asked, [item.candidate for item in ranked[:limit]], statistics),
