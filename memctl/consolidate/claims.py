@@ -143,6 +143,10 @@ _SAME_MEANING = {
 _NEGATED_BEFORE = re.compile(r"(?:\bnot|\bno longer|\binstead of|n['’]t)\s+(?:on\s+|at\s+)?$", re.I)
 _FROM_TO = re.compile(r"\bfrom\s+$", re.IGNORECASE)
 _BOUNDARY = re.compile(r"[;()—–|]|,\s+(?:and|but|which|while|though|so)\b|\s(?:but|while|which)\s")
+_ASIDE = re.compile(
+    r"\b(?:for|of|at|in|on|with|für|von)\s+(?:(?:the|our|my|a|an|this)\s+)?"
+    r"(?:[A-ZÄÖÜ][\w'’-]*(?:\s+[A-ZÄÖÜ][\w'’-]*)*|[^\W\d]\w*)"
+)
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _CLAUSE = re.compile(
     r";\s+|,?\s+(?:and|but|while|und|aber)\s+(?=(?:the|our|my|his|her|their|its|a|an|we|it|they|he|she|"
@@ -236,9 +240,12 @@ def _clause(text: str, value: Value) -> tuple[str, str]:
 
 
 def _head(text: str, value: Value) -> str:
-    """The nearest word before the value that carries content, else the nearest after it."""
+    """The nearest word before the value that carries content, else the nearest after it.
+
+    Asides do not count: the value in "the rent for the workshop is 900" is one of the rent.
+    """
     before, after = _clause(text, value)
-    for word in reversed(_WORD.findall(before)):
+    for word in reversed(_WORD.findall(_ASIDE.sub(" ", before))):
         for stem in _stems(word):
             return stem
     for word in _WORD.findall(after):
@@ -329,7 +336,7 @@ def _same_topic(earlier: Claim, later: Claim, shared: frozenset[str]) -> bool:
     smaller, larger = sorted((len(earlier.content), len(later.content)))
     if len(shared) >= 2:
         return len(shared) >= 0.5 * smaller and len(shared) >= 0.3 * larger
-    return smaller == 1 and larger <= 3
+    return smaller == 1 and (larger <= 3 or later.changes)
 
 
 def _by_negation(earlier: Claim, later: Claim, shared: frozenset[str]) -> Conflict | None:

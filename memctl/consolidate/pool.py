@@ -123,6 +123,14 @@ def load_pool(snapshot: Snapshot, now: datetime) -> Pool:
     return make_pool(_without_split(snapshot, pa.concat_tables([fresh, known])))
 
 
+def count_waiting(snapshot: Snapshot, now: datetime) -> int:
+    """How many memories the next run would look at."""
+    is_new = col("is_consolidated") == False  # noqa: E712
+    columns = ["document_id", "type", "level"]
+    rows = snapshot.scan("memories", _worth(now) & is_new, columns)
+    return int(_without_split(snapshot, rows).num_rows)
+
+
 def _worth(now: datetime) -> Expr:
     lasting = (col("valid_to").is_null() | (col("valid_to") > now)) & (
         col("expires_at").is_null() | (col("expires_at") > now)
@@ -140,7 +148,7 @@ def _worth(now: datetime) -> Expr:
 def _without_split(snapshot: Snapshot, rows: pa.Table) -> pa.Table:
     """Leave out first passages of documents that have more passages or a gist."""
     is_passage = pc.equal(rows["level"], "evidence")
-    gists = rows.filter(pc.equal(rows["type"], "gist"))["document_id"]
+    gists = snapshot.scan("memories", col("type") == "gist", ["document_id"])["document_id"]
     later = (col("level") == "evidence") & (col("type") == "passage") & (col("start") > 0)
     if pc.any(is_passage).as_py():
         split = snapshot.scan("memories", later, ["document_id"])["document_id"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+import pytest
 
 from memctl.consolidate.consolidator import Consolidator
 from memctl.ids import document_id, memory_id
@@ -68,10 +71,10 @@ def note(
 class Base:
     """A store with an embedder and a clock."""
 
-    def __init__(self, folder: Path, embedder: Embedder | None = None) -> None:
-        self.embedder = embedder or load_embedder(BUILTIN_EMBEDDER)
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        self.embedder = embedder
         self.clock = Clock()
-        self.store = Store.create(folder, self.embedder.dimension, clock=self.clock)
+        self.store = Store.open(folder, clock=self.clock)
 
     def add(self, *notes: Memory) -> None:
         texts = [passage_for_embedding(item.title, item.heading, item.text) for item in notes]
@@ -89,4 +92,25 @@ class Base:
         return memory_rows(self.store.snapshot().scan("memories", valid))
 
 
-__all__ = ["NOW", "Base", "Clock", "note", "replace"]
+@pytest.fixture(scope="session")
+def embedder() -> Embedder:
+    return load_embedder(BUILTIN_EMBEDDER)
+
+
+@pytest.fixture(scope="session")
+def empty_folder(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
+    folder = tmp_path_factory.mktemp("empty") / "kb"
+    Store.create(folder, embedder.dimension).close()
+    return folder
+
+
+@pytest.fixture
+def base(empty_folder: Path, tmp_path: Path, embedder: Embedder) -> Iterator[Base]:
+    made = Base(Path(shutil.copytree(empty_folder, tmp_path / "kb")), embedder)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture(scope="session", name="note")
+def note_fixture() -> Callable[..., Memory]:
+    return note

@@ -1,0 +1,310 @@
+"""Consolidation on real notes in a real store: what it tells, and that it tells it once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from memctl.consolidate.pool import count_waiting
+from memctl.records import Memory, Progress
+from memctl.store.filters import col
+from memctl.store.schema import memories_table, relation_rows
+
+Note = Callable[..., Memory]
+
+
+@pytest.fixture(scope="session")
+def story(note: Note) -> list[Memory]:
+    return [
+        note(
+            "Viewed a workshop on Harbour Street with Mara. The lease starts on 1 June 2026 and "
+            "the rent is 1,200 EUR a month. There is room for the roaster and a small bar.",
+            "2026-03-03", "harbour-street.md",
+        ),
+        note(
+            "Hi Mara,\nthank you for your visit to Harbour Street. The lease for the workshop "
+            "starts on 15 June 2026. The deposit is two months rent.\nBest regards, Jonas",
+            "2026-04-10", "confirmation.eml",
+        ),
+        note("Beans: Huila Supremo from Colombia scores 86 points. Roast it light.",
+             "2026-03-15", "cupping.txt"),
+        note("Ordered a Probat roaster for Harbour Street. It holds 12 kg and arrives in May.",
+             "2026-03-20", "orders.md"),
+        note("The Probat roaster needs 3-phase power. The electrician Lena Vogt will install it "
+             "at Harbour Street.", "2026-05-04", "delivery.md"),
+        note("We decided to open the bar at Harbour Street only on weekends. The electrician Lena "
+             "Vogt does the wiring.", "2026-04-22", "meeting.md"),
+        note("Recipe: 500 g flour, 350 g water, 10 g salt. Fold every 30 minutes.",
+             "2026-02-11", "bread.md"),
+        note("The Huila Supremo sold out. Next delivery from Colombia comes in July.",
+             "2026-06-20", "stock.md"),
+        note("Dentist appointment moved. Bring the insurance card.", "2026-04-02", "misc.txt"),
+    ]  # fmt: skip
+
+
+def kinds(insights: list[Memory]) -> dict[str, Memory]:
+    return {str(insight.metadata["kind"]): insight for insight in insights}
+
+
+def test_notes_about_one_place_become_one_insight_in_their_own_words(
+    base: Any, story: list[Memory]
+) -> None:
+    base.add(*story)
+    base.consolidator().run()
+    place = next(item for item in base.insights() if item.title == "Harbour Street")
+    assert place.text.startswith("Harbour Street: 5 statements from 5 sources (March–May 2026).")
+    assert "Ordered a Probat roaster for Harbour Street (orders.md, 20 March 2026)." in place.text
+    assert {base.memories()[id_].source for id_ in place.source_ids} == {
+        f"/inbox/{name}"
+        for name in (
+            "harbour-street.md", "confirmation.eml", "orders.md", "delivery.md", "meeting.md",
+        )
+    }  # fmt: skip
+    assert "Harbour Street" in place.entities
+
+
+def test_a_contradiction_names_both_values_and_sources_the_newer_last(
+    base: Any, story: list[Memory]
+) -> None:
+    base.add(*reversed(story))
+    report = base.consolidator().run()
+    (told,) = [item for item in report.insights if item.kind == "contradiction"]
+    assert told.text == (
+        "Harbour Street, lease starts: sources disagree on the date, 1 June 2026 or 15 June 2026. "
+        "3 March 2026: “The lease starts on 1 June 2026 and the rent is 1,200 EUR a month” "
+        "(harbour-street.md). 10 April 2026: “The lease for the workshop starts on 15 June 2026” "
+        "(confirmation.eml)."
+    )
+    assert told.importance > 0.7
+    (connection,) = told.connections
+    assert (connection.relationship, connection.text) == (
+        "contradicts",
+        "1 June 2026 / 15 June 2026",
+    )
+
+
+def test_what_shares_nothing_rare_stays_alone(base: Any, story: list[Memory]) -> None:
+    base.add(*story)
+    base.consolidator().run()
+    sources = {base.memories()[id_].source for item in base.insights() for id_ in item.source_ids}
+    assert not sources & {"/inbox/bread.md", "/inbox/misc.txt"}
+
+
+def test_an_insight_can_be_found_and_followed(base: Any, story: list[Memory]) -> None:
+    base.add(*story)
+    base.consolidator().run()
+    snapshot = base.store.snapshot()
+    insight = kinds(base.insights())["contradiction"]
+    (vector,) = base.embedder.embed(["when does the lease start"])
+    near = snapshot.nearest(vector, col("level") == "insight", 1, ["id"])
+    assert near["id"].to_pylist() == [insight.id]
+    assert insight.id in snapshot.keyword(["leas", "disagre"])["id"].to_pylist()
+    relations = relation_rows(snapshot.scan("relations"))
+    (against,) = [item for item in relations if item.relation_type == "contradicts"]
+    assert {against.source_id, against.target_id} == set(insight.source_ids)
+    assert insight.method == "builtin/1"
+    assert insight.metadata["connections"][0]["relationship"] == "contradicts"
+
+
+def test_the_members_are_marked_and_nothing_else_of_them_changes(
+    base: Any, story: list[Memory]
+) -> None:
+    base.add(*story)
+    before = base.memories()
+    base.consolidator().run()
+    after = base.memories()
+    assert {id_: replace(after[id_], is_consolidated=False) for id_ in before} == before
+    assert all(after[id_].is_consolidated for id_ in before)
+
+
+def test_what_waits_is_counted_without_what_is_never_looked_at(
+    base: Any, story: list[Memory], note: Note
+) -> None:
+    gist = note("The workshop on Harbour Street in one sentence.", "2026-03-01", "g", type_="gist")
+    base.add(*story, gist, replace(story[0], id="m_first", document_id=gist.document_id))
+    assert count_waiting(base.store.snapshot(), base.clock()) == len(story) + 1
+    assert base.consolidator().run().examined == len(story) + 1
+    assert count_waiting(base.store.snapshot(), base.clock()) == 0
+
+
+def test_a_second_run_changes_nothing(base: Any, story: list[Memory]) -> None:
+    base.add(*story)
+    base.consolidator().run()
+    versions = base.store.snapshot().versions
+    report = base.consolidator().run()
+    assert (report.examined, report.insights) == (0, ())
+    assert base.store.snapshot().versions == versions
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing(base: Any, story: list[Memory]) -> None:
+    base.add(*story)
+    versions = base.store.snapshot().versions
+    told = base.consolidator().run(dry_run=True)
+    assert base.store.snapshot().versions == versions
+    assert told.dry_run
+    assert told.insights == base.consolidator().run().insights
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 20])
+def test_the_size_of_batches_does_not_change_what_is_told(
+    base: Any, story: list[Memory], batch_size: int
+) -> None:
+    base.add(*story)
+    base.consolidator(seconds_a_commit=0.0).run(batch_size=batch_size)
+    assert sorted(insight.title for insight in base.insights()) == [
+        "Harbour Street",
+        "Harbour Street, lease starts",
+        "Huila Supremo and Colombia",
+    ]
+
+
+def test_a_run_that_was_stopped_is_finished_by_the_next(base: Any, story: list[Memory]) -> None:
+    base.add(*story)
+
+    def stop(progress: Progress) -> None:
+        if progress.done >= 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        base.consolidator(seconds_a_commit=0.0).run(batch_size=2, progress=stop)
+    done = [memory for memory in base.memories().values() if memory.is_consolidated]
+    assert 0 < len(done) < len(story) + 3
+    base.consolidator().run()
+    assert [memory.id for memory in base.memories().values() if not memory.is_consolidated] == []
+    assert {"common", "contradiction"} <= kinds(base.insights()).keys()
+
+
+def test_a_later_note_brings_an_insight_up_to_date(
+    base: Any, story: list[Memory], note: Note
+) -> None:
+    base.add(*story)
+    base.consolidator().run()
+    old = next(item for item in base.insights() if item.title == "Harbour Street")
+    base.add(
+        note("The lease on Harbour Street was signed by Jonas Petersen.", "2026-07-20", "signed.md")
+    )
+    report = base.consolidator().run()
+    (new,) = [item for item in base.insights() if item.title == "Harbour Street"]
+    assert set(new.source_ids) > set(old.source_ids)
+    assert new.version == 2
+    ended = base.memories()[old.id]
+    assert ended.superseded_by == new.id
+    assert ended.valid_to is not None
+    assert [item.id for item in report.insights] == [new.id]
+
+
+def test_a_value_that_a_later_note_says_has_changed_is_a_change(
+    base: Any, story: list[Memory], note: Note
+) -> None:
+    rise = "The rent for the workshop on Harbour Street goes up to 1,250 EUR from 2027."
+    base.add(*story, note(rise, "2026-07-20", "letter.eml"))
+    base.consolidator().run()
+    change = kinds(base.insights())["change"]
+    assert "changed over time, 1,200 EUR → 1,250 EUR. 3 March 2026: " in change.text
+
+
+def test_an_insight_ends_with_what_it_rests_on(base: Any, story: list[Memory]) -> None:
+    base.add(*story)
+    base.consolidator().run()
+    letter = next(m for m in base.memories().values() if m.source.endswith("confirmation.eml"))
+    with base.store.write() as transaction:
+        gone = replace(letter, valid_to=base.clock())
+        transaction.upsert("memories", memories_table([gone], base.embedder.embed([letter.text])))
+    base.consolidator().run()
+    assert "contradiction" not in kinds(base.insights())
+    (place,) = [item for item in base.insights() if item.title == "Harbour Street"]
+    assert letter.id not in place.source_ids
+    assert len(place.source_ids) == 4
+
+
+def test_near_duplicates_are_linked_and_kept(base: Any, note: Note) -> None:
+    text = "The Probat roaster at Harbour Street holds 12 kg and needs 3-phase power."
+    base.add(
+        note(text, "2026-03-01", "a.md"),
+        note(text.replace("and needs", "and it needs"), "2026-03-02", "b.md"),
+        note("Bake the bread at 240 degrees.", "2026-03-02", "c.md"),
+    )
+    report = base.consolidator().run()
+    assert report.duplicates == 1
+    assert report.insights == ()
+    (relation,) = relation_rows(base.store.snapshot().scan("relations"))
+    assert relation.relation_type == "near_duplicate"
+    assert base.store.snapshot().count("memories") == 3
+
+
+def test_alike_with_another_number_is_no_duplicate(base: Any, note: Note) -> None:
+    text = "The Probat roaster at Harbour Street holds 12 kg of green beans."
+    base.add(
+        note(text, "2026-03-01", "a.md"),
+        note(text.replace("12", "15"), "2026-03-02", "b.md"),
+        note("Bake the bread at 240 degrees.", "2026-03-02", "c.md"),
+    )
+    report = base.consolidator().run()
+    assert report.duplicates == 0
+    assert "contradiction" in {item.kind for item in report.insights}
+
+
+def test_namespaces_are_never_connected(base: Any, story: list[Memory]) -> None:
+    base.add(*(replace(item, namespace=f"user:{n}") for n, item in enumerate(story)))
+    assert base.consolidator().run().insights == ()
+
+
+def test_turns_and_passages_of_long_documents_are_left_out(
+    base: Any, story: list[Memory], note: Note
+) -> None:
+    turns = [
+        replace(note(f"See you at Harbour Street then, {n}", "2026-03-01", f"t{n}"), turn=n)
+        for n in range(10)
+    ]
+    first = replace(story[0], id="m_long", document_id="d_long")
+    rest = replace(first, id="m_rest", start=1200, end=2400)
+    base.add(*turns, first, rest)
+    report = base.consolidator().run()
+    assert (report.examined, report.insights) == (0, ())
+
+
+def test_boilerplate_connects_nothing(base: Any, note: Note) -> None:
+    base.add(
+        *(
+            note(
+                f"This message and any attachment are confidential. Order {n} has shipped.",
+                f"2026-01-{n + 1:02}",
+                f"mail{n}.eml",
+            )
+            for n in range(25)
+        )
+    )
+    assert base.consolidator().run().insights == ()
+
+
+def test_greetings_and_questions_are_not_told(base: Any, note: Note) -> None:
+    base.add(
+        note("Hey, are you coming to Central Perk? See you there!", "2026-01-01", "a"),
+        note("Thanks for Central Perk, that was awesome! Let me know.", "2026-01-02", "b"),
+        note("Shall we meet at Central Perk again?", "2026-01-03", "c"),
+        note("Bake the bread at 240 degrees.", "2026-03-02", "d"),
+    )
+    assert base.consolidator().run().insights == ()
+
+
+def test_progress_counts_up_to_what_was_examined(base: Any, story: list[Memory]) -> None:
+    base.add(*story)
+    seen: list[Progress] = []
+    report = base.consolidator().run(batch_size=4, progress=seen.append)
+    assert [progress.done for progress in seen] == [4, 8, 9]
+    assert report.examined == 9
+
+
+def test_an_empty_store_gives_an_empty_report(base: Any) -> None:
+    report = base.consolidator().run()
+    assert (report.examined, report.groups, report.insights) == (0, 0, ())
+
+
+def test_an_expired_memory_is_not_looked_at(base: Any, story: list[Memory]) -> None:
+    past = datetime(2026, 7, 1, tzinfo=UTC)
+    base.add(*(replace(item, expires_at=past) for item in story))
+    assert base.consolidator().run().examined == 0

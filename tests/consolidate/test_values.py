@@ -1,0 +1,77 @@
+"""Values found in sentences, and which of them can mean the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.consolidate.values import values
+
+
+def found(sentence: str) -> list[tuple[str, str]]:
+    return [(value.kind, value.text) for value in values(sentence)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("It starts on 1 June 2026.", [("date", "1 June 2026")]),
+        ("It starts on June 1st, 2026.", [("date", "June 1st, 2026")]),
+        ("Due 2026-06-01 at 9:30.", [("date", "2026-06-01"), ("time", "9:30")]),
+        ("Fällig am 1. Juni 2026.", [("date", "1. Juni 2026")]),
+        ("The rent is 1,200 EUR a month.", [("money", "1,200 EUR")]),
+        ("It costs €1.250,50 or $5k.", [("money", "€1.250,50"), ("money", "$5k")]),
+        ("5% of 12 kg", [("percent", "5%"), ("quantity", "12 kg")]),
+        ("Two machines at 5 pm", [("quantity", "Two machines"), ("time", "5 pm")]),
+        ("Version 2.3.1 and room 12B, call +49 30 123456", []),
+        ("May I come?", []),
+    ],
+)
+def test_values_are_found_by_their_form(sentence: str, expected: list[tuple[str, str]]) -> None:
+    assert found(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("1,200 EUR", "1200 EUR"),
+        ("1,200 EUR", "1.200 EUR"),
+        ("€1200.00", "1,200 euros"),
+        ("1 June 2026", "2026-06-01"),
+        ("1 June", "June 1, 2026"),
+        ("June 2026", "15 June 2026"),
+        ("03/06/2026", "3 June 2026"),
+        ("03/06/2026", "6 March 2026"),
+        ("9:30", "9:30 pm"),
+        ("17:00", "5 pm"),
+        ("two machines", "2 machines"),
+    ],
+)
+def test_what_may_be_the_same_agrees(first: str, second: str) -> None:
+    (a,), (b,) = values(first), values(second)
+    assert a.agrees_with(b)
+    assert b.agrees_with(a)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("1,200 EUR", "1,250 EUR"),
+        ("1 June 2026", "1 June 2027"),
+        ("1 June", "2 June 2026"),
+        ("9:30 am", "21:30"),
+        ("12 kg", "15 kg"),
+    ],
+)
+def test_what_cannot_be_the_same_does_not_agree(first: str, second: str) -> None:
+    (a,), (b,) = values(first), values(second)
+    assert not a.agrees_with(b)
+
+
+@given(st.text(alphabet="0123456789.,:/-€$% aekmpJune", max_size=60))
+def test_values_stand_where_they_say_in_any_text(text: str) -> None:
+    for value in values(text):
+        assert text[value.start : value.end] == value.text
+        assert value.readings
+        assert value.agrees_with(value)
