@@ -139,7 +139,8 @@ def _prepare(home: Home, source: Path, *, is_sample: bool) -> None:
     """Drop the sample into the inbox; a folder of the user's is watched where it is."""
     from memctl.config import Inbox
 
-    home.create(_NAME, inboxes=() if is_sample else (Inbox(source, "keep"),))
+    inboxes = () if is_sample else (Inbox(source, "keep"),)
+    home.create(_NAME, inboxes=inboxes, consolidate_interval=0)  # the tour does it by hand
     if is_sample:
         inbox = home.layout(_NAME).inbox
         hidden = shutil.ignore_patterns(".*", "__pycache__")

@@ -1,0 +1,107 @@
+"""memctl ingest: what came of each input, and the exit code that says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Run
+
+
+def test_the_summary_has_the_promised_keys(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The budget is 40,000 euros.")
+    result = memctl("ingest", "a.txt", "-o", "json")
+    assert result.code == 0
+    assert {"ingested", "skipped", "failed", "memories", "seconds"} <= result.json.keys()
+    assert result.json["ingested"] == 1
+    assert memctl("ingest", "a.txt", "-o", "json").json["skipped"] == 1
+
+
+def test_in_a_pipe_the_summary_is_one_line(memctl: Run) -> None:
+    assert len(memctl("ingest", "--text", "tea, not coffee").rows) == 1
+
+
+def test_standard_input_is_one_document(memctl: Run) -> None:
+    assert memctl("ingest", "-", stdin="# Notes\n\nThe door code is 4711.\n").code == 0
+    (row,) = memctl("document", "list").rows
+    assert row["source"] == "stdin"
+
+
+def test_a_bad_file_among_others_is_exit_code_3_and_stays(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_text("The budget is 40,000 euros.")
+    (tmp_path / "empty.txt").write_text("")
+    result = memctl("ingest", "good.txt", "empty.txt", "-o", "json")
+    assert result.code == 3
+    assert (result.json["ingested"], result.json["failed"]) == (1, 1)
+    assert "error: empty.txt is empty\nhint: " in result.err
+    assert (tmp_path / "empty.txt").exists()
+
+
+def test_the_only_file_being_bad_is_exit_code_1(memctl: Run, tmp_path: Path) -> None:
+    result = memctl("ingest", "nothing.txt")
+    assert result.code == 1
+    assert result.err.startswith("error: no such file or folder: nothing.txt\nhint: ")
+
+
+def test_json_lines_report_a_bad_line_by_number(memctl: Run, tmp_path: Path) -> None:
+    lines = [
+        {"id": "a", "text": "tea is nice", "tags": ["drink"], "namespace": "user:ann"},
+        {"id": "b"},
+        {"id": "c", "text": "coffee is nicer"},
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\nbroken\n")
+    result = memctl("ingest", "--jsonl", "x.jsonl", "-o", "json")
+    assert result.code == 3
+    assert (result.json["ingested"], result.json["failed"]) == (2, 2)
+    assert "line 2" in result.err
+    assert "line 4" in result.err
+    assert {row["external_id"] for row in memctl("document", "list").rows} == {"a", "c"}
+    found = memctl("memory", "list", "--namespace", "user:ann").rows
+    assert [row["tags"] for row in found] == [["drink"]]
+
+
+def test_labels_are_kept(memctl: Run) -> None:
+    memctl(
+        "ingest", "--text", "tea, not coffee", "--tag", "#drink", "--namespace", "user:ann",
+        "--source", "kitchen", "--session", "s1",
+    )  # fmt: skip
+    (row,) = memctl("document", "list").rows
+    assert (row["tags"], row["namespace"]) == (["drink"], "user:ann")
+    assert (row["source"], row["session_id"]) == ("kitchen", "s1")
+
+
+def test_a_wrong_combination_is_a_usage_error(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for words in (
+        [], ["--text", "a", "--jsonl", "b"], ["-", "b"], ["--text", "  "],
+        ["--jsonl", "folder"], ["--jsonl", "nothing.jsonl"],
+    ):  # fmt: skip
+        result = memctl("ingest", *words)
+        assert result.code == 2, words
+        assert "\nhint: " in result.err
+    assert not (tmp_path / "home" / "kb").exists()
+
+
+def test_failures_can_be_listed_as_rows(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    out = memctl("ingest", "empty.txt", "-o", "csv").out
+    assert out.splitlines()[1].startswith("empty.txt,failed") or ",failed," in out
+
+
+def test_a_recording_without_a_transcript_is_told_of(memctl: Run, tmp_path: Path) -> None:
+    import wave
+
+    with wave.open(str(tmp_path / "memo.wav"), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes(b"\0\0" * 8000)
+    result = memctl("ingest", "memo.wav")
+    assert result.code == 0
+    assert "note: " in result.err
+    assert "transcript" in result.err
+    assert len(memctl("document", "list", "--incomplete").rows) == 1
+    (tmp_path / "memo.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nThe code is 4711.\n")
+    again = memctl("document", "reprocess", "--incomplete", "-o", "json")
+    assert again.code == 0
+    assert memctl("document", "list", "--incomplete").rows == []

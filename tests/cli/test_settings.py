@@ -1,0 +1,69 @@
+"""memctl config: settings and where each came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.config import example
+
+from .conftest import Run
+
+
+def test_every_setting_is_shown_with_its_origin(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.toml").write_text("[query]\nlimit = 3\n")
+    rows = {row["key"]: row for row in memctl("config", "show", "--origin").rows}
+    assert rows["query.limit"]["value"] == 3
+    assert rows["query.limit"]["origin"].startswith("file ")
+    assert rows["home"]["origin"] == "environment MEMCTL_HOME"
+    assert rows["sql.timeout_seconds"]["origin"] == "default"
+    table = memctl("config", "show", "--origin", "-o", "table").out
+    assert "FROM" in table
+    assert "FROM" not in memctl("config", "show", "-o", "table").out
+
+
+def test_a_flag_wins(memctl: Run, tmp_path: Path) -> None:
+    rows = {row["key"]: row for row in memctl("--home", "other", "config", "show").rows}
+    assert rows["home"]["value"] == str(tmp_path / "other")
+    assert rows["home"]["origin"] == "flag --home"
+
+
+def test_a_typo_in_the_file_is_one_line_with_the_nearest_key(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    file = tmp_path / "home/config.toml"
+    file.write_text("[query]\nlimti = 3\n")
+    result = memctl("kb", "list")
+    assert result.code == 2
+    assert result.err == (
+        f"error: {file}: unknown setting 'query.limti'\nhint: did you mean 'query.limit'?\n"
+    )
+
+
+def test_init_writes_the_example_once(memctl: Run, tmp_path: Path) -> None:
+    assert memctl("config", "init").code == 0
+    written = tmp_path / "home/config.toml"
+    assert written.read_text() == example()
+    assert memctl("config", "path").out == f"{written}\n"
+    again = memctl("config", "init")
+    assert again.code == 2
+    assert "is there already" in again.err
+    assert memctl("config", "init", "--stdout").out == example()
+
+
+def test_a_named_file_is_used(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("[query]\nlimit = 4\n")
+    rows = {
+        row["key"]: row["value"] for row in memctl("--config", "mine.toml", "config", "show").rows
+    }
+    assert rows["query.limit"] == 4
+
+
+def test_memctl_kb_is_where_a_command_looks(memctl: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    memctl("kb", "create", "notes")
+    monkeypatch.setenv("MEMCTL_KB", "notes")
+    memctl("memory", "add", "the door code is 4711")
+    monkeypatch.delenv("MEMCTL_KB")
+    assert [row["kb"] for row in memctl("memory", "list", "-k", "notes").rows] == ["notes"]
+    assert [row["name"] for row in memctl("kb", "list").rows] == ["notes"]
