@@ -62,6 +62,8 @@ class SearchOutcome:
     vector: NDArray[np.float32]
     """The question's."""
     embedder: Embedder
+    languages: tuple[str, ...]
+    """Those of the documents, in which the question was asked."""
     hits: tuple[Hit, ...]
     insights: tuple[Hit, ...]
     """Insights that bear on the question; never among the hits unless their level was asked for."""
@@ -121,6 +123,7 @@ class Searcher:
             statistics=statistics,
             vector=vector,
             embedder=self._embedder,
+            languages=self._languages,
             hits=hits,
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             relevance=relevance(asked, [item.candidate for item in ranked[:limit]], statistics),

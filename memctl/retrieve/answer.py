@@ -1,0 +1,171 @@
+"""An answer out of the hits' own sentences, each cited, or the plain word that nothing is known.
+
+Nothing is generated here: every sentence of an answer stands in a memory as it is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memctl.records import Answer, Citation
+from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
+from memctl.retrieve.search import SearchOutcome
+from memctl.retrieve.statements import Statement, likeness, same_document, statements
+
+METHOD = "extractive/1"
+NOT_FOUND = "Not in memory."
+MOST_SENTENCES = 3
+
+_ENOUGH = 0.72
+"""A further sentence must score this share of the best one's."""
+_SAME = 0.7
+"""Sentences whose terms are alike to this degree say the same."""
+_SAME_SUBJECT = 0.45
+"""Sentences alike to this degree, numbers and dates aside, are about the same thing."""
+_MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
+
+
+def answer(outcome: SearchOutcome) -> Answer:
+    """Return the best sentences of the hits as an answer, or say that it is not in memory."""
+    confidence = round(outcome.relevance.score, 3)
+    candidates = statements(outcome) if outcome.relevance.is_relevant else []
+    if not candidates:
+        return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
+    best = candidates[0]
+    other = _disagreeing(best, candidates[1:])
+    chosen = [best] if other else _chosen(candidates, len(outcome.question.slots))
+    ordered = _newest_first([best, other]) if other else _reading_order(chosen)
+    citations = tuple(_citation(number, item) for number, item in enumerate(ordered, start=1))
+    text = _disagreement(ordered) if other else _plain(ordered, outcome.question.text)
+    return Answer(text, found=True, method=METHOD, confidence=confidence, citations=citations)
+
+
+def _chosen(candidates: Sequence[Statement], slots: int) -> list[Statement]:
+    """Take the best sentence, then those that are nearly as good and add something."""
+    chosen = [candidates[0]]
+    covered = set(candidates[0].covered)
+    for item in candidates[1:]:
+        if len(chosen) == MOST_SENTENCES or item.score < _ENOUGH * candidates[0].score:
+            break
+        adds = not item.covered <= covered
+        if (adds or len(covered) == slots == 0) and not _repeats(item, chosen):
+            chosen.append(item)
+            covered |= item.covered
+    return chosen
+
+
+def _repeats(item: Statement, chosen: Sequence[Statement]) -> bool:
+    return any(
+        _overlap(item, other) or likeness(item.terms, other.terms) >= _SAME for other in chosen
+    )
+
+
+def _overlap(one: Statement, other: Statement) -> bool:
+    """Tell whether two are the same characters: passages of a document overlap a little."""
+    if not same_document(one, other) or one.hit.start is None or other.hit.start is None:
+        return one.text == other.text
+    left, right = one.hit.start + one.start, other.hit.start + other.start
+    return left < right + len(other.text) and right < left + len(one.text)
+
+
+def _reading_order(chosen: Sequence[Statement]) -> list[Statement]:
+    """The best sentence's document first, and within a document as it reads."""
+    ranks = {_document(item): place for place, item in reversed(list(enumerate(chosen)))}
+    return sorted(
+        chosen, key=lambda item: (ranks[_document(item)], (item.hit.start or 0) + item.start)
+    )
+
+
+def _document(item: Statement) -> tuple[str, str]:
+    return item.hit.kb, item.hit.document_id or item.hit.memory_id
+
+
+# --- two that differ -----------------------------------------------------------------------------
+
+
+def _disagreeing(best: Statement, others: Sequence[Statement]) -> Statement | None:
+    """Return a sentence of another document that gives other values for the same thing."""
+    for other in others:
+        if other.score < _ENOUGH * best.score:
+            break
+        if not same_document(best, other) and _disagree(best, other):
+            return other
+    return None
+
+
+def _disagree(one: Statement, other: Statement) -> bool:
+    left, right = values(one.text), values(other.text)
+    if not left or not right or left & right or one.covered != other.covered:
+        return False
+    return likeness(_subject(one), _subject(other)) >= _SAME_SUBJECT
+
+
+def _subject(item: Statement) -> frozenset[str]:
+    stated = values(item.text)
+    return frozenset(term for term in item.terms if term not in stated and not term[:1].isdigit())
+
+
+def _newest_first(items: Sequence[Statement]) -> list[Statement]:
+    return sorted(items, key=lambda item: (item.hit.created_at, -item.hit.rank), reverse=True)
+
+
+def _disagreement(ordered: Sequence[Statement]) -> str:
+    newer, older = ordered
+    if newer.hit.created_at.date() == older.hit.created_at.date():
+        return f"{_sentence(newer, 1)} But also: {_sentence(older, 2)}"
+    return (
+        f"As of {_day(newer)}: {_sentence(newer, 1)} Earlier, on {_day(older)}: "
+        f"{_sentence(older, 2)}"
+    )
+
+
+# --- wording -------------------------------------------------------------------------------------
+
+
+def _plain(ordered: Sequence[Statement], question: str) -> str:
+    asks_when = kind_of(question) == "time"
+    parts = []
+    for number, item in enumerate(ordered, start=1):
+        dated = f" ({_day(item)})" if asks_when and _needs_date(item) else ""
+        parts.append(_sentence(item, number) + dated)
+    return " ".join(parts)
+
+
+def _needs_date(item: Statement) -> bool:
+    """Tell whether a sentence means nothing without the day on which it was said."""
+    told = item.hit.session_id is not None or is_relative(item.text)
+    return told and not has_date(item.text)
+
+
+def _sentence(item: Statement, number: int) -> str:
+    words = " ".join(_MARKERS.sub("", item.text).split())
+    return f"{words} [{number}]"
+
+
+def _day(item: Statement) -> str:
+    return item.hit.created_at.date().isoformat()
+
+
+def _citation(number: int, item: Statement) -> Citation:
+    """Say where a sentence stands; without offsets where a memory's text is not a document's."""
+    hit = item.hit
+    citation = Citation(
+        number=number,
+        kb=hit.kb,
+        memory_id=hit.memory_id,
+        document_id=hit.document_id,
+        source=hit.source,
+        title=hit.title,
+        quote=item.text,
+        start=None,
+        end=None,
+        page=hit.page,
+        row=hit.row,
+        time_start=hit.time_start,
+        created_at=hit.created_at,
+    )
+    if hit.start is None or hit.end is None or hit.end - hit.start != len(hit.text):
+        return citation
+    return replace(citation, start=hit.start + item.start, end=hit.start + item.end)

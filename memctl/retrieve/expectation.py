@@ -1,0 +1,136 @@
+"""What kind of thing a question asks for, and whether a sentence has one.
+
+Looks at question words alone, in the languages with the most speakers among users; where the kind
+cannot be told, nothing is expected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+Kind = Literal["time", "quantity", "person", "place", "reason", "other"]
+
+_QUESTIONS: Mapping[Kind, re.Pattern[str]] = {
+    "quantity": re.compile(
+        r"\b(how (?:many|much|long|old|far|often|big|large|tall|high|fast|heavy|wide)"
+        r"|what (?:is the )?(?:number|price|cost|amount|percentage|share|age|budget|total)"
+        r"|wie ?viele?|wie (?:lange|oft|alt|hoch|weit)|combien|cu[aá]nt[oa]s?|quant[oi]s?)\b",
+        re.IGNORECASE,
+    ),
+    "time": re.compile(
+        r"\b(when|since when|(?:what|which) (?:\w+ )?(?:date|day|time|year|month|week|weekday"
+        r"|season|decade|century|deadline)|wann|quand|cu[aá]ndo|quando)\b",
+        re.IGNORECASE,
+    ),
+    "person": re.compile(
+        r"\b(who|whom|whose|(?:what|which) (?:person|man|woman|author|actor|actress|singer|"
+        r"director|player|colleague|friend)|wer|wem|wen|wessen|qui|qui[eé]n|chi)\b",
+        re.IGNORECASE,
+    ),
+    "place": re.compile(
+        r"\b(where|(?:what|which) (?:\w+ )?(?:place|city|town|country|state|county|street|address"
+        r"|room|location|venue|region)|wo|wohin|woher|où|d[oó]nde|dove|onde)\b",
+        re.IGNORECASE,
+    ),
+    "reason": re.compile(
+        r"\b(why|how come|what (?:is|was) the reason|warum|wieso|weshalb|pourquoi|por qu[eé]"
+        r"|perch[eé])\b",
+        re.IGNORECASE,
+    ),
+}
+
+_MONTHS = (
+    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    "|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|januar|februar|märz|mai|juni|juli|oktober|dezember"
+    "|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
+    "|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
+)
+_WEEKDAYS = (
+    "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|montag|dienstag|mittwoch|donnerstag|freitag"
+    "|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+)
+_ABSOLUTE_DATE = re.compile(
+    rf"\b(?:(?:1\d|20)\d\d(?:-\d\d(?:-\d\d)?)?|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
+    rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?"
+    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS}))\b",
+    re.IGNORECASE,
+)
+_RELATIVE = re.compile(
+    rf"\b(?:{_WEEKDAYS}|today|tomorrow|yesterday|tonight|weekend|now"
+    r"|(?:last|next|this) (?:week|month|year|night)|(?:days?|weeks?|months?|years?) ago"
+    r"|heute|morgen|gestern|demain|aujourd'hui|hier|mañana|ayer|hoy)\b",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    rf"\b(?:\d{{1,2}}:\d\d|\d{{1,2}} ?[ap]\.?m\b|{_MONTHS}|noon|midnight"
+    r"|spring|summer|autumn|winter)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred"
+    r"|thousand|million|billion|half|twice|once|eins?|zwei|drei|vier|deux|trois|dos|tres)\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w'’-]+")
+_SPEAKER = re.compile(r"^[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}:\s")
+_PLACE = re.compile(
+    r"\b(?:in|at|from|near|to|into|outside|inside|around|behind|under|on|aus|bei|nach|à|en|au)"
+    r"(?: the| der| dem| la| el| le)? [A-Z]\w+"
+    r"|\b(?:street|road|avenue|room|floor|building|hall|office|park|school|hotel|station|city|town"
+    r"|country|kitchen|garage|shelf|drawer|north|south|east|west)\b",
+)
+_REASON = re.compile(
+    r"\b(?:because|since|due to|so that|in order to|as a result|therefore|thanks to|reason|caused?"
+    r"|to avoid|weil|wegen|denn|damit|parce que|car|porque|para que)\b",
+    re.IGNORECASE,
+)
+
+
+def kind_of(question: str) -> Kind:
+    """Return what kind of thing a question asks for."""
+    found = [
+        (match.start(), kind)
+        for kind, pattern in _QUESTIONS.items()
+        if (match := pattern.search(question))
+    ]
+    return min(found)[1] if found else "other"
+
+
+def meets(kind: Kind, sentence: str, question: str) -> bool:
+    """Tell whether a sentence has what is asked for; always so where nothing is expected."""
+    match kind:
+        case "time":
+            stated = has_date(sentence) or is_relative(sentence)
+            return stated or _TIME.search(sentence) is not None
+        case "quantity":
+            return _NUMBER.search(sentence) is not None
+        case "person":
+            return _SPEAKER.search(sentence) is not None or _names_another(sentence, question)
+        case "place":
+            return _PLACE.search(sentence) is not None
+        case "reason":
+            return _REASON.search(sentence) is not None
+    return True
+
+
+def has_date(sentence: str) -> bool:
+    """Tell whether a sentence names a date that stands on its own, unlike "last week"."""
+    return _ABSOLUTE_DATE.search(sentence) is not None
+
+
+def is_relative(sentence: str) -> bool:
+    """Tell whether a sentence names a time that depends on when it was said."""
+    return _RELATIVE.search(sentence) is not None
+
+
+def values(sentence: str) -> frozenset[str]:
+    """Return the numbers, dates and days of a sentence: what an update changes."""
+    found = re.findall(rf"\d[\d.,:/-]*\d|\d|\b(?:{_MONTHS}|{_WEEKDAYS})\b", sentence, re.IGNORECASE)
+    return frozenset(value.lower() for value in found)
+
+
+def _names_another(sentence: str, question: str) -> bool:
+    known = question.lower()
+    return any(name.lower() not in known for name in _NAME.findall(sentence))

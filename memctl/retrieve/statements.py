@@ -1,0 +1,137 @@
+"""The sentences of the best hits, each with how well it may answer the question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memctl.records import Hit
+from memctl.retrieve.expectation import kind_of, meets
+from memctl.retrieve.scoring import cosines, coverage
+from memctl.understand.sentences import sentences
+from memctl.understand.terms import query_terms
+
+if TYPE_CHECKING:
+    from memctl.retrieve.search import SearchOutcome
+
+LONGEST = 400
+"""Characters of a quote; a longer sentence is cut between words."""
+_HITS = 8
+_SHORTEST = 12
+_MOST_A_HIT = 60
+
+_FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.4, 0.6, 0.6, 0.3
+_FOR_A_QUESTION = -0.4
+_FOR_A_REPLY = 0.4
+"""To the sentence after a question, of what that question covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of a hit."""
+
+    hit: Hit
+    start: int
+    """Offset in the hit's text."""
+    end: int
+    score: float
+    covered: frozenset[tuple[str, ...]]
+    """The question's slots that the sentence itself speaks of."""
+    terms: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """The sentence, exactly as it stands there."""
+        return self.hit.text[self.start : self.end]
+
+
+def statements(outcome: SearchOutcome) -> list[Statement]:
+    """Return the sentences of the best hits, best first; ties in the order of the hits."""
+    judge = _Judge(outcome)
+    found = [item for hit in outcome.hits[:_HITS] for item in judge.judged(hit)]
+    return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
+
+
+class _Judge:
+    """Scores sentences for one question."""
+
+    def __init__(self, outcome: SearchOutcome) -> None:
+        self._outcome = outcome
+        self._question = outcome.question
+        self._kind = kind_of(outcome.question.text)
+        scores = [hit.score for hit in outcome.hits[:_HITS]]
+        self._lowest = min(scores, default=0.0)
+        self._span = max(scores, default=0.0) - self._lowest
+
+    def judged(self, hit: Hit) -> Iterator[Statement]:
+        """Yield the sentences of a hit with their scores."""
+        spans = _spans(hit.text)
+        texts = [hit.text[start:end] for start, end in spans]
+        terms = [self._terms(text) for text in texts]
+        everything = self._terms(f"{hit.title}\n{hit.heading}").union(*terms)
+        shared = _FROM_CONTEXT * self._coverage(everything) + _FROM_RANK * self._standing(hit)
+        near = cosines(self._outcome.vector, self._outcome.embedder.embed(texts))
+        replied_to = 0.0
+        for row, (start, end) in enumerate(spans):
+            own = self._coverage(terms[row])
+            score = _FROM_SENTENCE * own + _FROM_VECTOR * float(near[row]) + shared + replied_to
+            score += self._suits(texts[row])
+            covered = frozenset(s for s in self._question.slots if not terms[row].isdisjoint(s))
+            yield Statement(hit, start, end, score, covered, terms[row])
+            replied_to = _FOR_A_REPLY * own if _asks(texts[row]) else 0.0
+
+    def _suits(self, sentence: str) -> float:
+        suits = _FROM_KIND * meets(self._kind, sentence, self._question.text)
+        return suits + (_FOR_A_QUESTION if _asks(sentence) else 0.0)
+
+    def _terms(self, text: str) -> frozenset[str]:
+        return frozenset(query_terms(text, self._outcome.languages))
+
+    def _coverage(self, found: frozenset[str]) -> float:
+        return coverage(self._question, found, self._outcome.statistics)
+
+    def _standing(self, hit: Hit) -> float:
+        return (hit.score - self._lowest) / self._span if self._span else 1.0
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)*_").endswith(("?", "？"))
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    whole = [
+        part
+        for start, end in sentences(text)
+        if not text.startswith("#", start)
+        for part in _cut(text, start, end)
+    ]
+    told = [(start, end) for start, end in whole if end - start >= _SHORTEST]
+    return (told or whole)[:_MOST_A_HIT]
+
+
+def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cut what has no sentences, such as a row of a table, at lines or else between words."""
+    while end - start > LONGEST:
+        at = max(text.rfind("\n", start, start + LONGEST), start)
+        if at == start:
+            at = max(text.rfind(" ", start, start + LONGEST), start)
+        at = at if at > start else start + LONGEST
+        yield start, at
+        start = at + len(text[at:end]) - len(text[at:end].lstrip())
+    if start < end:
+        yield start, end
+
+
+def same_document(one: Statement, other: Statement) -> bool:
+    """Tell whether two sentences are from one document."""
+    return (one.hit.kb, one.hit.document_id or one.hit.memory_id) == (
+        other.hit.kb,
+        other.hit.document_id or other.hit.memory_id,
+    )
+
+
+def likeness(one: Sequence[str] | frozenset[str], other: Sequence[str] | frozenset[str]) -> float:
+    """Return the Jaccard index of two sets of terms."""
+    left, right = frozenset(one), frozenset(other)
+    return len(left & right) / len(left | right) if left | right else 0.0
