@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -55,18 +55,29 @@ class Planner:
         if not seeds:
             return
         around = neighbourhood(self._links, seeds)
-        for rows in groups(around, self._thresholds):
-            if self._waiting.intersection(seeds, rows):
-                self._add_group(plan, rows)
+        found = [
+            self._with_known(rows)
+            for rows in groups(around, self._thresholds)
+            if not set(seeds).isdisjoint(rows)
+        ]
+        memories = self._read({row for rows in found for row in rows})
+        for rows in found:
+            if not self._waiting.isdisjoint(rows):
+                self._add_group(plan, self._group(rows, memories))
+                self._examined(plan, rows)
         self._examined(plan, seeds)
+
+    def _read(self, rows: set[int]) -> dict[int, Memory]:
+        ids = [self._pool.ids[row] for row in sorted(rows)]
+        memories = memory_rows(self._snapshot.get("memories", ids, _COLUMNS)) if ids else []
+        return {self._pool.row_of[memory.id]: memory for memory in memories}
 
     def _examined(self, plan: Plan, rows: Iterable[int]) -> None:
         for row in sorted(self._waiting.intersection(rows)):
             self._waiting.discard(row)
             plan.examined.append(self._pool.ids[row])
 
-    def _add_group(self, plan: Plan, rows: Sequence[int]) -> None:
-        group = self._group(self._with_known(rows))
+    def _add_group(self, plan: Plan, group: Group) -> None:
         found = self._synthesizer.synthesize(group)
         duplicates = [c for c in found.connections if c.relationship == "near_duplicate"]
         self.duplicates.update((c.source_id, c.target_id) for c in duplicates)
@@ -74,7 +85,6 @@ class Planner:
         self.groups += bool(found.drafts)
         for draft in found.drafts:
             self._add_insight(plan, draft, group)
-        self._examined(plan, rows)
 
     def _with_known(self, rows: Sequence[int]) -> list[int]:
         """Add what the insights rest on that are about this group already, newest first."""
@@ -89,9 +99,7 @@ class Planner:
         added = sorted(more.difference(rows), reverse=True)[: max(room, 0)]
         return sorted([*rows, *added])
 
-    def _group(self, rows: Sequence[int]) -> Group:
-        ids = [self._pool.ids[row] for row in rows]
-        members = memory_rows(self._snapshot.get("memories", ids, _COLUMNS))
+    def _group(self, rows: Sequence[int], memories: Mapping[int, Memory]) -> Group:
         place = {row: number for number, row in enumerate(rows)}
         inside = {
             (link.first, link.second): link
@@ -102,7 +110,7 @@ class Planner:
         names = self._pool.names.shared(rows)
         words = self._pool.words.shared(rows)
         return Group(
-            members=tuple(members),
+            members=tuple(memories[row] for row in rows),
             pairs=tuple(_pair(inside[key], place) for key in sorted(inside)),
             anchors=frozenset({stem for name in names for stem in terms(name)} | words),
         )

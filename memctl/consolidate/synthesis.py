@@ -173,7 +173,9 @@ def _of_common(
     lead = frozenset(stem for phrase in title for stem in phrase.stems)
     chosen = best_statements(_about(title[0], found, group.anchors), group.anchors, lead)
     members = [group.members[item.member] for item in chosen]
-    if len({memory.document_id or memory.id for memory in members}) < 2:
+    documents = {memory.document_id or memory.id for memory in members}
+    confidence = _confidence(group, [item.member for item in chosen])
+    if len(documents) < 2 or not confidence:
         return None
     name = wording.capitalised(wording.listed([phrase.text for phrase in title]))
     return Draft(
@@ -185,7 +187,7 @@ def _of_common(
         entities=_entities(members),
         connections=_within(connections, members),
         importance=_importance(members, 0.05),
-        confidence=_confidence(group, [item.member for item in chosen]),
+        confidence=confidence,
     )
 
 
@@ -328,6 +330,7 @@ def _importance(members: Sequence[Memory], more: float) -> float:
 
 
 def _confidence(group: Group, members: Sequence[int]) -> float:
+    """How strongly the members hang together; 0 when no two of them are linked."""
     inside = set(members)
-    weights = [p.weight for p in group.pairs if {p.first, p.second} <= inside] or [0.5]
+    weights = [p.weight for p in group.pairs if {p.first, p.second} <= inside] or [0.0]
     return round(min(0.95, sum(weights) / len(weights)), 3)

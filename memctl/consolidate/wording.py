@@ -34,11 +34,16 @@ def period(instants: Sequence[datetime]) -> str:
 
 
 def source(memory: Memory) -> str:
-    """The name a person knows the source of a memory by."""
+    """The name a person knows the source of a memory by.
+
+    A record with an id of its own is one of many in a file, so the file says too little.
+    """
+    if memory.external_id:
+        return memory.title or memory.external_id
     name = re.split(r"[/\\]", memory.source.rstrip("/\\"))[-1]
     if name and name not in ("stdin", "text", "-"):
         return name
-    return memory.title or memory.external_id or "stated"
+    return memory.title or "stated"
 
 
 def attribution(memory: Memory) -> str:
