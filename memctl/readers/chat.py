@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Literal
 
 from memctl.readers.pieces import Piece
+
+Style = Literal["", "time", "role", "name"]
 
 _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[.,]\d+)?(?:\s?[AaPp]\.?[Mm]\.?)?"
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
@@ -35,6 +37,7 @@ _LOG_LEVELS = frozenset(
     ("trace", "debug", "info", "notice", "warn", "warning", "error", "critical", "fatal", "severe")
 )
 _SAMPLE_LINES = 400
+_SAMPLE_CHARS = 100_000
 _OPENING_CHARS = 200
 _LONGEST_SPEAKER = 40
 
@@ -50,25 +53,29 @@ def _turn(line: str) -> re.Match[str] | None:
     return match if named else None
 
 
-def looks_like_chat(text: str) -> bool:
-    """Whether the text is mostly turns, with somebody who speaks more than once.
+def chat_style(text: str) -> Style:
+    """What opens the turns of a conversation; ``""`` where the text is none.
 
-    ``Name: Ann``, ``City: Rome`` is a list of properties, not a conversation: without times, the
-    same few speakers must come back again and again.
+    ``Name: Ann``, ``City: Rome`` is a list of properties, not a conversation: without times or
+    known roles, the same few speakers must come back again and again.
     """
-    lines = [line for line in text[:100_000].split("\n", _SAMPLE_LINES) if line.strip()]
-    turns = [turn for line in lines[:_SAMPLE_LINES] if (turn := _turn(line))]
-    if len(turns) < 2:
-        return False
-    speakers = Counter(turn["speaker"].lower() for turn in turns)
-    share = len(turns) / min(len(lines), _SAMPLE_LINES)
-    if speakers.keys() <= _ROLES:
-        return len(speakers) > 1 or share >= 0.5
-    if 2 * sum(_has_time(turn) for turn in turns) > len(turns):
-        return share >= 0.3
-    return len(turns) >= 3 and len(speakers) >= 2 and share >= 0.5 and (
-        len(speakers) <= 0.67 * len(turns)
-    )  # fmt: skip
+    lines = [line for line in text[:_SAMPLE_CHARS].split("\n") if line.strip()][:_SAMPLE_LINES]
+    turns = [turn for line in lines if (turn := _turn(line))]
+    names = [turn["speaker"].lower() for turn in turns]
+    roles = [name for name in names if name in _ROLES]
+    share = len(turns) / max(1, len(lines))
+    if len(set(roles)) > 1 and 2 * len(roles) > len(names) and names[0] in _ROLES:
+        return "role"
+    timed = sum(_has_time(turn) for turn in turns)
+    if timed > 1 and 2 * timed > len(turns) and timed >= 0.3 * len(lines):
+        return "time"
+    comes_back = 2 <= len(set(names)) <= 0.67 * len(names)
+    return "name" if len(turns) >= 3 and share >= 0.5 and comes_back else ""
+
+
+def looks_like_chat(text: str) -> bool:
+    """Whether the text is a conversation written down."""
+    return bool(chat_style(text))
 
 
 def _has_time(turn: re.Match[str]) -> bool:
@@ -82,6 +89,7 @@ class ChatReader:
     """Turns of one conversation; remembers across blocks of it the day and who is speaking."""
 
     def __init__(self, sample: str, day: datetime | None = None) -> None:
+        self._style = chat_style(sample)
         self._day = day
         self._day_first = _day_comes_first(sample)
         self._heading = ""
@@ -92,7 +100,7 @@ class ChatReader:
         """One piece for each turn with the lines that belong to it; prose before the first turn."""
         run: list[str] = []
         for line in text.splitlines(keepends=True):
-            turn = _turn(line)
+            turn = self._opening(line)
             if run and (turn or _starts_section(line)):
                 yield self._piece(run)
                 run = []
@@ -100,6 +108,15 @@ class ChatReader:
             run.append(line)
         if run:
             yield self._piece(run)
+
+    def _opening(self, line: str) -> re.Match[str] | None:
+        """The turn that a line opens in a conversation of this style."""
+        turn = _turn(line)
+        if turn and self._style == "role":
+            return turn if turn["speaker"].lower() in _ROLES else None
+        if turn and self._style == "time":
+            return turn if _has_time(turn) else None
+        return turn
 
     def _piece(self, run: list[str]) -> Piece:
         text = "".join(run)
@@ -140,7 +157,9 @@ def _starts_section(line: str) -> bool:
 
 def _day_comes_first(sample: str) -> bool:
     """Whether ``05/06/2026`` in this text is the fifth of June rather than of May the sixth."""
-    pairs = re.findall(r"^\W?(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b(.*)", sample[:100_000], re.M)
+    pairs = re.findall(
+        r"^\W?(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b(.*)", sample[:_SAMPLE_CHARS], re.M
+    )
     if any(int(first) > 12 for first, _, _ in pairs):
         return True
     if any(int(second) > 12 for _, second, _ in pairs):

@@ -116,7 +116,8 @@ class MarkdownReader:
                 yield self._heading_piece(len(atx[1]), atx[2], line)
             elif run and _SETEXT.match(bare) and _is_title(run[-1]) and len(run) == 1:
                 level = 1 if bare.lstrip()[0] == "=" else 2
-                yield self._heading_piece(level, run.pop().strip(), "", line)
+                title = run.pop()
+                yield self._heading_piece(level, title.strip(), title, line)
             elif run and not run[-1].strip() and bare.strip():
                 yield from self._flush(run)
                 run.append(line)
@@ -152,7 +153,7 @@ class MarkdownReader:
 
 
 def _is_title(line: str) -> bool:
-    return bool(line.strip()) and not re.match(r"\s*(?:[-*+>|]|\d+[.)])\s", line)
+    return bool(re.search(r"\w", line)) and not re.match(r"\s*(?:[-*+>|]|\d+[.)])\s", line)
 
 
 def _table_pieces(lines: list[str], heading: str) -> Iterator[Piece]:

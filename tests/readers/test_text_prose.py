@@ -1,0 +1,250 @@
+"""Text, Markdown, reStructuredText, source code, logs and chats keep their text and gain places."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memctl.readers import read
+from memctl.readers.chat import looks_like_chat
+from memctl.readers.links import hashtags, wikilinks
+from memctl.records import Segment, SourceText
+
+NOTE = """\
+---
+title: Harbour plan
+date: 2026-05-01
+authors: [Ann Lee, Bob Ray]
+tags: harbour, plan
+status: draft
+---
+# Harbour
+
+See [[Budget 2026#May|the budget]] and #crane/big.
+
+## Costs **today**
+
+| item | cost |
+|------|------|
+| rope | 5 |
+| tar | 6 |
+
+```sh
+# not a heading, #not-a-tag, [[not a link]]
+```
+
+Sub
+---
+
+The end.
+"""
+
+
+def _read(folder: Path, content: str | bytes, name: str) -> SourceText:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    [source] = read(path)
+    return source
+
+
+def _cut(source: SourceText, kind: str) -> list[str]:
+    return [source.text[s.start : s.end] for s in source.segments if s.kind == kind]
+
+
+def _segment(source: SourceText, words: str) -> Segment:
+    place = source.text.index(words)
+    return next(s for s in source.segments if s.start <= place < s.end)
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def test_front_matter_says_what_a_note_is(tmp_path: Path) -> None:
+    source = _read(tmp_path, NOTE, "2026-06-09-x.md")
+    assert source.title == "Harbour plan"
+    assert source.authors == ("Ann Lee", "Bob Ray")
+    assert source.created_at == datetime(2026, 5, 1, tzinfo=UTC)
+    assert source.tags == ("harbour", "plan", "crane/big")
+    assert source.links == ("Budget 2026",)
+    assert source.metadata["status"] == "draft"
+
+
+def test_the_text_of_a_note_is_the_file_itself(tmp_path: Path) -> None:
+    source = _read(tmp_path, NOTE.replace("\n", "\r\n"), "x.md")
+    assert source.text == NOTE
+
+
+def test_what_stands_under_a_heading_carries_its_path(tmp_path: Path) -> None:
+    source = _read(tmp_path, NOTE, "x.md")
+    assert _segment(source, "See [[").heading == "Harbour"
+    assert _segment(source, "| tar").heading == "Harbour > Costs today"
+    assert _segment(source, "The end.").heading == "Harbour > Sub"
+    assert _cut(source, "heading") == ["# Harbour", "## Costs **today**", "Sub\n---"]
+    assert _cut(source, "code") == ["```sh\n# not a heading, #not-a-tag, [[not a link]]\n```"]
+    [table] = _cut(source, "table")
+    assert table.endswith("| tar | 6 |")
+    assert _cut(source, "properties")[0].startswith("---\ntitle:")
+
+
+def test_without_front_matter_the_first_heading_is_the_title(tmp_path: Path) -> None:
+    source = _read(tmp_path, "Some words.\n\n## The [plan](x.md)\n\nText.\n", "2026-05-01-a.md")
+    assert source.title == "The plan"
+    assert source.created_at == datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "front", ["---\n[broken\n---\n", "---\njust a line\n---\n", "---\na: 1\n", "---\n---\n"]
+)
+def test_what_is_no_front_matter_is_text(tmp_path: Path, front: str) -> None:
+    source = _read(tmp_path, f"{front}Hello\n", "x.md")
+    assert source.text == f"{front}Hello\n"
+    assert "Hello" in source.text[source.segments[-1].start :]
+    assert not source.metadata
+
+
+def test_toml_front_matter_is_understood(tmp_path: Path) -> None:
+    source = _read(tmp_path, '+++\ntitle = "Plan"\ndate = 2026-05-01\n+++\nHello\n', "x.md")
+    assert (source.title, source.created_at) == ("Plan", datetime(2026, 5, 1, tzinfo=UTC))
+
+
+def test_a_long_table_is_cut_between_rows_and_keeps_count(tmp_path: Path) -> None:
+    rows = "".join(f"| item {n} | {n} |\n" for n in range(1, 301))
+    source = _read(tmp_path, f"| item | n |\n|---|---|\n{rows}", "x.md")
+    segment = _segment(source, "| item 250 |")
+    before = source.text.count("\n", segment.start, source.text.index("| item 250 |"))
+    assert segment.row is not None
+    assert segment.row + before == 250
+
+
+def test_a_fence_that_is_never_closed_holds_the_rest(tmp_path: Path) -> None:
+    source = _read(tmp_path, "# A\n\n```\n# B\n", "x.md")
+    assert _cut(source, "heading") == ["# A"]
+
+
+def test_links_and_tags_are_found_where_they_are_meant() -> None:
+    text = "#one, (#two) a#no http://x/#no #2026 #v2 #fff #a1b2c3 #naïve `#no` [[A|b]] ![[A]] [[]]"
+    assert hashtags(text) == ("one", "two", "v2", "naïve")
+    assert wikilinks(text) == ("A",)
+
+
+# --- plain text, rst, code, logs ------------------------------------------------------------------
+
+
+def test_paragraphs_of_plain_text_are_its_segments(tmp_path: Path) -> None:
+    source = _read(tmp_path, "One.\nStill one.\n\n\n  Two.\n", "my_notes.txt")
+    assert _cut(source, "prose") == ["One.\nStill one.", "Two."]
+    assert source.title == "my notes"
+
+
+def test_zero_bytes_and_mixed_line_ends_are_normalised(tmp_path: Path) -> None:
+    source = _read(tmp_path, b"one\rtwo\r\nth\0ree\nfour", "x.txt")
+    assert source.text == "one\ntwo\nthree\nfour"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Le café est fermé à Genève.", "cp1252"),
+        ("Привет, как дела? Мы решили встретиться завтра вечером в порту. " * 3, "cp1251"),
+        ("今日は港で会議があります。クレーンを買うことに決めました。" * 3, "shift_jis"),
+        ("Grüße aus Köln", "utf-16"),
+    ],
+)
+def test_text_in_an_old_encoding_is_read_right(tmp_path: Path, text: str, encoding: str) -> None:
+    assert _read(tmp_path, text.encode(encoding), "x.txt").text == text
+
+
+def test_one_damaged_byte_does_not_turn_utf8_into_another_encoding(tmp_path: Path) -> None:
+    content = "Wörter über Wörter, größer und schöner".encode() + b" \xff " + "ä".encode()
+    assert _read(tmp_path, content, "x.txt").text == (
+        "Wörter über Wörter, größer und schöner \ufffd ä"
+    )
+
+
+def test_headings_of_restructured_text_make_paths(tmp_path: Path) -> None:
+    text = "=====\nTitle\n=====\n\nIntro.\n\nPart\n----\n\nText.\n\nNext\n----\n\nMore.\n"
+    source = _read(tmp_path, text, "x.rst")
+    assert source.title == "Title"
+    assert _segment(source, "Intro").heading == "Title"
+    assert _segment(source, "Text.").heading == "Title > Part"
+    assert _segment(source, "More.").heading == "Title > Next"
+
+
+def test_source_code_is_cut_at_blank_lines_under_its_definition(tmp_path: Path) -> None:
+    code = "import os\n\n\nclass Crane:\n    load = 1\n\n    def lift(self):\n        pass\n"
+    source = _read(tmp_path, code, "crane.py")
+    assert (source.title, source.text) == ("crane.py", code)
+    assert source.metadata["programming_language"] == "python"
+    assert _segment(source, "def lift").heading == "Crane"
+    assert {s.kind for s in source.segments} == {"code"}
+
+
+def test_log_lines_carry_their_number_and_time(tmp_path: Path) -> None:
+    lines = [f"2026-05-01 10:{n // 60:02}:{n % 60:02} INFO main: step {n}" for n in range(200)]
+    source = _read(tmp_path, "\n".join(lines) + "\n", "x.log")
+    segment = _segment(source, "step 150")
+    place = source.text.index("step 150")
+    assert segment.row is not None
+    assert segment.row + source.text.count("\n", segment.start, place) == 151
+    assert segment.said_at is not None
+    assert datetime(2026, 5, 1, 10, tzinfo=UTC) < segment.said_at
+    assert {s.kind for s in source.segments} == {"table"}
+
+
+# --- chats ----------------------------------------------------------------------------------------
+
+CHATS = [
+    ("[2026-05-01 10:00] Ann: hello\n[2026-05-01 10:01] Bob: hi\n", "2026-05-01T10:00:00Z"),
+    ("2026-05-01 10:00 Ann: hello\n2026-05-01 10:01 Bob: hi\n", "2026-05-01T10:00:00Z"),
+    ("2026-05-01T10:00:00Z Ann: hello\n2026-05-01T10:01:00Z Bob: hi\n", "2026-05-01T10:00:00Z"),
+    ("13/05/2026, 10:00 - Ann: hello\n13/05/2026, 10:01 - Bob: hi\n", "2026-05-13T10:00:00Z"),
+    ("[5/13/26, 1:00:05 PM] Ann: hello\n[5/13/26, 1:01:00 PM] Bob: hi\n",
+     "2026-05-13T13:00:05Z"),
+    ("--- 2026-05-01 ---\n[10:00] <Ann> hello\n[10:01] <Bob> hi\n", "2026-05-01T10:00:00Z"),
+    ("Ann: hello\nBob: hi\nAnn: how are you?\n", None),
+    ("**Ann:** hello\n\n**Bob:** hi\n\n**Ann:** bye\n", None),
+    ("User: hello\nand more\n\nAssistant: hi\n\nA list:\n- one\n- two\n", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said_at"), CHATS)
+@pytest.mark.parametrize("name", ["chat.txt", "chat.md", "chat.log", "chat"])
+def test_a_conversation_becomes_turns(
+    tmp_path: Path, text: str, said_at: str | None, name: str
+) -> None:
+    source = _read(tmp_path, text, name)
+    turns = [s for s in source.segments if s.kind == "turn"]
+    assert source.text == text
+    assert [t.speaker for t in turns[:2]] in (["Ann", "Bob"], ["User", "Assistant"])
+    assert turns[0].said_at == (datetime.fromisoformat(said_at) if said_at else None)
+    assert "hello" in text[turns[0].start : turns[0].end]
+
+
+def test_lines_without_a_speaker_belong_to_the_turn_before_them(tmp_path: Path) -> None:
+    text = "Ann: hello\nthis is mine too\n\nand this\nBob: hi\nAnn: bye\n"
+    assert _cut(_read(tmp_path, text, "c.txt"), "turn") == [
+        "Ann: hello\nthis is mine too\n\nand this", "Bob: hi", "Ann: bye",
+    ]  # fmt: skip
+
+
+def test_times_without_a_date_take_the_day_of_the_files_name(tmp_path: Path) -> None:
+    source = _read(tmp_path, "[10:00] Ann: hi\n[10:05] Bob: yo\n", "2026-05-01-call.txt")
+    assert source.segments[1].said_at == datetime(2026, 5, 1, 10, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Name: Ann\nCity: Rome\nAge: 31\nJob: captain\n",
+        "Note: buy rope\nTODO: tar\nNote: more rope\nTODO: nails\n",
+        "2026-05-01 10:00:00 INFO main: started\n2026-05-01 10:00:01 ERROR main: failed\n",
+        "2026-05-01 10:00:00 nginx: started\n2026-05-01 10:00:01 nginx: stopped\n",
+        "He said: no.\nThen nothing happened for a while.\nShe said: yes.\nAnd so they went.\n",
+        "Ingredients: flour\n\nMethod: bake\n",
+        "https://a.b\nhttps://a.c\nhttps://a.d\n",
+    ],
+)
+def test_what_is_no_conversation_is_not_taken_for_one(text: str) -> None:
+    assert not looks_like_chat(text)

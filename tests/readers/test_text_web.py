@@ -1,0 +1,198 @@
+"""Web pages and messages: what a person would read of them, and what they say of themselves."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memctl.errors import UnreadableSource
+from memctl.readers import read
+from memctl.readers.page_parser import parse_page
+from memctl.records import SourceText
+
+PAGE = """<!DOCTYPE html><html lang="en"><head>
+<title>Crane bought | Harbour News</title>
+<meta property="article:published_time" content="2026-05-01T10:00:00+02:00">
+<meta name="author" content="Ann Lee"><meta name="keywords" content="crane, harbour">
+<script type="application/ld+json">{"headline": "Crane bought", "author": [{"name": "No"}]}</script>
+<style>p { color: red }</style></head>
+<body><header><a href="/">Harbour News</a></header>
+<nav><ul><li><a href=a>Home</a><li><a href=b>Boats</a></ul></nav>
+<div class="cookie-banner">We use cookies. Accept them all now please.</div>
+<article><h1>Crane bought</h1>
+<p>The harbour bought a <b>big</b>&nbsp;crane for 2&nbsp;million &euro;.<br>It lifts 90 tons.
+<h2>Why</h2><p>The old one broke.<script>alert("p")</script>
+<ul><li>Too old<li>Too small<ol><li>by far</ol></ul>
+<table><tr><th>Part<th>Cost<tr><td>Hook<td>5<tr><td>Cable<td>6</table>
+<pre>x = 1
+  y = 2</pre><img src=a.png alt="A crane lifts a boat"><div hidden>secret words</div></article>
+<aside>Related: <a href=x>ships</a></aside><footer>Copyright</footer></body></html>"""
+
+
+def _read(folder: Path, content: str | bytes, name: str = "x.html") -> SourceText:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    [source] = read(path)
+    return source
+
+
+def test_a_page_gives_its_main_text_and_nothing_around_it(tmp_path: Path) -> None:
+    assert _read(tmp_path, PAGE).text == (
+        "Crane bought\n\n"
+        "The harbour bought a big crane for 2 million €.\nIt lifts 90 tons.\n\n"
+        "Why\n\nThe old one broke.\n\n- Too old\n- Too small\n  1. by far\n"
+        "Part: Hook; Cost: 5\nPart: Cable; Cost: 6\n\n"
+        "x = 1\n  y = 2\n\nImage: A crane lifts a boat\n\n"
+    )
+
+
+def test_a_page_says_what_it_is(tmp_path: Path) -> None:
+    source = _read(tmp_path, PAGE)
+    assert source.title == "Crane bought"
+    assert source.authors == ("Ann Lee",)
+    assert source.created_at == datetime(2026, 5, 1, 8, tzinfo=UTC)
+    assert source.tags == ("crane", "harbour")
+
+
+def test_segments_of_a_page_carry_headings_kinds_and_rows(tmp_path: Path) -> None:
+    source = _read(tmp_path, PAGE)
+    kinds = {s.kind: s for s in source.segments}
+    assert kinds["table"].row == 1
+    assert kinds["table"].heading == "Crane bought > Why"
+    assert source.text[kinds["code"].start : kinds["code"].end] == "x = 1\n  y = 2"
+
+
+def test_a_page_of_nothing_but_links_keeps_them(tmp_path: Path) -> None:
+    links = "".join(f'<li><a href="{n}">Article number {n}</a>' for n in range(9))
+    assert "Article number 8" in _read(tmp_path, f"<html><nav><ul>{links}</ul></nav>").text
+
+
+def test_a_layout_table_is_read_as_text_and_loses_nothing(tmp_path: Path) -> None:
+    page = (
+        "<html><table><tr><td>Left words<td><table><tr><th>a<th>b<tr><td>1<td>2</table>"
+        "after<tr><td>last</table>"
+    )
+    text = _read(tmp_path, page).text
+    assert "a: 1; b: 2\n" in text
+    assert all(words in text for words in ("Left words", "after", "last"))
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-2", "windows-1251", "shift_jis"])
+def test_the_encoding_that_a_page_names_is_used(tmp_path: Path, encoding: str) -> None:
+    words = {"iso-8859-2": "Zażółć gęślą", "windows-1251": "Кран", "shift_jis": "港"}[encoding]
+    page = f'<html><meta charset="{encoding}"><p>{words}</p>'.encode(encoding)
+    assert _read(tmp_path, page).text == f"{words}\n\n"
+
+
+def test_a_page_without_head_is_named_after_its_first_heading(tmp_path: Path) -> None:
+    assert _read(tmp_path, "<html><h1>Ropes &amp; tar</h1><p>x</p>").title == "Ropes & tar"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["<!--", "<?", "<![", "<!x", "</a", "<a ", "<a b=", '<a b="', "<script>", "<title>", "<div>",
+     "<table><tr><td>x", "<ul><li>x", "<a>x", "&amp", "<", "<svg>", "<p>x</div>"],
+)  # fmt: skip
+def test_reading_time_grows_no_faster_than_a_hostile_page(unit: str) -> None:
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        parse_page("<html>" + unit * count)
+        return time.process_time() - start
+
+    short = max(seconds(1_000), 0.005)
+    assert seconds(16_000) < 100 * short
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(
+    ["<div>", "</div>", "<p>", "<table>", "</table>", "<tr>", "<td>", "</td>", "<li>", "<ul>",
+     "</ul>", "<pre>", "</pre>", "<h1>", "</h1>", "<a href='x'>", "</a>", "<script>", "</script>",
+     "<nav>", "</nav>", "<br/>", "<title>", "</title>", "<!--", "-->", "<img alt='a b c'>", "word ",
+     "&amp;", "<", ">", '"', "\n", "<ol>", "<figcaption>", "<caption>", "<th>", "<article>"]
+)))  # fmt: skip
+def test_no_order_of_tags_breaks_a_page(parts: list[str]) -> None:
+    for block in parse_page("".join(parts)).blocks:
+        assert block.characters
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+def _message() -> EmailMessage:
+    message = EmailMessage()
+    message["From"] = "Ann Lée <ann@x.org>"
+    message["To"] = "Bob <bob@x.org>, cy@x.org"
+    message["Subject"] = "Crane – what we decided"
+    message["Date"] = "Fri, 01 May 2026 10:00:00 +0200"
+    message["Message-ID"] = "<1@x.org>"
+    message.set_content("Hello Bob,\n\nwe decided to buy the crane.\n")
+    return message
+
+
+def test_a_message_gives_its_headers_and_body(tmp_path: Path) -> None:
+    source = _read(tmp_path, bytes(_message()), "x.eml")
+    assert source.title == "Crane – what we decided"
+    assert source.authors == ("Ann Lée",)
+    assert source.created_at == datetime(2026, 5, 1, 8, tzinfo=UTC)
+    assert source.metadata["to"] == ["Bob", "cy@x.org"]
+    assert source.metadata["message_id"] == "<1@x.org>"
+    assert "Subject: Crane – what we decided" in source.text
+    assert "\n\nwe decided to buy the crane.\n" in source.text
+    assert source.segments[0].kind == "properties"
+
+
+def test_the_plain_body_is_preferred_and_a_web_body_is_read_as_a_page(tmp_path: Path) -> None:
+    both = _message()
+    both.add_alternative("<html><p>web words</p></html>", subtype="html")
+    assert "web words" not in _read(tmp_path, bytes(both), "x.eml").text
+    web = _message()
+    web.set_content("<html><p>web <b>words</b></p></html>", subtype="html")
+    assert "web words\n" in _read(tmp_path, bytes(web), "y.eml").text
+
+
+def test_attachments_are_named_and_text_in_them_is_read(tmp_path: Path) -> None:
+    message = _message()
+    message.add_attachment("a,b\n1,2\n3,4\n", subtype="csv", filename="costs.csv")
+    message.add_attachment(b'{"load": 90}', maintype="application", subtype="json",
+                           filename="spec.json")  # fmt: skip
+    message.add_attachment(b"\x89PNG\r\n", maintype="image", subtype="png", filename="crane.png")
+    message.add_attachment(_message())
+    source = _read(tmp_path, bytes(message), "x.eml")
+    assert [a["name"] for a in source.metadata["attachments"]] == [
+        "costs.csv", "spec.json", "crane.png", "",
+    ]  # fmt: skip
+    assert "a: 1; b: 2\na: 3; b: 4\n" in source.text
+    assert "load: 90" in source.text
+    assert source.text.count("we decided to buy") == 2
+    headings = {s.heading for s in source.segments}
+    assert {"Attachment: costs.csv", "Attachment: crane.png", "Forwarded message"} <= headings
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "From: =?utf-8?q?" + "=?" * 500 + "\nSubject: " + "=?utf-8?b?" * 500 + "\nDate: nonsense\n",
+        "From: <<<@@\nTo: ,,,;:\nSubject: =?nonsense?q?x?=\nDate: Fri, 99 Foo 2026\n",
+        "From: a@b\nTo: c\nSubject: x\nContent-Type: text/plain; charset=nonsense\n",
+        "From: a@b\nTo: c\nSubject: x\nContent-Type: multipart/mixed\n",
+        "From: a@b\nTo: c\nSubject: x\nContent-Transfer-Encoding: base64\n",
+        "From: a@b\nTo: c\nSubject: x\nContent-Type: ;;;=\nContent-Disposition: attachment; x\n",
+    ],
+)
+def test_broken_headers_do_not_hide_the_body(tmp_path: Path, head: str) -> None:
+    source = _read(tmp_path, f"{head}\nhello there\n", "x.eml")
+    assert source.title
+
+
+def test_a_message_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
+    parts = "".join(
+        f'Content-Type: multipart/mixed; boundary="b{n}"\n\n--b{n}\n' for n in range(2000)
+    )
+    with pytest.raises(UnreadableSource, match="nested too deeply"):
+        _read(tmp_path, f"From: a@b\nTo: c\nSubject: x\n{parts}\nhello", "x.eml")
