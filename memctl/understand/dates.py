@@ -34,12 +34,18 @@ _RELATIVE = {
     "the day after tomorrow": 2, "the day before yesterday": -2,
 }  # fmt: skip
 
-_HINT = re.compile(
-    r"\d|\b(?:to(?:day|night|morrow)|yesterday|(?:next|last|this) [a-z])", re.IGNORECASE
-)
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_YEAR = r"(?:1[5-9]|20)\d\d"
 _WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
+_YEAR_HINT = re.compile(r"\d{4}|\d days|q[1-4]")
+_DIGIT = re.compile(r"\d")
+_MONTH_HINTS = tuple(sorted({name[:3] for name in _MONTHS}))
+_NEAR_HINT = re.compile(
+    r"\b(?:to(?:day|night|morrow)|yesterday|"
+    r"(?:next|last|this) (?:[mtwfs][a-z]{2,5}day|mon|tue|wed|thu|fri|sat|sun|week|month|year))\b"
+)
+_NEAR_WORDS = ("today", "tonight", "tomorrow", "yesterday", "next ", "last ", "this ")
+
+_YEAR = r"(?:1[5-9]|20)\d\d"
 _PATTERN = re.compile(
     rf"""(?<![\w.,/-])(?:
       (?P<iso>{_YEAR}[-/](?:0[1-9]|1[0-2])[-/][0-3]\d)(?![\d-])
@@ -78,9 +84,18 @@ class DateSpan:
 
 def date_spans(text: str, said: datetime | None = None) -> list[DateSpan]:
     """Return the dates in a text; ``said`` is when it was written or said, if that is known."""
-    if not _HINT.search(text):
+    if not _may_hold_dates(text.lower(), said is not None):
         return []
     return list(_spans(text, said.date() if said else None))
+
+
+def _may_hold_dates(text: str, is_dated: bool) -> bool:
+    """Look for signs of a date that are cheap to look for, in lower case."""
+    if is_dated and any(map(text.__contains__, _NEAR_WORDS)) and _NEAR_HINT.search(text):
+        return True
+    if not _DIGIT.search(text):
+        return False
+    return _YEAR_HINT.search(text) is not None or any(map(text.__contains__, _MONTH_HINTS))
 
 
 def _spans(text: str, said: date | None) -> Iterator[DateSpan]:

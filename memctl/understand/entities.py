@@ -31,13 +31,16 @@ from memctl.understand.stopwords import stop_words
 MOST_ENTITIES = 40
 _SCANNED = 400_000
 
-_CAPITAL = r"[^\W\d_a-z\u3040-\u9fff\uac00-\ud7af\u0590-\u0e7f]"
+_CAPITAL = f"[{''.join(filter(str.isupper, map(chr, range(0x530))))}]"
+"""Capital letters of the Latin, Greek, Cyrillic and Armenian scripts."""
+
 _NAME_WORD = rf"(?:{_CAPITAL}[\w'’]*(?:-[\w'’]+)*|{_CAPITAL}\.(?:{_CAPITAL}\.)*)"
 _NAMES = re.compile(
     rf"(?<![\w@#/.\-]){_NAME_WORD}\.?"
     rf"(?: (?:(?:of|de|da|di|van|von|der|den|del|la|le|du|bin|al|of the) ){{0,2}}"
     rf"(?:{_NAME_WORD}\.?|\d{{1,4}}\b(?![:.,/%]\d)))*"
 )
+_CAPITALISED = re.compile(rf"(?<![\w'’]){_CAPITAL}[\w'’]*")
 _HANDLES = re.compile(
     r"(?P<url>https?://[^\s<>\"'`)\]}]+|www\.[^\s<>\"'`)\]}]+)"
     r"|(?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
@@ -140,7 +143,8 @@ def _add_handles(text: str, found: _Found) -> None:
 
 
 def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool) -> None:
-    if _is_shouted(text, start, end):
+    capitals = _CAPITALISED.findall(text, start, end)
+    if not any(map(_may_name, capitals)) or _is_shouted(text, start, end):
         return
     for match in _NAMES.finditer(text, start, end):
         is_first = _is_first_word(text, match.start(), start)
@@ -151,6 +155,18 @@ def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool)
         if type_ == "other":
             type_ = _by_what_stands_before(text, match.start(), match.group(), name)
         found.add(name, type_, certain=certain and not (is_heading and type_ == "other"))
+
+
+class _MayName(dict[str, bool]):
+    """Whether a capitalised word can be a name or part of one, wherever it stands."""
+
+    def __missing__(self, word: str) -> bool:
+        if len(self) > 50_000:
+            self.clear()
+        return self.setdefault(word, not _names_nothing(word))
+
+
+_may_name = _MayName().__getitem__
 
 
 def _is_shouted(text: str, start: int, end: int) -> bool:
@@ -214,6 +230,8 @@ def _without_sentence_start(words: list[str]) -> list[str]:
     first = words[0] if words else ""
     if len(words) < 2 or first in GIVEN_NAMES or first in PLACES or first.rstrip(".") in TITLES:
         return words
+    if words[1].rstrip(".") in TITLES or words[1] in GIVEN_NAMES:
+        return words[1:] if _is_common(first) or first.endswith("ly") else words
     if words[1][0].isdigit():
         return [] if first.lower() in COMMON_WORDS else words
     if first.isupper() or first in PLACE_STARTS:

@@ -141,10 +141,10 @@ NOT_ENTITIES = words(
     mrs ms dr sir madam mum mom mama dad papa grandma grandpa gran mother father god internet
     i'm i'll i've i'd note table figure chapter section page part step appendix subject dear
     regards sincerely cheers sent re fw fwd total summary introduction conclusion abstract
-    references contents index title important reminder remember decision action warning caution
-    true false none null yay haha hahaha congrats congratulations welcome absolutely definitely
-    sounds looking also let's that's it's ill ive im dont cant thats lets youre youll theyre
-    its wont didnt isnt doesnt wasnt there's here's what's you're we're they're don't can't
-    won't isn't doesn't didn't haven't""",
+    references contents index title yesterday today tomorrow tonight important reminder
+    remember decision action warning caution true false none null yay haha hahaha congrats
+    congratulations welcome absolutely definitely sounds looking also let's that's it's ill ive
+    im dont cant thats lets youre youll theyre its wont didnt isnt doesnt wasnt there's here's
+    what's you're we're they're don't can't won't isn't doesn't didn't haven't""",
 )
 """Words that are written with a capital, or stand alone so often, without naming anything."""

@@ -31,9 +31,12 @@ _WEIGHTS: Mapping[str, int] = {
 _TRIGGERS = re.compile(
     r"\b(?:remember|reminder|don['’]t forget|do not forget|important(?:ly)?|deadline|urgent(?:ly)?|"
     r"asap|critical(?:ly)?|crucial|essential|warning|mandatory|must(?:n['’]t)?|emergency|priority|"
-    r"wichtig|dringend|important[e]?|urgente?|importante)\b",
-    re.IGNORECASE,
+    r"wichtig|dringend|urgente|importante)\b"
 )
+_TRIGGER_SIGNS = (
+    "remember", "remind", "forget", "import", "deadline", "urgent", "asap", "critical", "crucial",
+    "essential", "warning", "mandatory", "must", "emergency", "priority", "wichtig", "dringend",
+)  # fmt: skip
 _NUMBERS = re.compile(r"\d[\d.,:/-]*")
 
 
@@ -78,10 +81,17 @@ def _signal(name: str, share: float) -> float:
     return round(_WEIGHTS[name] * max(0.0, min(share, 1.0))) / _STEPS
 
 
+def _triggers(sample: str) -> int:
+    """How many words stand in it that call for attention; most texts have no sign of one."""
+    if not any(map(sample.__contains__, _TRIGGER_SIGNS)):
+        return 0
+    return len(_TRIGGERS.findall(sample))
+
+
 def _shares(evidence: Evidence, sample: str) -> dict[str, float]:
     """How strong each signal is, 0 to 1 and beyond."""
     kinds = [found.type for found in evidence.distilled]
-    triggers = len(_TRIGGERS.findall(sample)) + kinds.count("important_fact")
+    triggers = _triggers(sample.lower()) + kinds.count("important_fact")
     return {
         "base": 1.0,
         "triggers": triggers / 2,

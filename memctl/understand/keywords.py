@@ -9,10 +9,8 @@ near they are to the whole text.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from math import log
 from typing import TYPE_CHECKING
 
@@ -25,6 +23,14 @@ MOST_KEYWORDS = 10
 _SCANNED = 60_000
 _CANDIDATES = 60
 _LONGEST_PHRASE = 3
+_BY_LENGTH: tuple[float, ...] = (
+    1.0,
+    *(float(1 / length**0.6) for length in range(1, _LONGEST_PHRASE + 1)),
+)
+_LOG_OF_2 = log(2)
+_EARLY = 20
+"""Phrases within so many tokens from the start lose nothing for their place."""
+_REMEMBERED = 100_000
 _TOKEN = re.compile(r"[^\W_][^\W_]*(?:['’.\-][^\W_]+)*|[^\w\s]|\n")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 
@@ -57,13 +63,17 @@ _WEAK = words(
 )
 
 
-@dataclass(slots=True)
 class _Phrase:
-    shown: str
-    words: tuple[str, ...]
-    count: int
-    first: int
-    score: float = 0.0
+    """A run of words that may say what the text is about, with how often and how early it comes."""
+
+    __slots__ = ("count", "first", "score", "shown", "words")
+
+    def __init__(self, shown: str, words: tuple[str, ...], first: int) -> None:
+        self.shown = shown
+        self.words = words
+        self.count = 1
+        self.first = first
+        self.score = 0.0
 
 
 def keywords(
@@ -74,7 +84,7 @@ def keywords(
     embedder: Embedder | None = None,
 ) -> tuple[str, ...]:
     """Return the phrases that say what a text is about, the most telling first."""
-    phrases = _phrases(text[:_SCANNED], language or "en")
+    phrases = _phrases(text[:_SCANNED], _carriers(language or "en"))
     if not phrases:
         return ()
     ranked = _ranked(phrases)
@@ -83,64 +93,84 @@ def keywords(
     return tuple(phrase.shown for phrase in _different(ranked, limit))
 
 
-def _phrases(text: str, language: str) -> dict[tuple[str, ...], _Phrase]:
-    """Every run of words between stop words, weak words and marks, with how often it comes."""
+def _phrases(text: str, carriers: Mapping[str, str]) -> list[_Phrase]:
+    """Every run of words between stop words, weak words and marks."""
     if "://" in text or "www." in text:
         text = _URL.sub("\n", text)
     found: dict[tuple[str, ...], _Phrase] = {}
     run: list[str] = []
+    key: list[str] = []
     for position, token in enumerate([*_TOKEN.findall(text), "\n"]):
-        if _carries(token, language):
+        plain = carriers[token]
+        if plain:
             run.append(token)
-            continue
-        if run:
-            _count(run[:_LONGEST_PHRASE] if len(run) > _LONGEST_PHRASE else run, position, found)
-            run = []
-    return found
+            key.append(plain)
+        elif run:
+            _count(run[:_LONGEST_PHRASE], tuple(key[:_LONGEST_PHRASE]), position, found)
+            run, key = [], []
+    return list(found.values())
 
 
-def _count(run: Sequence[str], position: int, found: dict[tuple[str, ...], _Phrase]) -> None:
-    key = tuple(word.lower() for word in run)
+def _count(
+    run: Sequence[str],
+    key: tuple[str, ...],
+    position: int,
+    found: dict[tuple[str, ...], _Phrase],
+) -> None:
     known = found.get(key)
     if known:
         known.count += 1
-    elif not all(map(str.isdigit, key)):
-        found[key] = _Phrase(" ".join(run), key, 1, position)
+    else:
+        found[key] = _Phrase(" ".join(run), key, position)
 
 
-@lru_cache(maxsize=100_000)
-def _carries(token: str, language: str) -> bool:
-    """Whether a token may be part of a phrase."""
-    if len(token) < 2 or not token[0].isalnum():
-        return token.isalpha() and not token.isascii()
-    plain = token.lower().replace("’", "'")
-    if plain in _WEAK or plain in stop_words("en") or plain in stop_words(language):
-        return False
-    return not token.isdigit() and "'" not in plain[-3:]
+class _Carriers(dict[str, str]):
+    """Each token in lower case where it may be part of a phrase, else ``""``; bounded."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._dropped = _WEAK | stop_words("en") | stop_words(language)
+
+    def __missing__(self, token: str) -> str:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        plain = token.lower().replace("’", "'")
+        return self.setdefault(token, plain if self._carries(token, plain) else "")
+
+    def _carries(self, token: str, plain: str) -> bool:
+        if len(token) < 2 or not token[0].isalnum():
+            return token.isalpha() and not token.isascii()
+        return plain not in self._dropped and not token.isdigit() and "'" not in plain[-3:]
 
 
-def _ranked(phrases: Mapping[tuple[str, ...], _Phrase]) -> list[_Phrase]:
-    counts: Counter[str] = Counter()
-    for phrase in phrases.values():
+@cache
+def _carriers(language: str) -> _Carriers:
+    return _Carriers(language)
+
+
+def _ranked(phrases: Sequence[_Phrase]) -> list[_Phrase]:
+    counts: dict[str, int] = {}
+    for phrase in phrases:
         for word in phrase.words:
-            counts[word] += phrase.count
-    for phrase in phrases.values():
+            counts[word] = counts.get(word, 0) + phrase.count
+    for phrase in phrases:
         phrase.score = _score(phrase, counts)
-    by_score = sorted(phrases.values(), key=lambda phrase: (-phrase.score, phrase.first))
+    by_score = sorted(phrases, key=lambda phrase: (-phrase.score, phrase.first))
     return by_score[:_CANDIDATES]
 
 
 def _score(phrase: _Phrase, counts: Mapping[str, int]) -> float:
-    weight = sum(log(1 + counts[word]) * _heft(word) for word in phrase.words)
-    length = len(phrase.words)
-    early = 1.0 / (1.0 + 0.15 * log(1 + phrase.first / 20))
-    named = 1.25 if phrase.shown[0].isupper() and not phrase.shown.isupper() else 1.0
-    return weight / float(length**0.6) * (1 + log(phrase.count)) * early * named
-
-
-def _heft(word: str) -> float:
-    """Longer words carry more, up to a point."""
-    return min(len(word), 9) / 9 + 0.4
+    weight = 0.0
+    for word in phrase.words:
+        count = counts[word]
+        heft = (len(word) if len(word) < 9 else 9) / 9 + 0.4
+        weight += heft * (_LOG_OF_2 if count == 1 else log(1 + count))
+    weight *= _BY_LENGTH[len(phrase.words)]
+    if phrase.count > 1:
+        weight *= 1 + log(phrase.count)
+    if phrase.first > _EARLY:
+        weight /= 1.0 + 0.15 * log(phrase.first / _EARLY)
+    return weight * 1.25 if phrase.shown[0].isupper() and not phrase.shown.isupper() else weight
 
 
 def _weigh_by_meaning(text: str, ranked: list[_Phrase], embedder: Embedder) -> None:
@@ -153,12 +183,16 @@ def _weigh_by_meaning(text: str, ranked: list[_Phrase], embedder: Embedder) -> N
 def _different(ranked: Sequence[_Phrase], limit: int) -> list[_Phrase]:
     """Take the best that share at most half of their words with one already taken."""
     chosen: list[_Phrase] = []
+    taken: set[str] = set()
     for phrase in ranked:
-        own = set(phrase.words)
-        if all(
-            2 * len(own & set(other.words)) <= min(len(own), len(other.words)) for other in chosen
-        ):
+        if taken.isdisjoint(phrase.words) or not any(_alike(phrase, other) for other in chosen):
             chosen.append(phrase)
+            taken.update(phrase.words)
             if len(chosen) == limit:
                 break
     return chosen
+
+
+def _alike(some: _Phrase, other: _Phrase) -> bool:
+    shared = len(set(some.words) & set(other.words))
+    return 2 * shared > min(len(some.words), len(other.words))

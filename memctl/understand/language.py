@@ -14,6 +14,8 @@ _FEWEST_WORDS = 3
 _LEAST_SCORE = 1.6
 _LEAST_LEAD = 1.3
 _LEAST_SHARE = 0.12
+_CLEARLY_ENGLISH = 3
+"""So many different words that only English has, and plain letters, need no further look."""
 
 _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("ja", re.compile("[\u3040-\u30ff]")),
@@ -59,6 +61,8 @@ def _by_words(sample: str) -> str:
     found = _WORD.findall(sample.lower().replace("’", "'"))
     if len(found) < _FEWEST_WORDS:
         return ""
+    if sample.isascii() and len(_only_english().intersection(found)) >= _CLEARLY_ENGLISH:
+        return "en"
     votes = _votes()
     scores: Counter[str] = Counter()
     for word in found:
@@ -83,6 +87,13 @@ def _clear_winner(scores: Counter[str], total: int) -> str:
     runner_up = best[1][1] if len(best) > 1 else 0
     is_clear = score >= _LEAST_SCORE and score >= _LEAST_LEAD * runner_up
     return language if is_clear and score >= _LEAST_SHARE * total else ""
+
+
+@cache
+def _only_english() -> frozenset[str]:
+    return frozenset(
+        word for word, votes in _votes().items() if votes == (("en", 1.0),) and len(word) > 1
+    )
 
 
 @cache

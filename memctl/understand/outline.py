@@ -52,7 +52,9 @@ def outline(source: SourceText) -> list[Line]:
     if source.segments:
         return [line for segment in source.segments for line in _segment_lines(text, segment)]
     spans = sentences(text)
-    return list(_with_speakers(text, spans)) if ": " in text else [Line(*span) for span in spans]
+    if ": " not in text:
+        return [Line(*span) for span in spans]
+    return _one_turn(text, spans) if "\n" not in text else list(_with_speakers(text, spans))
 
 
 def code_spans(source: SourceText) -> list[tuple[int, int]]:
@@ -87,6 +89,22 @@ def _after_prefix(text: str, segment: Segment) -> int:
     return prefix.end() if prefix else segment.start
 
 
+def _one_turn(text: str, spans: list[tuple[int, int]]) -> list[Line]:
+    """A single line may be what one person said: ``Ann: I prefer tea``."""
+    said = _SPOKEN.match(text)
+    if not said or not _is_speaker(said["name"]) or not _CONVERSING.search(text, said.end()):
+        return [Line(*span) for span in spans]
+    start = said.end()
+    return [
+        Line(max(begin, start), end, "turn", said["name"]) for begin, end in spans if end > start
+    ]
+
+
+def _is_speaker(name: str) -> bool:
+    plain = name.lower()
+    return plain not in _NOT_NAMES and plain.partition(" ")[0] not in _NOT_NAMES
+
+
 def _with_speakers(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
     """Take ``Name: `` at the start of a line for its speaker where the text is a conversation."""
     spans = list(spans)
@@ -104,19 +122,15 @@ def _with_speakers(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line
 
 
 def _speakers(text: str, spans: list[tuple[int, int]]) -> frozenset[str]:
-    """Names that open a line again and again, or the one name of a single spoken line."""
+    """Names that open line after line."""
     found = Counter(
         said["name"]
         for start, end in spans
-        if (said := _SPOKEN.match(text, start, end))
-        and said["name"].lower() not in _NOT_NAMES
-        and said["name"].split()[0].lower() not in _NOT_NAMES
+        if (said := _SPOKEN.match(text, start, end)) and _is_speaker(said["name"])
     )
     if not found:
         return frozenset()
     lines = text.strip().count("\n") + 1
-    if lines == 1:
-        return frozenset(found) if _CONVERSING.search(text) else frozenset()
     spoken = sum(found.values())
     is_chat = 2 * spoken >= lines and (max(found.values()) > 1 or _CONVERSING.search(text))
     return frozenset(found) if is_chat else frozenset()

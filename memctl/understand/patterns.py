@@ -14,12 +14,12 @@ from memctl.understand.stopwords import words
 _I = re.IGNORECASE
 _NAME = r"[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?"
 _MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_DAY = r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
 _WHEN = (
-    rf"\b(?:{_DAY}s?|tomorrow|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)?"
+    rf"\b(?i:{_DAY}s?|tomorrow|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)?"
     rf"(?: of)? {_MONTH}|(?:in|by|before|until|since|from|of|end of|early|late|mid) {_MONTH}\b|"
     r"the \d{1,2}(?:st|nd|rd|th)|the (?:first|second|third|fourth|last) (?:week|day|of)|"
     r"(?:next|this|the following|coming) (?:week(?:end)?|month|year|spring|summer|autumn|fall|"
@@ -192,7 +192,6 @@ WE_WILL = re.compile(
 _NOT_A_TASTE = (
     r"(?!(?:(?! but | because |[,;.!]).)*\b(?:it|them|they|there|those|these|that|this|both|ones?|"
     r"you|your|yours|yourself|everyone|ideas?|things? up|too much)\b)"
-    r"(?!the (?!.*[A-Z\"“]))"
     r"(?!him\b|her\b|his\b|their\b|how\b|when\b|what\b|where\b|everything\b|all\b|so\b|too\b|"
     r"to (?:hear|see|know|think|join|come|help|go|be|do|say|ask|add|try|point|chat|talk|have|get|"
     r"meet|catch|share|look)\b|hearing\b|seeing\b|being\b|talking\b|having\b|chatting\b|looking\b|"
@@ -200,6 +199,9 @@ _NOT_A_TASTE = (
     r"working (?:with|together)|spending time|a good\b|a great\b|a mix\b|an? \w+ (?:too|as well)\b)"
 )
 """Objects that are no taste of their own: what was just spoken of, courtesy, talk."""
+
+_LIKED = rf"(?!the (?!.*[A-Z\"“])){_NOT_A_TASTE}"
+"""For words as light as "like": the thing liked must be named."""
 
 PREFERENCES = (
     _pattern(
@@ -219,7 +221,7 @@ PREFERENCES = (
         r"^(?:\w+ ?(?:,|and|but) )?(?:[Aa]nd |[Bb]ut |[Aa]ctually,? |[Hh]onestly,? |"
         r"[Pp]ersonally,? )?"
         r"I(?: really| absolutely| still| always| just| truly| actually)* "
-        rf"(?:love|like|hate|dislike|adore|enjoy|loathe|detest) {_NOT_A_TASTE}\w+",
+        rf"(?:love|like|hate|dislike|adore|enjoy|loathe|detest) {_LIKED}\w+",
         0.75,
         0.5,
     ),
@@ -259,7 +261,7 @@ PREFERENCES = (
         "a fan of",
         "fan",
         r"\bI(?:['’]m| am)(?: not)?(?: really)? (?:a (?:big|huge) fan|not a fan|a fan) of "
-        rf"{_NOT_A_TASTE}\w+",
+        rf"{_LIKED}\w+",
         0.75,
         0.5,
     ),

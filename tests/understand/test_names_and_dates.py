@@ -1,0 +1,204 @@
+"""Names, dates, languages, keywords and topics."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memctl.records import Segment, SourceText
+from memctl.understand.dates import date_spans
+from memctl.understand.entities import entities
+from memctl.understand.importance import Evidence, importance, with_novelty
+from memctl.understand.keywords import keywords
+from memctl.understand.language import detect
+from memctl.understand.outline import outline
+from memctl.understand.topics import topics
+
+TUESDAY = datetime(2026, 5, 12, 9, 30, tzinfo=UTC)
+
+
+def named(text: str) -> dict[str, str]:
+    source = SourceText(text, "text/plain", "text/1")
+    return {entity.name: entity.type for entity in entities(source, outline(source))}
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_people_places_and_organisations_are_told_apart() -> None:
+    found = named("Yesterday Dr. Ruiz from Acme Ltd met Ann Lee in Berlin at the Bank of Spain.")
+    assert found == {
+        "Dr. Ruiz": "person",
+        "Acme Ltd": "organization",
+        "Ann Lee": "person",
+        "Berlin": "place",
+        "Bank of Spain": "organization",
+    }
+
+
+def test_addresses_handles_and_identifiers_are_found() -> None:
+    found = named("Ask ann@x.org or @bob, see https://x.org/a. Call `load_file()` first.")
+    assert found == {
+        "ann@x.org": "email",
+        "@bob": "handle",
+        "https://x.org/a": "url",
+        "load_file": "identifier",
+    }
+
+
+def test_the_first_word_of_a_sentence_is_no_name_for_its_capital() -> None:
+    assert (
+        named("Looking forward to it. Great! Thanks 😊 Dinner was nice. On Monday, in May.") == {}
+    )
+
+
+def test_a_first_name_counts_for_the_full_name() -> None:
+    text = "I called Ann Lee. Then Ann called back. Ann is fine."
+    source = SourceText(text, "text/plain", "text/1")
+    [ann] = entities(source, outline(source))
+    assert (ann.name, ann.count) == ("Ann Lee", 3)
+
+
+def test_a_product_is_a_name_with_a_number() -> None:
+    assert named("We moved from GPT-4 to the Boeing 747 simulator.") == {
+        "GPT-4": "product",
+        "Boeing 747": "product",
+    }
+
+
+def test_shouted_text_names_nobody() -> None:
+    assert named("PLEASE READ THE FOLLOWING CAREFULLY BEFORE YOU START") == {}
+
+
+def test_who_speaks_is_a_person() -> None:
+    assert named("Zorblax: I am fine\nQuux: are you?\nZorblax: yes") == {
+        "Zorblax": "person",
+        "Quux": "person",
+    }
+
+
+# --- dates ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "iso"),
+    [
+        ("2026-05-12", "2026-05-12"),
+        ("on 12 May 2026", "2026-05-12"),
+        ("May 12th, 2026", "2026-05-12"),
+        ("am 3. Mai 2026", "2026-05-03"),
+        ("12 de mayo de 2026", "2026-05-12"),
+        ("13/05/2026", "2026-05-13"),
+        ("3.4.2026", "2026-04-03"),
+        ("2026年5月12日", "2026-05-12"),
+        ("in May 2026", "2026-05"),
+        ("Q3 2026", "2026-Q3"),
+        ("since 1999", "1999"),
+    ],
+)
+def test_a_written_date_becomes_iso(written: str, iso: str) -> None:
+    [span] = date_spans(written)
+    assert span.iso == iso
+    assert written[span.start : span.end].strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["31 February 2026", "05/06/2026", "you may 3 times", "2000 people", "v1.2.2026.4", "tomorrow"],
+)
+def test_what_is_no_certain_date_is_left_out(text: str) -> None:
+    assert date_spans(text) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "iso"),
+    [
+        ("tomorrow", "2026-05-13"),
+        ("3 days ago", "2026-05-09"),
+        ("this Friday", "2026-05-15"),
+        ("next month", "2026-06"),
+        ("next week", "2026-W21"),
+        ("May 14th", "2026-05-14"),
+        ("2 January", "2026-01-02"),
+    ],
+)
+def test_a_relative_date_is_resolved_by_when_it_was_said(said: str, iso: str) -> None:
+    assert [span.iso for span in date_spans(said, TUESDAY)] == [iso]
+
+
+def test_next_friday_said_on_a_tuesday_may_be_either_and_is_left_out() -> None:
+    assert date_spans("next Friday", TUESDAY) == []
+    assert date_spans("next Monday", TUESDAY)[0].iso == "2026-05-18"
+
+
+# --- language, keywords, topics -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("I think that this is what they wanted", "en"),
+        ("Ich glaube, dass das auch nicht besser ist", "de"),
+        ("je ne sais pas ce que tu veux", "fr"),
+        ("no lo sé, pero está bien así", "es"),
+        ("non so che cosa sia, ma è per lei", "it"),
+        ("não sei o que é isso, mas ela está aqui", "pt"),
+        ("ik weet niet wat dat is maar het is van hem", "nl"),
+        ("jag vet inte vad det är men hon är här", "sv"),
+        ("nie wiem co to jest, ale już się stało", "pl"),
+        ("это очень хорошо, что ты пришёл", "ru"),
+        ("це дуже добре, що ти є", "uk"),
+        ("bu çok güzel ama ne olduğu belli değil", "tr"),
+        ("今日は晴れです", "ja"),
+        ("今天天气很好", "zh"),
+        ("안녕하세요 여러분", "ko"),
+        ("مرحبا كيف حالك", "ar"),
+        ("ok lol", ""),
+        ("", ""),
+        ("12345 67890", ""),
+    ],
+)
+def test_the_language_is_told_or_left_open(text: str, language: str) -> None:
+    assert detect(text) == language
+
+
+def test_keywords_are_phrases_of_the_text_that_differ() -> None:
+    text = "Solar panels on the roof. The solar panels feed the battery. Battery storage is cheap."
+    found = keywords(text, "en", limit=3)
+    assert found[0].lower() == "solar panels"
+    assert all(phrase in text for phrase in found)
+    assert len({word for phrase in found for word in phrase.lower().split()}) >= 3
+
+
+def test_a_text_of_small_talk_has_no_keywords() -> None:
+    assert keywords("Hey, how are you? I am good, thanks. And you?", "en") == ()
+
+
+def test_topics_begin_with_tags_and_draw_on_headings() -> None:
+    text = "# Harbour dredging\n\n" + "The crew worked all day and all night. " * 12
+    source = SourceText(
+        text,
+        "text/markdown",
+        "markdown/1",
+        (Segment(0, 18, "heading"), Segment(20, len(text), "prose")),
+    )
+    found = topics(source, ("crew",), ("work-log",), "en")
+    assert found == ("work log", "harbour dredging", "crew")
+
+
+# --- importance -----------------------------------------------------------------------------------
+
+
+def test_novelty_is_one_more_signal_and_the_sum_stays_exact() -> None:
+    value, signals = importance(Evidence("Important: pay 300 by 3 May", dates=1))
+    newer, with_it = with_novelty(signals, 0.37)
+    assert "novelty" not in signals
+    assert newer == sum(with_it.values()) > value
+    assert importance(Evidence("Important: pay 300 by 3 May", dates=1), 0.37) == (newer, with_it)
+
+
+def test_everything_at_once_is_at_most_one() -> None:
+    text = "remember urgent deadline important 1 2 3 4 5 6 7 8 9 10 " * 100
+    value, signals = importance(Evidence(text, 99, 99, 99, 99), 1.0)
+    assert value == sum(signals.values()) <= 1
