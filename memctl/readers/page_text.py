@@ -30,6 +30,9 @@ _PAGE_WORDS = re.compile(
     r"(?:[\W_]*(?:of|von|de|di|av|van|z|из|/)?[\W_]*\d{1,5})?[\W_]*",
     re.IGNORECASE,
 )
+_PAGE_LABEL = re.compile(
+    r"(?:^|\| )(?:page|seite|página|pagina) \d+ ?(?:of|von|de|di|/) ?\d+$", re.I
+)
 _RUNNING_TITLE = re.compile(r"#[\W_]*\S+ .{8,}|\S+ .{8,}[\W_]#")
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
@@ -47,7 +50,7 @@ def clean_pages(pages: Sequence[str]) -> list[str]:
     A line that half the pages (at least three) have at their edge is kept where it stands first;
     one with a number that counts along with the pages is a page number and goes everywhere.
     """
-    lines = _without_furniture([_lines(page) for page in pages])
+    lines = _without_furniture([_unlabelled(_lines(page)) for page in pages])
     compounds = {
         word.lower() for page in lines for line in page for word in _COMPOUND.findall(line)
     }
@@ -59,6 +62,14 @@ def _lines(page: str) -> Lines:
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", page))
     text = _SOFT_HYPHEN.sub("", text)
     return [" ".join(_LEADERS.sub(" … ", line).split()) for line in text.split("\n")]
+
+
+def _unlabelled(page: Lines) -> Lines:
+    """The page without a label such as ``Page 2 of 9`` at its edge, alone or beside a title."""
+    lines = list(page)
+    for place in _edges(page):
+        lines[place] = _PAGE_LABEL.sub("", page[place]).strip(" |")
+    return lines
 
 
 # --- what every page repeats ---------------------------------------------------------------------
@@ -130,8 +141,7 @@ def _flow(lines: Lines, compounds: set[str]) -> Iterator[str]:
         elif _wraps(line, following, full):
             yield line + " "
         else:
-            ends = line.endswith(_ENDS) and len(line) < full
-            yield line + ("\n\n" if ends and not _ITEM.match(following) else "\n")
+            yield line + ("\n\n" if _parts(line, following, full) else "\n")
 
 
 def _full_length(lines: Lines) -> float:
@@ -141,8 +151,31 @@ def _full_length(lines: Lines) -> float:
     return max(_SHORTEST_FULL, _FULL_SHARE * widest)
 
 
+def _parts(line: str, following: str, full: float) -> bool:
+    """Whether a paragraph ends here: after a short last line, and on either side of a title."""
+    if " | " in line:
+        return " | " not in following
+    if line.endswith(_ENDS):
+        return not _ITEM.match(following)
+    return _may_be_title(line, full) and len(following) >= full and following[0].isupper()
+
+
+def _may_be_title(line: str, full: float) -> bool:
+    is_short = len(line) < full and not line.endswith((*_ENDS, ",", ";"))
+    return is_short and (line[0].isupper() or line[0].isdecimal()) and not _is_broken_up(line)
+
+
+def _is_broken_up(line: str) -> bool:
+    """Whether the line is a row of cells or an entry in a table of contents."""
+    return " | " in line or " … " in line
+
+
 def _wraps(line: str, following: str, full: float) -> bool:
-    if _ITEM.match(following) or " … " in line or (_is_row(line) and _is_row(following)):
+    if _ITEM.match(following) or (_is_row(line) and _is_row(following)):
+        return False
+    if _is_broken_up(line) or _is_broken_up(following):
+        return False
+    if line.endswith(_ENDS) and _may_be_title(following, full):
         return False
     if following[0].islower() and not line.endswith((".", "!", "?", ":")):
         return len(line) >= full / 2

@@ -80,4 +80,4 @@ def _text(value: object) -> str:
 
 def _told(value: object) -> str:
     text = clean_title(_text(value))
-    return "" if text.lower() in ("unspecified", "none") else text
+    return "" if text.lower().strip("()") in ("unspecified", "none") else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 OCR_PAGES = 200
 """So many pages of one file are read by OCR at most; each takes a second or so."""
 
+CELL_BAR = " | "
+"""Stands between what is far apart on one line."""
+
+_SAME_LINE = 0.3
+_CELL_GAP = 1.5
+_LETTER_WIDTH = 0.5
+"""Of the font size, as most letters have it."""
 _LITTLE_TEXT = 20
 """A page with fewer characters than this may be a picture of a page."""
 _PAGE_IMAGES = 30
@@ -37,6 +44,16 @@ class PageText:
     notes: tuple[str, ...] = ()
     incomplete: bool = False
     damaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Text in one piece and where it begins on the page, in points."""
+
+    text: str
+    x: float
+    y: float
+    size: float
 
 
 def pdf_errors() -> tuple[type[Exception], ...]:
@@ -69,7 +86,50 @@ def page_texts(reader: PdfReader, count: int) -> Iterator[PageText]:
 def _layer(reader: PdfReader, index: int) -> PageText:
     """The text layer of a page and the notes that people wrote on it."""
     page = reader.pages[index]
-    return PageText(index + 1, page.extract_text(), tuple(_notes(page)))
+    return PageText(index + 1, _laid_out(page), tuple(_notes(page)))
+
+
+def _laid_out(page: PageObject) -> str:
+    """The page's text with what stands on one line in one line.
+
+    pypdf (7.1) begins a new line for every cell of a table.  Only neighbours in the page's own
+    order are joined, so columns of running text stay apart.
+    """
+    from pypdf import mult
+
+    runs: list[_Run] = []
+
+    def keep(text: str, cm: Any, tm: Any, _font: Any, size: float) -> None:
+        if text:
+            place = mult(tm, cm)
+            runs.append(_Run(text, place[4], place[5], abs(size * place[3]) or size))
+
+    whole = page.extract_text(visitor_text=keep)
+    joined = "".join(run.text for run in runs)
+    return "".join(_joined(runs)) if joined == whole else whole
+
+
+def _joined(runs: Sequence[_Run]) -> Iterator[str]:
+    last: _Run | None = None
+    for run in runs:
+        if not run.text.strip():
+            yield run.text if last is None or not last.text.endswith("\n") else ""
+            continue
+        if last is not None:
+            yield _between(last, run)
+        yield run.text.rstrip("\n")
+        last = run
+    yield "\n"
+
+
+def _between(last: _Run, run: _Run) -> str:
+    """What stands between two runs: their line end, or a bar or a space where they share a line."""
+    ends = last.text[len(last.text.rstrip("\n")) :]
+    is_same_line = abs(run.y - last.y) < _SAME_LINE * run.size
+    gap = run.x - last.x - _LETTER_WIDTH * last.size * len(last.text.strip())
+    if not ends or not is_same_line or gap < -run.size:
+        return ends
+    return CELL_BAR if gap > _CELL_GAP * run.size else " "
 
 
 def _notes(page: PageObject) -> Iterator[str]:

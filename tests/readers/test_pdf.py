@@ -209,6 +209,11 @@ def test_mutated_files_are_read_or_refused_in_one_line(tmp_path: Path, survives)
     survives(pdf_reader.read, tmp_path / "a.pdf", out.getvalue(), 60)
 
 
+def test_cells_of_a_row_are_read_as_one_line(tmp_path: Path) -> None:
+    content = pdf_of([["Rent) Tj 12 TL T* ET BT /F1 11 Tf 300 800 Td (1,400", "Heating"]])
+    assert read_one(tmp_path / "a.pdf", content).text.startswith("Rent | 1,400\n")
+
+
 # --- the text of pages ---------------------------------------------------------------------------
 
 BODY = [
@@ -261,6 +266,21 @@ def test_rows_of_figures_and_lists_keep_their_lines() -> None:
     items = ["- Pack the roaster and the grinders well", "- Tell every customer about the address"]
     (text,) = clean_pages(["\n".join([*rows, *items])])
     assert text.split("\n")[:4] == [*rows, *items]
+
+
+def test_titles_between_paragraphs_stand_alone() -> None:
+    (text,) = clean_pages(["\n".join([*BODY, "What we pay", *BODY])])
+    assert "extended.\n\nWhat we pay\n\nThe roastery" in text
+
+
+def test_the_label_of_a_page_goes_even_from_a_single_page() -> None:
+    (text,) = clean_pages(["Harbour Roastery | Page 2 of 9\nTurn to page 3 of 9"])
+    assert text == "Harbour Roastery\nTurn to page 3 of 9\n\n"
+
+
+def test_rows_of_a_table_end_before_the_next_paragraph() -> None:
+    (text,) = clean_pages(["Rent | 1,400\nHeating | 310\nRisks\n" + "\n".join(BODY)])
+    assert text.startswith("Rent | 1,400\nHeating | 310\n\nRisks\n\nThe roastery")
 
 
 @pytest.mark.parametrize(
