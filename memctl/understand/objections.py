@@ -47,7 +47,8 @@ BOILERPLATE = re.compile(
 )
 ADVICE = re.compile(
     r"\b(?:you (?:should|can|could|may|must|need|have to|might|will|want)|make sure|ensure|"
-    r"in order to|please (?:see|refer|use|contact|read|check|make|consider|report|send|file))\b",
+    r"in order to|^here(?:['’]?s| is| are)\b|^(?:look|check)\b|please (?:see|refer|use|contact|"
+    r"read|check|make|consider|report|send|file))\b",
     _I,
 )
 TECHNICAL = re.compile(

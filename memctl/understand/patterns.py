@@ -81,7 +81,8 @@ TOLD_TO_REMEMBER = re.compile(
     r"(?:(?:please|just|also|and|so|but|oh|ok(?:ay)?|always)[, ]+)*"
     r"(?:remember|don['’]t forget|do not forget|keep in mind|bear in mind|please note|note)"
     r"(?:(?: that|,)? (?=(?:I|I['’]m|I['’]ve|my|our|we|we['’]re)\b)"
-    r"|,? that (?!time\b|day\b|night\b|one\b|moment\b|guy\b|feeling\b|it['’]?s\b))"
+    r"|,? that (?!time\b|day\b|night\b|one\b|moment\b|guy\b|feeling\b|it['’]?s\b)"
+    r"(?=.*(?:\d|day\b|\s(?-i:[A-Z][a-z]))))"
     r"(?=.*\b(?:is|are|was|were|am|has|have|had|needs?|wants?|can|cannot|will|must|always|never|"
     r"takes?|likes?|loves?|prefers?|works?|lives?|goes|go|do|does|eats?|drinks?|buys?|uses?|"
     r"starts?|leaves?|gets?|closes?|opens?|ends?)\b|.*\w['’](?:m|re|ve|ll|t|s)\b)",
@@ -97,7 +98,8 @@ _BEFORE_US = (
     r"[Bb]ut )?"
 )
 _WHO = (
-    rf"(?:^{_BEFORE_US}(?:I|[Ww]e)|\b[Tt]he (?:[a-z]+ )?(?:team|board|committee|council|group|"
+    rf"(?:^{_BEFORE_US}(?:I|[Ww]e)|(?<!from )(?<!of )\b[Tt]he (?:[a-z]+ )?(?:team|board|"
+    rf"committee|council|group|"
     rf"company|"
     r"family|parents|members|management|jury|club|department|project)"
     rf"|\b(?!They|He|She|It){_NAME}(?: and {_NAME})?)"
@@ -108,7 +110,9 @@ _HAVE = (
 )
 
 _LEISURE = (
-    r"(?!(?:go|watch|have|try|grab|take a|pick up|check|stop by|play|see|make (?:it|the)|get|do|"
+    r"(?!\w+ (?:it|them|him|her|that|this|you)\b)"
+    r"(?!(?:\w+ly )?(?:go|watch|have|try|cook|bake|eat|order|grab|take a|pick up|check|stop by|"
+    r"play|see|make (?:it|the)|get|do|"
     r"give|just|start (?:a|the|watching|reading|with)|freshen|ghost|meet)\b)"
 )
 """What people decide in passing, when they tell of their day."""
@@ -120,7 +124,7 @@ DECISIONS = (
         "decided resolved opted voted elected",
         rf"{_WHO}{_HAVE} (?:decided|resolved|opted|voted|elected) "
         r"(?:last \w+ |yesterday |today |together |unanimously )?"
-        rf"(?:not )?(?:to {_LEISURE}|that |on (?!it\b|that\b|this\b|getting\b)|against |for |"
+        rf"(?:not )?(?:to {_LEISURE}|that |on (?!it\b|that\b|this\b|some\b|\w+ing\b)|against |for |"
         r"in favou?r of )\w+ ?\S+",
         0.9,
         0.75,
@@ -155,7 +159,7 @@ DECISIONS = (
         "we chose",
         "chose chosen settled picked went opted",
         r"^(?:[\w ,]{0,30}, )?(?:I|[Ww]e)(?:['’]ve| have)?(?: finally)? "
-        r"(?:chose|chosen|settled on|opted for|went for) "
+        r"(?:chose|chosen|settled on|opted for) "
         r"(?!to\b|it\b|that\b|this\b|you\b|him\b|her\b|them\b)\w+ \S+",
         0.8,
         0.65,
@@ -191,7 +195,8 @@ WE_WILL = re.compile(
 
 _NOT_A_TASTE = (
     r"(?!(?:(?! but | because |[,;.!]).)*\b(?:it|them|they|there|those|these|that|this|both|ones?|"
-    r"you|your|yours|yourself|everyone|ideas?|things? up|too much)\b)"
+    r"you|your|yours|yourself|everyone|ideas?|things? up|too much|stuff|him+|every time|my "
+    r"\w+(?=\W*$))\b)"
     r"(?!him\b|her\b|his\b|their\b|how\b|when\b|what\b|where\b|everything\b|all\b|so\b|too\b|"
     r"to (?:hear|see|know|think|join|come|help|go|be|do|say|ask|add|try|point|chat|talk|have|get|"
     r"meet|catch|share|look)\b|hearing\b|seeing\b|being\b|talking\b|having\b|chatting\b|looking\b|"
@@ -270,7 +275,8 @@ PREFERENCES = (
 # --- plans ----------------------------------------------------------------------------------------
 
 _NOT_A_PLAN = (
-    r"(?!see\b|let\b|think\b|try\b|talk\b|catch\b|keep\b|check\b|ask you\b|tell you\b|text\b|"
+    r"(?!see\b|have to\b|make it\b|grab some\b|let\b|think\b|try\b|talk\b|catch\b|keep\b|check\b|"
+    r"ask you\b|tell you\b|text\b|"
     r"call you\b|be (?!away|out|back|off|on leave|on holiday|in [A-Z])|know\b|remember\b|miss\b|"
     r"definitely\b|make sure\b|look\b|love\b|get back\b|take a look\b|need to\b|have to think|"
     r"chat\b|hear\b|probably\b|maybe\b|never\b|always\b|show you\b|give it\b|say\b|bet\b|"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.records import Segment, SegmentKind, SourceText, Understanding
 from memctl.understand import BuiltinUnderstander
 
@@ -166,3 +167,15 @@ def test_odd_text_never_raises_and_keeps_every_promise(odd: SourceText) -> None:
 )
 def test_long_monotonous_text_is_no_trap(text: str) -> None:
     assert understood(text).method == "builtin/1"
+
+
+def test_an_embedder_changes_only_which_keywords_win() -> None:
+    text = (
+        NOTE + " The cellar of the Lisbon office stores paper, maps, stamps and old ledgers. " * 9
+    )
+    with_vectors = BuiltinUnderstander(load_embedder(BUILTIN_EMBEDDER))
+    [weighed] = with_vectors.understand([source(text)])
+    plain = understood(text)
+    assert weighed.distilled == plain.distilled
+    assert weighed.keywords
+    assert all(keyword in text for keyword in weighed.keywords)
