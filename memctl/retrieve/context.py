@@ -1,0 +1,185 @@
+"""Evidence within a budget of tokens, numbered, ready to stand above a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memctl.errors import UsageError
+from memctl.models.protocols import Embedder, TokenCounter
+from memctl.records import Citation, Context, Hit
+from memctl.understand.sentences import sentences
+
+CountTokens = Callable[[str], int]
+
+INSIGHTS = "What is known in short:"
+EVIDENCE = "Evidence:"
+_CHARACTERS_A_TOKEN = 4
+
+
+def build_context(
+    question: str,
+    hits: Sequence[Hit],
+    insights: Sequence[Hit],
+    budget_tokens: int,
+    count_tokens: CountTokens | None = None,
+) -> Context:
+    """Return insights and hits as text, no longer than the budget.
+
+    What is best goes in first; a hit that no longer fits is cut after a sentence.  Documents stand
+    in the order of their best hit, their passages as they read; what two passages share is said
+    once.  Each block begins with the ``[n]`` to cite it by.
+
+    Args:
+        question: What was asked.
+        hits: Best first.
+        insights: Best first; they stand before the hits.
+        budget_tokens: The most tokens of the text.
+        count_tokens: Counts tokens; by default a token is four characters.  See
+            :func:`token_counter`.
+
+    Raises:
+        UsageError: The budget is not positive.
+    """
+    if budget_tokens < 1:
+        raise UsageError(f"a budget of {budget_tokens} tokens holds nothing", "use 100 or more")
+    count = count_tokens or approximate_tokens
+    excerpts: list[_Excerpt] = []
+    for hit in _distinct([*insights, *hits]):
+        added = _fitting(excerpts, hit, budget_tokens, count)
+        if added is None:
+            break
+        excerpts.append(added)
+    text, citations = _written(excerpts)
+    return Context(question, text, count(text) if text else 0, budget_tokens, citations)
+
+
+def token_counter(embedder: Embedder) -> CountTokens:
+    """Return the embedder's own tokenizer as a counter, else an estimate of 4 characters each."""
+    return embedder.count_tokens if isinstance(embedder, TokenCounter) else approximate_tokens
+
+
+def approximate_tokens(text: str) -> int:
+    """Return a quarter of the number of characters, rounded up."""
+    return -(-len(text) // _CHARACTERS_A_TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Excerpt:
+    """The part of a hit that is shown: ``hit.text[start:end]``."""
+
+    hit: Hit
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.hit.text[self.start : self.end]
+
+    @property
+    def document(self) -> tuple[str, str]:
+        return self.hit.kb, self.hit.document_id or self.hit.memory_id
+
+    @property
+    def offset(self) -> int:
+        """Where the hit's text begins in the document; 0 where that is not known."""
+        return self.hit.start if _has_offsets(self.hit) and self.hit.start is not None else 0
+
+
+def _has_offsets(hit: Hit) -> bool:
+    return hit.start is not None and hit.end is not None and hit.end - hit.start == len(hit.text)
+
+
+def _distinct(hits: Iterable[Hit]) -> Iterator[Hit]:
+    seen: set[str] = set()
+    for hit in hits:
+        said = " ".join(hit.text.split()).casefold()
+        if said and said not in seen:
+            seen.add(said)
+            yield hit
+
+
+def _fitting(
+    excerpts: Sequence[_Excerpt], hit: Hit, budget: int, count: CountTokens
+) -> _Excerpt | None:
+    """Return as much of a hit as fits beside what is there: all, or its first sentences."""
+
+    def fits(end: int) -> bool:
+        return count(_written([*excerpts, _Excerpt(hit, 0, end)])[0]) <= budget
+
+    if fits(len(hit.text)):
+        return _Excerpt(hit, 0, len(hit.text))
+    ends = [end for _, end in sentences(hit.text)]
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(ends[middle - 1]) else (low, middle - 1)
+    return _Excerpt(hit, 0, ends[low - 1]) if low else None
+
+
+def _written(excerpts: Sequence[_Excerpt]) -> tuple[str, tuple[Citation, ...]]:
+    insights = [item for item in excerpts if item.hit.level == "insight"]
+    evidence = list(_told_once(_reading_order(excerpts)))
+    numbered = list(enumerate([*insights, *evidence], start=1))
+    parts: list[str] = []
+    for heading, group in (
+        (INSIGHTS, numbered[: len(insights)]),
+        (EVIDENCE, numbered[len(insights) :]),
+    ):
+        if group:
+            parts.append("\n\n".join([heading, *(_block(number, item) for number, item in group)]))
+    return "\n\n".join(parts), tuple(_citation(number, item) for number, item in numbered)
+
+
+def _reading_order(excerpts: Sequence[_Excerpt]) -> list[_Excerpt]:
+    evidence = [item for item in excerpts if item.hit.level != "insight"]
+    places: dict[tuple[str, str], int] = {}
+    for item in evidence:
+        places.setdefault(item.document, len(places))
+    return sorted(evidence, key=lambda item: (places[item.document], item.offset, item.hit.rank))
+
+
+def _told_once(ordered: Sequence[_Excerpt]) -> Iterator[_Excerpt]:
+    """Leave out of a passage what the one before it in the document has said."""
+    reached: dict[tuple[str, str], int] = {}
+    for item in ordered:
+        if not _has_offsets(item.hit):
+            yield item
+            continue
+        start = max(item.start, reached.get(item.document, 0) - item.offset)
+        reached[item.document] = max(reached.get(item.document, 0), item.offset + item.end)
+        if start < item.end and item.hit.text[start : item.end].strip():
+            yield replace(item, start=start)
+
+
+def _block(number: int, item: _Excerpt) -> str:
+    return f"[{number}] {_origin(item.hit)}\n{item.text.strip()}"
+
+
+def _origin(hit: Hit) -> str:
+    """Say in one line where an excerpt is from."""
+    parts = [hit.title or hit.source, hit.heading]
+    parts.append(f"page {hit.page}" if hit.page is not None else "")
+    parts.append(f"row {hit.row}" if hit.row is not None else "")
+    parts.append(f"at {hit.time_start:.0f} s" if hit.time_start is not None else "")
+    parts.append(hit.created_at.date().isoformat())
+    return ", ".join(" ".join(part.split()) for part in parts if part)
+
+
+def _citation(number: int, item: _Excerpt) -> Citation:
+    hit, known = item.hit, _has_offsets(item.hit)
+    return Citation(
+        number=number,
+        kb=hit.kb,
+        memory_id=hit.memory_id,
+        document_id=hit.document_id,
+        source=hit.source,
+        title=hit.title,
+        quote=item.text,
+        start=item.offset + item.start if known else None,
+        end=item.offset + item.end if known else None,
+        page=hit.page,
+        row=hit.row,
+        time_start=hit.time_start,
+        created_at=hit.created_at,
+    )
