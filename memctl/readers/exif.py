@@ -50,6 +50,11 @@ class Properties:
     latitude: float | None = None
     longitude: float | None = None
 
+    @property
+    def says_where_it_is_from(self) -> bool:
+        """Whether a person or a camera has left a trace in it."""
+        return bool(self.taken_at or self.camera or self.artist or self.latitude)
+
 
 def properties_of(image: Image) -> Properties:
     """Read what is there; tags that cannot be read are as if they were not there."""

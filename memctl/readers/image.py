@@ -33,7 +33,9 @@ _READ_AT = (4000, 4000)
 
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
-    """Yield one document: a line of properties, the description, the text seen in the image.
+    """Yield one document: where the picture is from, its description, the text seen in it.
+
+    A picture with text of which no more is known is its text alone: its name is its title.
 
     Raises:
         UnreadableSource: It is damaged, or has too many pixels to decode.
@@ -113,7 +115,8 @@ def _pieces(
     found: Properties,
     pages: list[tuple[int | None, str | None]],
 ) -> Iterator[Piece]:
-    yield Piece(_summary(name, size, found) + "\n\n", "properties")
+    if found.says_where_it_is_from or not any(text for _, text in pages):
+        yield Piece(_summary(name, size, found) + "\n\n", "properties")
     if found.description:
         yield Piece(found.description + "\n\n", "caption")
     for page, text in pages:

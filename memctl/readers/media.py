@@ -68,7 +68,10 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     """
     heard = _look_into(path, name)
     spoken = list(_spoken(heard))
-    pieces = [Piece(_summary(heard, name) + "\n", "properties"), *spoken, *_screen(heard)]
+    summary = _summary(heard, name)
+    pieces = [Piece(summary + "\n", "properties"), *spoken, *_screen(heard)]
+    if len(pieces) > 1 and "\n" not in summary:
+        del pieces[0]  # its title says as much
     missing = () if spoken or not heard.footage.has_sound else (TRANSCRIPT,)
     yield from assemble(_head(heard, name, missing), pieces)
 
