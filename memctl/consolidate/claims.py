@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memctl.consolidate.values import Value, values
+from memctl.understand.stopwords import stop_words
 from memctl.understand.terms import terms
 
 Difference = Literal["date", "time", "money", "percent", "quantity", "negation", "name"]
@@ -74,6 +75,8 @@ _DEICTIC = re.compile(
     r"later|soon|right now|at the moment|currently|just|again|so far|heute|morgen|gestern)\b",
     re.IGNORECASE,
 )
+_SOMEBODY_ELSE = re.compile(r"^(?:he|she|it|they|his|her|its|their|this|these|those)\b", re.I)
+"""A sentence that begins so says of whom in the sentence before."""
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|i'll|i'd|me|my|mine|myself|ich|mein\w*)\b", re.I)
 _NEGATION = re.compile(
     r"\b(?:not|no|never|cannot|without|neither|nor|none|nicht|kein\w*)\b|n['’]t\b", re.IGNORECASE
@@ -117,6 +120,7 @@ _COPULA = re.compile(
     r"\s*(?:[.,;!(]|$)"
 )
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ][\w&'’-]*(?:\s+[A-ZÄÖÜ][\w&'’-]*)*")
+_NAME_FIRST = re.compile(r"([A-ZÄÖÜ][\w'’-]*)\s+(?:is|are|was|were|has|had)\b")
 _CALENDAR_NAMES = """
     january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday jan feb mar apr jun jul aug sep sept
@@ -168,6 +172,8 @@ def speech(sentence: str) -> tuple[str, str]:
 def claims(sentence: str, speaker: str | None = None) -> list[Claim]:
     """Return what a sentence claims, clause by clause; nothing when it claims nothing lasting."""
     if len(sentence) > _LONGEST_CLAIM or _UNSURE.search(sentence) or _DEICTIC.search(sentence):
+        return []
+    if _SOMEBODY_ELSE.match(sentence):
         return []
     return [_claim(clause, speaker) for clause in _CLAUSE.split(sentence) if clause.strip()]
 
@@ -228,7 +234,10 @@ def _stems(text: str) -> Iterator[str]:
 
 
 def _names(text: str) -> frozenset[str]:
-    found = (match.group().casefold().rstrip(".") for match in _NAME.finditer(text))
+    found = [match.group().casefold().rstrip(".") for match in _NAME.finditer(text)]
+    first = _NAME_FIRST.match(text)
+    if first and first[1].casefold() not in stop_words("en"):
+        found.append(first[1].casefold())
     return frozenset(name for name in found if name.split()[0] not in _CALENDAR)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 
-_SECONDS_A_COMMIT = 2.0
+_SECONDS_A_COMMIT = 5.0
 """Batches that take no longer than this together are written together: a commit of twenty
 memories costs as much as finding out what connects them."""
 

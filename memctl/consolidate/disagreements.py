@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from memctl.consolidate.claims import Conflict, conflict
 from memctl.consolidate.statements import Statement
+from memctl.records import Memory
 
 _MOST_CLAIMS = 200
 _DAYS_OF_A_CHANGE = 3
+_IS = re.compile(r"\b(?:is|was|are|were)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,32 +26,48 @@ class Disagreement:
     is_change: bool
 
 
-def disagreements(
-    found: Sequence[Statement], dates: Sequence[datetime], documents: Sequence[str]
-) -> list[Disagreement]:
+def disagreements(members: Sequence[Memory], found: Sequence[Statement]) -> list[Disagreement]:
     """Return the disagreements between members, each thing once.
 
+    One document does not contradict itself here, unless it was said at different times; nor do
+    two documents that each define another thing.
+
     Args:
-        found: The statements of all members.
-        dates: When each member was said, ascending.
-        documents: The document of each member: one document does not contradict itself here,
-            unless it was said at different times.
+        members: The members of a group, oldest first.
+        found: The statements of all of them.
     """
+    topics = [_defined(memory) for memory in members]
     claiming = [item for item in found if item.claims][:_MOST_CLAIMS]
     edges: list[tuple[int, int, Conflict]] = []
     for later, item in enumerate(claiming):
         for earlier, other in enumerate(claiming[:later]):
-            known = _compared(other, item, dates, documents)
+            if not _comparable(members, topics, other.member, item.member):
+                continue
+            known = _compared(other, item)
             if known is not None:
                 edges.append((earlier, later, known))
+    dates = [memory.created_at for memory in members]
     return [_disagreement(claiming, part, dates) for part in _connected(edges)]
 
 
-def _compared(
-    first: Statement, second: Statement, dates: Sequence[datetime], documents: Sequence[str]
-) -> Conflict | None:
-    a, b = first.member, second.member
-    if a == b or (documents[a] == documents[b] and dates[a] == dates[b]):
+def _defined(memory: Memory) -> str:
+    """What an article is about: "Elm Road is a street in ..." under the title Elm Road (London)."""
+    name = re.split(r"[,(:]", memory.title)[0].strip().casefold()
+    opening = memory.text[:200].casefold().removeprefix(memory.title.casefold()).lstrip()
+    begins = memory.text.casefold().startswith(name) or opening.startswith(name)
+    return memory.title.casefold() if name and begins and _IS.search(opening) else ""
+
+
+def _comparable(members: Sequence[Memory], topics: Sequence[str], a: int, b: int) -> bool:
+    first, second = members[a], members[b]
+    if a == b or (topics[a] and topics[b] and topics[a] != topics[b]):
+        return False
+    same_document = (first.document_id or first.id) == (second.document_id or second.id)
+    return not same_document or first.created_at != second.created_at
+
+
+def _compared(first: Statement, second: Statement) -> Conflict | None:
+    if first.stems.isdisjoint(second.stems):
         return None
     compared = (conflict(x, y) for x in first.claims for y in second.claims)
     return next((known for known in compared if known is not None), None)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from memctl.understand.stopwords import stop_words
 from memctl.understand.terms import terms
@@ -51,9 +52,8 @@ def shared_phrases(
     forms: dict[str, Counter[str]] = {}
     holders: dict[str, set[int]] = {}
     for number, text in enumerate(texts):
-        for phrase in _candidates(text):
-            key = " ".join(terms(phrase))
-            if key and phrase.casefold() not in unfit and anchors.issuperset(key.split()):
+        for phrase, key in _candidates(text, anchors):
+            if phrase.casefold() not in unfit:
                 forms.setdefault(key, Counter())[phrase] += 1
                 holders.setdefault(key, set()).add(number)
     shared = (key for key, numbers in holders.items() if len(numbers) > 1)
@@ -85,15 +85,21 @@ def _phrase(key: str, forms: Counter[str], texts: int) -> Phrase:
     return Phrase(written, frozenset(key.split()), texts, is_name)
 
 
-def _candidates(text: str) -> set[str]:
+def _candidates(text: str, anchors: frozenset[str]) -> set[tuple[str, str]]:
+    """Runs of words whose content is all anchors, each with its stems."""
     found = set()
     for run in _BREAK.split(text):
         words = _RUN.findall(run)
-        usable = [_can_stand_at_edge(word) for word in words]
+        stems = [terms(word) for word in words]
+        fits = [anchors.issuperset(own) for own in stems]
+        edges = [bool(own) and _can_stand_at_edge(w) for w, own in zip(words, stems, strict=True)]
         for start in range(len(words)):
             for end in range(start + 1, min(start + _LONGEST, len(words)) + 1):
-                if usable[start] and usable[end - 1]:
-                    found.add(_joined(words[start:end], begins=start == 0))
+                if not (edges[start] and fits[end - 1]):
+                    break
+                if edges[end - 1]:
+                    phrase = _joined(words[start:end], begins=start == 0)
+                    found.add((phrase, " ".join(chain.from_iterable(stems[start:end]))))
     return found
 
 

@@ -97,9 +97,7 @@ class BuiltinSynthesizer:
     def synthesize(self, group: Group) -> Synthesis:
         """See `Synthesizer.synthesize`."""
         found = statements(group.members)
-        documents = [memory.document_id or memory.id for memory in group.members]
-        dates = [memory.created_at for memory in group.members]
-        disagreeing = disagreements(found, dates, documents)
+        disagreeing = disagreements(group.members, found)
         connections = _connections(group, disagreeing, self._near_duplicate)
         phrases = _phrases(group, found)
         if not phrases:

@@ -91,15 +91,17 @@ _VALUE = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+_MAY_HAVE = re.compile(rf"\d|{'|'.join(_COUNT_WORDS)}", re.IGNORECASE)
 _THOUSANDS = re.compile(r"\d{1,3}([.,'’\u00a0]\d{3})+$")
 _DECIMAL = re.compile(r"\d+(?:[.,]\d+)?$|\d{1,3}(?:,\d{3})+\.\d+$|\d{1,3}(?:\.\d{3})+,\d+$")
-_NO_UNITS = "a an and are at by for from in is of on or the to was with"
+_NO_UNITS = """such other more different further new old per times
+    a an and are at by for from in is of on or the to was with"""
 _NO_UNIT = frozenset(_NO_UNITS.split())
 
 
 def values(sentence: str) -> list[Value]:
     """Return the values that a sentence states, in order."""
-    return list(_values(sentence))
+    return list(_values(sentence)) if _MAY_HAVE.search(sentence) else []
 
 
 def _values(sentence: str) -> Iterator[Value]:
@@ -174,7 +176,7 @@ def _money(match: re.Match[str], part: dict[str, str | None]) -> Value | None:
 
 
 def _quantity(match: re.Match[str], written: str, unit: str) -> Value | None:
-    if unit.lower() in _NO_UNIT:
+    if unit.lower() in _NO_UNIT or not unit[0].islower():
         return None
     return _made(match, "quantity", _numbers(written), _singular(unit))
 

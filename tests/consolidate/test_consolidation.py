@@ -308,3 +308,44 @@ def test_an_expired_memory_is_not_looked_at(base: Any, story: list[Memory]) -> N
     past = datetime(2026, 7, 1, tzinfo=UTC)
     base.add(*(replace(item, expires_at=past) for item in story))
     assert base.consolidator().run().examined == 0
+
+
+def test_articles_that_define_different_things_do_not_contradict_each_other(
+    base: Any, note: Note
+) -> None:
+    """Both once gave "sources disagree on the number, 46 km or 54 km"."""
+    base.add(
+        *(
+            replace(
+                note(
+                    f"{name} is a satellite suburb of Melbourne, Victoria, {distance} km south-east "
+                    "of the Central Business District. The creek has a watershed area of "
+                    f"{distance} km.",
+                    "2026-03-01",
+                    name,
+                ),
+                title=f"{name}, Victoria",
+            )
+            for name, distance in (("Beaconsfield", 46), ("Officer", 54))
+        ),
+        note("Bake the bread at 240 degrees.", "2026-03-02", "c.md"),
+    )
+    report = base.consolidator().run()
+    assert {item.kind for item in report.insights} <= {"common"}
+
+
+def test_who_talks_with_whom_is_not_told(base: Any, note: Note) -> None:
+    """Gists of conversations begin so, and every group of them was once an insight."""
+    base.add(
+        *(
+            note(
+                f"Ann Lee, Ben Ott and others talk about Rosewood Park, weather and {topic}.",
+                f"2026-03-0{day}",
+                f"chat{day}",
+                type_="gist",
+            )
+            for day, topic in enumerate(("garden", "plants", "music"), start=1)
+        ),
+        note("Bake the bread at 240 degrees.", "2026-03-02", "c.md"),
+    )
+    assert base.consolidator().run().insights == ()
