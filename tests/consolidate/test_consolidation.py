@@ -318,8 +318,8 @@ def test_articles_that_define_different_things_do_not_contradict_each_other(
         *(
             replace(
                 note(
-                    f"{name} is a satellite suburb of Melbourne, Victoria, {distance} km south-east "
-                    "of the Central Business District. The creek has a watershed area of "
+                    f"{name} is a satellite suburb of Melbourne, Victoria, {distance} km "
+                    "south-east of the Central Business District. The creek has a watershed area of "
                     f"{distance} km.",
                     "2026-03-01",
                     name,
