@@ -27,7 +27,7 @@ class Datasets:
         self.folder = folder
         self._mutex = threading.Lock()
         self._kept: OrderedDict[tuple[TableName, int], LanceDataset] = OrderedDict()
-        self._session = self._new_session()
+        self._session: object | None = None
 
     def path(self, table: TableName) -> Path:
         """Return the folder of a table."""
@@ -48,7 +48,7 @@ class Datasets:
         """Return a handle of one's own, to write with; on the latest version by default."""
         with opening(self.path(table)):
             dataset: LanceDataset = lance().dataset(
-                str(self.path(table)), version=version, session=self._session
+                str(self.path(table)), version=version, session=self._shared_session()
             )
         return dataset
 
@@ -56,11 +56,12 @@ class Datasets:
         """Let go of every handle and cache, and with them of the memory and files they hold."""
         with self._mutex:
             self._kept.clear()
-            self._session = self._new_session()
+            self._session = None
 
-    @staticmethod
-    def _new_session() -> object:
-        return lance().Session(
-            index_cache_size_bytes=INDEX_CACHE_BYTES,
-            metadata_cache_size_bytes=METADATA_CACHE_BYTES,
-        )
+    def _shared_session(self) -> object:
+        if self._session is None:
+            self._session = lance().Session(
+                index_cache_size_bytes=INDEX_CACHE_BYTES,
+                metadata_cache_size_bytes=METADATA_CACHE_BYTES,
+            )
+        return self._session

@@ -33,6 +33,29 @@ BYTES_HELD = 64 << 20
 Statement = Callable[[sqlite3.Connection], None]
 
 
+class _Held:
+    """Rows appended to a table and not yet written."""
+
+    def __init__(self) -> None:
+        self.parts: list[pa.Table] = []
+        self.rows = 0
+        self.bytes = 0
+        self._ids: set[str] | None = None
+
+    def add(self, rows: pa.Table) -> None:
+        self.parts.append(rows)
+        self.rows += rows.num_rows
+        self.bytes += rows.nbytes
+        if self._ids is not None:
+            self._ids.update(rows["id"].to_pylist())
+
+    def known_ids(self) -> set[str]:
+        """Return the ids of the rows; gathered on first use, for bulk appends never ask."""
+        if self._ids is None:
+            self._ids = {name for part in self.parts for name in part["id"].to_pylist()}
+        return self._ids
+
+
 class Transaction:
     """A change in progress; made by ``Store.write``, which commits it or rolls it back."""
 
@@ -44,8 +67,7 @@ class Transaction:
         self._dimension = dimension
         self._clock = clock
         self._schemas = schemas(dimension)
-        self._held: dict[TableName, list[pa.Table]] = {}
-        self._held_ids: dict[TableName, set[str]] = {}
+        self._held: dict[TableName, _Held] = {}
         self._open: dict[TableName, LanceDataset] = {}
         self._known: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
@@ -57,14 +79,9 @@ class Transaction:
         """Add rows whose ids are new: the caller vouches for that; the fast way in bulk."""
         if not rows.num_rows:
             return
-        held = self._held.setdefault(table, [])
-        held.append(self._fitted(table, rows))
-        if table in self._held_ids:
-            self._held_ids[table].update(rows["id"].to_pylist())
-        if (
-            sum(part.num_rows for part in held) >= ROWS_HELD
-            or sum(part.nbytes for part in held) >= BYTES_HELD
-        ):
+        held = self._held.setdefault(table, _Held())
+        held.add(self._fitted(table, rows))
+        if held.rows >= ROWS_HELD or held.bytes >= BYTES_HELD:
             self._flush(table)
 
     def upsert(self, table: TableName, rows: pa.Table) -> int:
@@ -139,7 +156,6 @@ class Transaction:
     def roll_back(self) -> None:
         """Put every table back to HEAD."""
         self._held.clear()
-        self._held_ids.clear()
         self._statements.clear()
         self._open.clear()
         self._known.clear()
@@ -189,21 +205,17 @@ class Transaction:
             self._flush(table)
 
     def _flush(self, table: TableName) -> None:
-        held = self._held.pop(table, [])
-        self._held_ids.pop(table, None)
-        if held:
+        held = self._held.pop(table, None)
+        if held is not None:
             dataset = self._opened(table)
             with changing(self._datasets.path(table)):
                 self._open[table] = lance().write_dataset(
-                    pa.concat_tables(held), dataset, mode="append"
+                    pa.concat_tables(held.parts), dataset, mode="append"
                 )
 
     def _has_any(self, table: TableName, ids: list[str]) -> bool:
         """Tell whether rows with some of these ids exist: looking is cheaper than merging."""
-        if table not in self._held_ids:  # made when the first upsert asks: bulk appends never do
-            held = self._held.get(table, [])
-            self._held_ids[table] = {name for part in held for name in part["id"].to_pylist()}
-        if not self._held_ids[table].isdisjoint(ids):
+        if table in self._held and not self._held[table].known_ids().isdisjoint(ids):
             return True
         dataset = self._open.get(table) or self._datasets.at(table, self._head[table])
         parts = (ids[at : at + IDS_A_LOOKUP] for at in range(0, len(ids), IDS_A_LOOKUP))

@@ -354,6 +354,19 @@ ENDS = ("$$", "\n", " ", " IS NULL ", "x", " UNION SELECT 1 ", " ORDER BY 1", " 
 PIECES = st.sampled_from(MARKS + WORDS + ENDS)
 
 
+@pytest.mark.parametrize("text", ["true OR true", "turn > 5 OR turn <= 5", "false OR NOT false"])
+def test_an_or_does_not_reach_beyond_its_brackets(nasty: Snapshot, text: str) -> None:
+    assert ids(nasty, (col("title") == "x") & where(text)) == {"m_1"}
+    assert ids(nasty, where(text) & (col("title") == "x")) == {"m_1"}
+    assert nasty.count("memories", ~where(text)) == 0
+
+
+@pytest.mark.parametrize("text", ["t = E'x'", "t = 'x'y", "t = 1'x'", "t = 'a' 'b", "t = $1", "#"])
+def test_quotes_that_touch_words_are_refused_before_the_engine_sees_them(text: str) -> None:
+    with pytest.raises(UsageError):
+        where(text)
+
+
 @given(pieces=st.lists(PIECES, min_size=1, max_size=9))
 @settings(max_examples=300, deadline=None)
 def test_no_condition_reaches_beyond_its_place(nasty: Snapshot, pieces: list[str]) -> None:
