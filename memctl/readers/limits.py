@@ -21,3 +21,11 @@ def check_size(path: Path, name: str, limit: int) -> None:
             f"up to {limit:,}",
             "split it; tables can be any size as CSV or JSON lines",
         )
+
+
+def named(error: UnreadableSource, name: str) -> UnreadableSource:
+    """The same refusal with the file's name in front, where it is not there yet."""
+    shown = shown_name(name)
+    if error.message.startswith(shown):
+        return error
+    return type(error)(f"{shown}: {error.message}", error.hint)

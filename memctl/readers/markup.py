@@ -14,7 +14,8 @@ from typing import IO, TYPE_CHECKING
 
 from memctl.errors import UnreadableSource
 from memctl.readers.flatten import DEEPEST, too_deep
-from memctl.readers.names import clean_title, date_from_name, shown_name, title_from_name
+from memctl.readers.limits import check_size, named
+from memctl.readers.names import clean_title, date_from_name, title_from_name
 from memctl.readers.pieces import Piece, assemble
 from memctl.readers.tables import Field, field_pieces
 from memctl.records import SourceText
@@ -39,10 +40,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         UnreadableSource: It is not well-formed (line and column are named), defines entities of
             its own, is nested too deeply or is too big.
     """
-    if path.stat().st_size > LARGEST:
-        raise UnreadableSource(
-            f"{shown_name(name)} is too big: XML is read up to {LARGEST:,} bytes", "split it"
-        )
+    check_size(path, name, LARGEST)
     try:
         with path.open("rb") as file:
             pieces = element_pieces(file)
@@ -53,7 +51,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
             )
             yield from assemble(head, chain([first] if first else [], pieces))
     except UnreadableSource as error:
-        raise UnreadableSource(f"{shown_name(name)}: {error.message}", error.hint) from error
+        raise named(error, name) from None
 
 
 def _title(first: Piece | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.errors import UnreadableSource
-from memctl.readers.decoding import read_whole, text_lines
+from memctl.readers.decoding import read_whole, text_blocks, text_lines
 from memctl.readers.facts import facts_of
 from memctl.readers.flatten import (
     are_turns,
@@ -21,14 +21,19 @@ from memctl.readers.flatten import (
     turn_pieces,
     value_pieces,
 )
-from memctl.readers.names import date_from_name, shown_name, title_from_name
+from memctl.readers.json_stream import array_elements
+from memctl.readers.limits import named
+from memctl.readers.names import date_from_name, title_from_name
 from memctl.readers.pieces import Piece, assemble
 from memctl.readers.tables import field_pieces
 from memctl.readers.yaml_text import LARGEST as LARGEST_YAML
 from memctl.readers.yaml_text import load_documents
 from memctl.records import SourceText
 
-LARGEST_JSON = 100 * 1024 * 1024
+LARGEST_JSON = 60 * 1024 * 1024
+STREAMED_JSON = 4 * 1024 * 1024
+"""An array of objects bigger than this is read element by element."""
+
 _LONGEST_LINE = 20_000_000
 _PROBE = 20
 """So many records are looked at to tell a conversation from a table."""
@@ -38,13 +43,24 @@ _PROBE = 20
 
 
 def read_json(path: Path, name: str) -> Iterator[SourceText]:
-    """Read a JSON file: its properties as lines, its lists of objects as rows."""
-    text = read_whole(path, name, LARGEST_JSON)
+    """Read a JSON file: its properties as lines, its lists of objects as rows.
+
+    A big array of objects is streamed.
+    """
     try:
+        if path.stat().st_size > STREAMED_JSON and _starts_with_object_in_array(path):
+            head = _head(name, "application/json", "json/1")
+            yield from assemble(head, _record_pieces(array_elements(text_blocks(path))))
+            return
+        text = read_whole(path, name, LARGEST_JSON)
         value = parse_json(text)
         yield from assemble(_head(name, "application/json", "json/1", value), _json_pieces(value))
     except UnreadableSource as error:
-        raise UnreadableSource(f"{shown_name(name)}: {error.message}", error.hint) from error
+        raise named(error, name) from None
+
+
+def _starts_with_object_in_array(path: Path) -> bool:
+    return "".join(next(text_blocks(path, 1000), "").split())[:2] == "[{"
 
 
 def parse_json(text: str) -> Any:
@@ -114,15 +130,12 @@ def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
     lines = text_lines(path, _LONGEST_LINE)
     try:
         probe = list(islice(lines, _PROBE))
-        first = [value for line in probe if (value := _line_value(line)) is not None]
-        if not first and probe:
+        if probe and all(_line_value(line) is None for line in probe):
             _refuse(probe)
-        values = _line_values(chain(probe, lines))
-        talk = is_records(first) and are_turns(first)
-        pieces = _turns_or_rows(values) if talk else field_pieces(map(_fields, values))
+        pieces = _record_pieces(_line_values(chain(probe, lines)))
         yield from assemble(_head(name, "application/x-ndjson", "jsonl/1"), pieces)
     except UnreadableSource as error:
-        raise UnreadableSource(f"{shown_name(name)}: {error.message}", error.hint) from error
+        raise named(error, name) from None
 
 
 def _refuse(lines: list[str]) -> None:
@@ -157,6 +170,15 @@ def _fields(value: Any) -> list[tuple[str, str]]:
     return [("line", str(value))] if str(value) else []
 
 
+def _record_pieces(values: Iterator[Any]) -> Iterator[Piece]:
+    """Rows, or turns where the first values are a conversation's; a value's number is its row."""
+    probe = list(islice(values, _PROBE))
+    first = [value for value in probe if value != ""]
+    if is_records(first) and are_turns(first):
+        return _turns_or_rows(chain(probe, values))
+    return field_pieces(map(_fields, chain(probe, values)))
+
+
 def _turns_or_rows(values: Iterable[Any]) -> Iterator[Piece]:
     for row, value in enumerate(values, 1):
         if isinstance(value, dict) and (pieces := list(turn_pieces([value]))):
@@ -176,7 +198,7 @@ def read_yaml(path: Path, name: str) -> Iterator[SourceText]:
         head = _head(name, "application/yaml", "yaml/1", documents[0] if documents else None)
         yield from assemble(head, _documents_pieces(documents))
     except UnreadableSource as error:
-        raise UnreadableSource(f"{shown_name(name)}: {error.message}", error.hint) from error
+        raise named(error, name) from None
 
 
 def _documents_pieces(documents: list[Any]) -> Iterator[Piece]:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from memctl.errors import UnreadableSource
 from memctl.readers import read
+from memctl.readers.json_stream import array_elements
+from memctl.readers.structured import STREAMED_JSON
 from memctl.records import SourceText
 
 
@@ -268,3 +270,43 @@ def test_every_scalar_of_a_json_file_is_found_in_its_text(value: dict[str, objec
         text = " ".join("".join(source.text for source in read(path)).split())
     for leaf in _leaves(value):
         assert " ".join(leaf.replace("\0", "\ufffd").split()) in text
+
+
+# --- a huge array ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(values, max_size=8), st.integers(1, 40), st.booleans())
+def test_elements_streamed_from_an_array_are_those_of_the_array(
+    items: list[object], size: int, indented: bool
+) -> None:
+    text = json.dumps(items, indent=1 if indented else None)
+    blocks = (text[place : place + size] for place in range(0, len(text), size))
+    expected = json.loads(text, parse_int=str, parse_float=str)
+    assert list(array_elements(blocks)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"a": 1}\n, {"b": oops}]', '[{"a": 1}\n {"b": 2}]', '[{"a": 1},\n', '[{"a": 1}]\n x', "[1,]",
+     '[{"a":\n\n"x}]'],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_streamed_array_that_is_broken_says_on_which_line(text: str, size: int) -> None:
+    with pytest.raises(json.JSONDecodeError) as expected:
+        json.loads(text)
+    blocks = (text[place : place + size] for place in range(0, len(text), size))
+    with pytest.raises(UnreadableSource, match="it is not JSON") as raised:
+        list(array_elements(blocks))
+    assert f"line {expected.value.lineno} " in raised.value.message
+
+
+def test_a_big_array_of_objects_gives_the_same_rows_as_json_lines(tmp_path: Path) -> None:
+    items = [{"n": n, "words": f"word{n} " * 12} for n in range(40_000)]
+    array, lines = tmp_path / "x.json", tmp_path / "x.jsonl"
+    array.write_text(json.dumps(items))
+    lines.write_text("".join(json.dumps(item) + "\n" for item in items))
+    assert array.stat().st_size > STREAMED_JSON
+    first, second = list(read(array)), list(read(lines))
+    assert len(first) > 1
+    assert [(s.text, s.segments) for s in first] == [(s.text, s.segments) for s in second]
