@@ -236,7 +236,7 @@ class KnowledgeBase:
         *,
         budget: int = 2000,
         mode: Mode | None = None,
-        filters: Filters = _NO_FILTERS,
+        filters: Filters | None = None,
     ) -> Context:
         """Return evidence on a question within a token budget."""
         return KnowledgeBases([self]).context(question, budget=budget, mode=mode, filters=filters)

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
 
-_NO_FILTERS = Filters()
+_FEWEST_EXCERPTS = 20
+_SHORTEST_EXCERPT = 20
+"""Tokens; so many hits are looked for that the budget of a context is used up."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -156,13 +159,29 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         *,
         budget: int = 2000,
         mode: Mode | None = None,
-        filters: Filters = _NO_FILTERS,
+        filters: Filters | None = None,
     ) -> Context:
-        """Return evidence on a question within a budget of tokens.
+        """Return evidence on a question, best first, with the ``[n]`` to cite it by.
+
+        Args:
+            question: In words.
+            budget: The most tokens that it may have.
+            mode: How memories are found; by default as configured.
+            filters: What it is limited to.
 
         Raises:
-            UsageError: The question is empty, or a filter cannot be used.
+            UsageError: The question is empty, or an option cannot be used.
         """
+        from memctl.retrieve.context import build_context, token_counter
+
+        outcome = self._searcher().search(
+            question,
+            mode=mode or self._config.query.mode,
+            filters=filters,
+            limit=max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT),
+        )
+        count = token_counter(self._embedder())
+        return build_context(question, outcome.hits, outcome.insights, budget, count)
 
     def _searcher(self) -> Searcher:
         from memctl.retrieve.search import Searcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memctl.cli.places import place
-from memctl.cli.text import moment, one_line, safe
+from memctl.cli.text import count, one_line, safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,10 +13,21 @@ if TYPE_CHECKING:
     from memctl.records import Hit, QueryResult
 
 _SNIPPET = 200
+_INSIGHT = 300
+_HITS_BELOW = 5
 
 
-def show_result(console: Console, result: QueryResult, *, explain: bool = False) -> None:
-    """Print one result."""
+def show_result(
+    console: Console, result: QueryResult, *, explain: bool = False, below: int = _HITS_BELOW
+) -> None:
+    """Print one result.
+
+    Args:
+        console: Where to.
+        result: What the question gave.
+        explain: Whether to print what each leg gave.
+        below: How many hits to print below an answer.
+    """
     answer = result.answer
     if answer is not None:
         _print(console, answer.text, "bold" if answer.found else "yellow")
@@ -27,11 +38,21 @@ def show_result(console: Console, result: QueryResult, *, explain: bool = False)
         for insight in result.insights:
             _show_insight(console, insight)
     if result.hits:
-        _print(console, "\nFound" if answer is not None else "Found", "dim")
-        for hit in result.hits:
-            _show_hit(console, hit, explain=explain)
+        _show_hits(console, result, None if answer is None or explain else below, explain)
     elif answer is None:
         _print(console, "nothing found", "yellow")
+
+
+def _show_hits(console: Console, result: QueryResult, most: int | None, explain: bool) -> None:
+    """Print the hits; below an answer only the first few, for they are not what was asked for."""
+    answer = result.answer
+    shown = result.hits[:most]
+    if answer is not None:
+        _print(console, "\nFound" if answer.found else "\nNearest", "dim")
+    for hit in shown:
+        _show_hit(console, hit, explain=explain)
+    if len(shown) < len(result.hits):
+        _print(console, f"  and {len(result.hits) - len(shown)} more: --no-answer", "dim")
 
 
 def _print(console: Console, text: str, style: str = "") -> None:
@@ -39,14 +60,14 @@ def _print(console: Console, text: str, style: str = "") -> None:
 
 
 def _show_insight(console: Console, insight: Hit) -> None:
-    _print(console, f"  {one_line(insight.text)}", "green")
-    sources = ", ".join(insight.source_ids)
-    _print(console, f"      {insight.memory_id}, from {sources}", "dim")
+    _print(console, f"  {one_line(insight.text, _INSIGHT)}", "green")
+    sources = count(len(insight.source_ids), "memory", "memories")
+    _print(console, f"      from {sources}: memctl insight show {insight.memory_id}", "dim")
 
 
 def _show_hit(console: Console, hit: Hit, *, explain: bool) -> None:
-    name = hit.title or hit.source
-    _print(console, f"{hit.rank:3}. {one_line(name, 60)}  {hit.type}  {moment(hit.created_at)}")
+    kind = "" if hit.level == "evidence" else f"{hit.type}, "
+    _print(console, f"{hit.rank:3}. {kind}{place(hit)}", "cyan")
     _print(console, f"     {one_line(hit.text, _SNIPPET)}")
     if explain:
         legs = "  ".join(f"{leg} {score:.3f}" for leg, score in hit.legs.items())

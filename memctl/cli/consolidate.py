@@ -68,5 +68,7 @@ def show_report(session: Session, report: ConsolidationReport) -> None:
     )
     for insight in report.insights:
         style = "yellow" if insight.kind == "contradiction" else "green"
-        out.print(f"\n  {insight.kind}: {safe(insight.text)}", style=style)
-        out.print(f"    {insight.id}, from {', '.join(insight.source_ids)}", style="dim")
+        text = f"\n  {insight.kind}: {safe(insight.text)}"
+        out.print(text, style=style, soft_wrap=not out.is_terminal)
+        sources = count(len(insight.source_ids), "memory", "memories")
+        out.print(f"    from {sources}: memctl insight show {insight.id}", style="dim")

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +32,12 @@ _NAME = "demo"
 _SETTLE_SECONDS = 0.3
 _HITS = 3
 _FACTS = 12
-_SAMPLE_QUESTIONS = ("When is the launch?",)
+_SAMPLE_QUESTIONS = (
+    "When does the lease for the Harbour Street workshop start?",
+    "Who moves the Probat P12, and for how much?",
+    "Why did we end the contract with Santos Trading?",
+    "Who won the chess championship?",
+)
 _READ_BACK = """\
 import duckdb, pyarrow.ipc
 memories = pyarrow.ipc.open_file({path!r}).read_all()
@@ -231,7 +237,8 @@ def _consolidate(tour: _Tour, base: KnowledgeBase) -> None:
     tour.command("consolidate")
     with progress(tour.session, "consolidating") as listener:
         report = base.consolidate(progress=listener)
-    show_report(tour.session, report)
+    order = sorted(report.insights, key=lambda insight: insight.kind != "contradiction")
+    show_report(tour.session, replace(report, insights=tuple(order)))
 
 
 # --- 4: questions --------------------------------------------------------------------------------
@@ -241,8 +248,8 @@ def _ask(tour: _Tour, base: KnowledgeBase, questions: tuple[str, ...]) -> None:
     tour.chapter("Questions are answered with citations that can be checked")
     for question in questions:
         tour.command(f'query "{question}"')
-        result = base.query(question, limit=_HITS)
-        show_result(tour.out, result)
+        result = base.query(question)
+        show_result(tour.out, result, below=_HITS)
         tour.say(f"in {duration(result.seconds)}\n", "dim")
 
 
@@ -285,4 +292,5 @@ def _say_goodbye(tour: _Tour, place: Path) -> None:
     tour.command(f'--home {place} query "..."')
     tour.command(f'--home {place} sql "from documents select title, summary"')
     tour.command("ingest FILE...    # begin with files of your own")
-    tour.say(f"\n  It was a tour: rm -r {place} leaves no trace.")
+    tour.out.print()
+    tour.say(f"It was a tour: rm -r {place} leaves no trace.")

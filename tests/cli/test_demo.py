@@ -1,0 +1,97 @@
+"""memctl demo: the whole tour, as a newcomer takes it, in a pipe and on files of one's own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    """The tour on the sample files."""
+    folder = tmp_path_factory.mktemp("demo")
+    return take_tour(folder)
+
+
+def take_tour(temporary: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the demo with temporary files in a folder that pytest removes."""
+    import os
+
+    environ = {**os.environ, "TMPDIR": str(temporary), "MEMCTL_HOME": str(temporary / "own")}
+    return subprocess.run(
+        [sys.executable, "-m", "memctl", "demo", *arguments],
+        capture_output=True, text=True, check=False, env=environ,
+    )  # fmt: skip
+
+
+def test_the_tour_ends_well_and_is_plain_text_in_a_pipe(
+    tour: subprocess.CompletedProcess[str],
+) -> None:
+    assert tour.returncode == 0, tour.stderr
+    assert tour.stderr == ""
+    assert "\x1b" not in tour.stdout
+
+
+def test_it_shows_the_duplicate_and_the_failed_file_with_its_reason(
+    tour: subprocess.CompletedProcess[str],
+) -> None:
+    assert re.search(r"= Copy of premises search\.md +known already", tour.stdout)
+    assert re.search(r"! insurance offer\.pdf .*damaged.*\n.*hint: ", tour.stdout)
+    place = Path(re.search(r"(\S+)/failed ", tour.stdout)[1])  # type: ignore[index]
+    names = {path.name for path in (place / "failed").iterdir()}
+    assert names == {"insurance offer.pdf", "insurance offer.pdf.reason.json"}
+    assert "Copy of premises search.md" in {path.name for path in (place / "processed").iterdir()}
+
+
+def test_it_shows_the_contradiction_and_an_insight_that_connects_files(
+    tour: subprocess.CompletedProcess[str],
+) -> None:
+    (contradiction,) = {
+        line for line in tour.stdout.splitlines()
+        if "contradiction: " in line and "1 June 2026 or 15 June 2026" in line
+    }  # fmt: skip
+    assert "lease signed.md" in contradiction
+    assert "new start date.eml" in contradiction
+    assert re.search(r"common: .*\.md.*\.(txt|eml|html|pdf|csv|json)", tour.stdout)
+
+
+def test_it_answers_with_citations_and_says_what_it_does_not_know(
+    tour: subprocess.CompletedProcess[str],
+) -> None:
+    assert "starts on 15 June 2026. [1]" in tour.stdout
+    assert re.search(r"\[1\] .*new start date\.eml, characters \d+-\d+", tour.stdout)
+    assert re.search(r"chess championship\?\"\nNot in memory\.", tour.stdout)
+
+
+def test_its_export_is_read_back_by_duckdb(tour: subprocess.CompletedProcess[str]) -> None:
+    assert re.search(r"│ decision +│ +\d+ │", tour.stdout)
+
+
+def test_it_leaves_the_user_s_own_home_alone(
+    tour: subprocess.CompletedProcess[str], tmp_path: Path
+) -> None:
+    place = re.search(r"rm -r (\S+)", tour.stdout)
+    assert place is not None
+    assert not (Path(place[1]).parent / "own").exists()
+
+
+def test_files_of_one_s_own_stay_as_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "plan.md").write_text("We decided to launch Aurora on 12 May 2026 in Berlin.\n")
+    done = take_tour(tmp_path, str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "+ plan.md" in done.stdout
+    assert [path.name for path in folder.iterdir()] == ["plan.md"]
+    assert "Harbour Street" not in done.stdout
+
+
+def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    done = take_tour(tmp_path, "nowhere")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: no such folder: nowhere\nhint: ")
+    assert list(tmp_path.iterdir()) == []

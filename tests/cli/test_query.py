@@ -1,0 +1,177 @@
+"""memctl query: answers with citations that hold, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+HIT_KEYS = {
+    "rank", "score", "memory_id", "document_id", "external_id", "source", "title", "text",
+    "start", "end", "level", "type", "created_at",
+}  # fmt: skip
+
+
+@pytest.fixture
+def notes(memctl: Run, tmp_path: Path) -> Run:
+    """A home with two documents about one launch and one about nothing of the kind."""
+    (tmp_path / "plan.md").write_text(
+        "---\ndate: 2026-03-02\n---\n# Plan\n\nWe decided to launch Aurora on 12 May 2026.\n"
+        "The budget of Aurora is 40,000 euros.\n"
+    )
+    (tmp_path / "garden.txt").write_text("Tomatoes want sun. Water them in the morning.\n")
+    memctl("ingest", "plan.md", "--namespace", "work", "--tag", "launch")
+    memctl("ingest", "garden.txt", "--namespace", "home")
+    return memctl
+
+
+def test_every_citation_of_an_answer_stands_where_it_says(notes: Run) -> None:
+    answer = notes("query", "When is the launch of Aurora?", "-o", "json").json["answer"]
+    assert answer["found"]
+    assert "12 May 2026" in answer["text"]
+    assert answer["citations"]
+    for citation in answer["citations"]:
+        assert f"[{citation['number']}]" in answer["text"]
+        text = notes("document", "show", citation["document_id"], "--text").out
+        assert text[citation["start"] : citation["end"]] == citation["quote"]
+
+
+def test_a_result_has_the_promised_keys(notes: Run) -> None:
+    result = notes("query", "the budget", "-o", "json").json
+    assert {"question", "hits", "insights", "answer", "mode", "seconds"} <= result.keys()
+    assert result["hits"][0].keys() >= HIT_KEYS
+    assert result["hits"][0]["rank"] == 1
+
+
+def test_a_question_need_not_be_quoted_and_may_come_from_standard_input(notes: Run) -> None:
+    assert notes("query", "the", "budget").rows[0]["question"] == "the budget"
+    assert notes("query", "-", stdin="the budget\n").rows[0]["question"] == "the budget"
+
+
+def test_what_is_not_known_is_said_plainly_and_can_be_an_exit_code(notes: Run) -> None:
+    result = notes("query", "Who won the chess championship?", "-o", "json")
+    assert result.code == 0
+    assert not result.json["answer"]["found"]
+    nothing = notes("query", "the budget", "--namespace", "nowhere", "--exit-code")
+    assert nothing.code == 4
+    assert notes("query", "the budget", "--exit-code").code == 0
+
+
+def test_filters_limit_what_is_found(notes: Run) -> None:
+    def sources(*options: str) -> set[str]:
+        hits = notes("query", "the budget and the tomatoes", "--no-answer", *options).rows[0][
+            "hits"
+        ]
+        return {Path(hit["source"]).name for hit in hits}
+
+    assert sources() == {"plan.md", "garden.txt"}
+    assert sources("--namespace", "home") == {"garden.txt"}
+    assert sources("--tag", "#launch") == {"plan.md"}
+    assert sources("--source", "*.txt") == {"garden.txt"}
+    assert sources("--until", "2026-03-03") == {"plan.md"}
+    assert sources("--since", "2026-03-03") == {"garden.txt"}
+    assert sources("--where", "namespace = 'work'") == {"plan.md"}
+    assert sources("-n", "1") <= {"plan.md", "garden.txt"}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+def test_each_mode_finds_and_explains_itself(notes: Run, mode: str) -> None:
+    result = notes("query", "budget of Aurora", "--mode", mode, "--explain", "-o", "json").json
+    assert result["mode"] == mode
+    assert result["explain"]
+    assert ("keyword" in result["hits"][0]["legs"]) == (mode != "vector")
+
+
+def test_a_wrong_mode_an_empty_question_and_none_are_usage_errors(
+    notes: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    for words in (
+        ["x", "--mode", "psychic"], ["  "], [], ["x", "--batch", "y"], ["x", "-n", "0"],
+        ["--batch", "nothing.jsonl"], ["--batch", "folder"], ["x", "--where", "1=1) --"],
+    ):  # fmt: skip
+        result = notes("query", *words)
+        assert result.code == 2, words
+        assert result.err.startswith("error: ")
+        assert "hint: " in result.err
+
+
+def test_a_batch_gives_one_object_a_line_in_order(notes: Run, tmp_path: Path) -> None:
+    questions = [
+        {"id": 7, "question": "the budget"},
+        {"id": "b", "question": "tomatoes", "namespace": "work"},
+        {"id": "c", "question": "tomatoes"},
+    ]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, questions)))
+    rows = notes("query", "--batch", "q.jsonl", "-o", "ndjson", "--no-answer").rows
+    assert [row["id"] for row in rows] == ["7", "b", "c"]
+    assert all(Path(hit["source"]).name == "plan.md" for hit in rows[1]["hits"])
+    assert Path(rows[2]["hits"][0]["source"]).name == "garden.txt"
+    lines = "\n".join(map(json.dumps, questions))
+    assert len(notes("query", "--batch", "-", "-o", "json", stdin=lines).json) == 3
+
+
+def test_a_bad_line_of_a_batch_is_told_and_the_others_are_answered(notes: Run) -> None:
+    lines = '{"id": "a", "question": "budget"}\nbroken\n[1]\n{"id": "b"}\n'
+    result = notes("query", "--batch", "-", stdin=lines)
+    assert result.code == 3
+    assert [row["id"] for row in result.rows] == ["a"]
+    for number in (2, 3, 4):
+        assert f"line {number}: " in result.err
+
+
+def test_for_people_the_answer_comes_with_its_places(notes: Run) -> None:
+    out = notes("query", "When is the launch of Aurora?", "-o", "table").out
+    assert "12 May 2026. [1]" in out
+    assert "[1] Plan, plan.md, characters " in out
+
+
+def test_several_knowledge_bases_are_asked_at_once(notes: Run) -> None:
+    notes("kb", "create", "second")
+    notes("ingest", "--text", "The budget of Borealis is 7 euros.", "-k", "second")
+    hits = notes("query", "the budget", "-k", "default", "-k", "second", "--no-answer").rows[0][
+        "hits"
+    ]
+    assert {hit["kb"] for hit in hits} == {"default", "second"}
+    assert {hit["kb"] for hit in notes("query", "budget").rows[0]["hits"]} == {"default", "second"}
+    hits = notes("query", "the budget", "-k", "second").rows[0]["hits"]
+    assert {hit["kb"] for hit in hits} == {"second"}
+
+
+def test_questions_are_logged_and_can_be_looked_up(notes: Run) -> None:
+    notes("query", "the budget")
+    (row,) = notes("sql", "select question, mode, hits from queries").rows
+    assert (row["question"], row["mode"]) == ("the budget", "hybrid")
+
+
+def test_a_ledger_that_somebody_else_keeps_busy_does_not_stop_a_query(
+    notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.store.ledger.BUSY_SECONDS", 0.1)
+    ledger = sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite", isolation_level=None)
+    ledger.execute("BEGIN IMMEDIATE")
+    try:
+        result = notes("query", "the budget", "-o", "json")
+    finally:
+        ledger.close()
+    assert result.code == 0
+    assert result.json["hits"]
+
+
+def test_context_is_text_within_its_budget_with_sources(notes: Run) -> None:
+    text = notes("context", "the budget of Aurora", "--budget", "200").out
+    assert "40,000 euros" in text
+    assert "[1]" in text
+    found = notes("context", "the", "budget", "--budget", "40", "-o", "json").json
+    assert found["tokens"] <= found["budget"] == 40
+    assert notes("context", " ").code == 2
+
+
+def test_context_of_nothing_is_empty(notes: Run) -> None:
+    result = notes("context", "the budget", "--namespace", "nowhere")
+    assert result.code == 0
+    assert result.out.strip() == ""

@@ -1,0 +1,120 @@
+"""memctl export, import and sql: what is remembered leaves and comes back."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from .conftest import Run
+
+
+@pytest.fixture
+def notes(memctl: Run) -> Run:
+    """A home with a document and a statement."""
+    memctl("ingest", "--text", "We decided to launch Aurora on 12 May 2026. The venue is Hall 3.")
+    memctl("memory", "add", "tea, not coffee", "--type", "preference")
+    return memctl
+
+
+def test_a_table_goes_to_standard_output_as_json_lines(notes: Run) -> None:
+    rows = notes("export", "memories").rows
+    assert len(rows) == len(notes("memory", "list").rows)
+    assert len(rows[0]["vector"]) == 256
+
+
+def test_arrow_in_a_pipe_is_a_stream(notes: Run) -> None:
+    table = pa.ipc.open_stream(notes("export", "memories", "-f", "arrow").raw).read_all()
+    assert "tea, not coffee" in table["text"].to_pylist()
+    assert table.schema.field("vector").type.list_size == 256
+
+
+def test_a_file_s_name_says_its_format(notes: Run, tmp_path: Path) -> None:
+    for name in ("m.parquet", "m.arrow", "m.jsonl", "m.csv"):
+        result = notes("export", "memories", "--to", name)
+        assert result.code == 0, result.err
+        assert (result.out, "rows to " in result.err) == ("", True)
+    assert pyarrow.parquet.read_table(tmp_path / "m.parquet").num_rows >= 2
+    assert pa.ipc.open_file(tmp_path / "m.arrow").read_all().num_rows >= 2
+    assert json.loads((tmp_path / "m.jsonl").read_text().splitlines()[0])["id"]
+    assert (tmp_path / "m.csv").read_text().startswith('"id",')
+
+
+def test_everything_comes_back_as_it_was(notes: Run) -> None:
+    before = {t: notes("export", t).out for t in ("documents", "memories", "entities", "relations")}
+    archive = notes("export", "all").raw
+    result = notes("import", "-", "-k", "restored", stdin=archive)
+    assert result.code == 0, result.err
+    after = {table: notes("export", table, "-k", "restored").out for table in before}
+    assert after == before
+    assert notes("query", "the venue", "-k", "restored", "--exit-code").code == 0
+
+
+def test_importing_into_one_that_is_not_empty_changes_nothing(notes: Run, tmp_path: Path) -> None:
+    notes("export", "all", "--to", "all.memctl")
+    before = notes("memory", "list").out
+    result = notes("import", "all.memctl")
+    assert result.code == 2
+    assert "not empty" in result.err
+    assert notes("memory", "list").out == before
+
+
+def test_what_is_no_export_leaves_no_knowledge_base_behind(notes: Run, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"not a tar" * 500)
+    for file in ("x", "nothing"):
+        result = notes("import", file, "-k", "restored")
+        assert result.code == 2, result.err
+    notes("export", "all", "--to", "all.memctl")
+    content = (tmp_path / "all.memctl").read_bytes()
+    (tmp_path / "cut").write_bytes(content[: len(content) // 2])
+    assert notes("import", "cut", "-k", "restored").code == 12
+    assert [row["name"] for row in notes("kb", "list").rows] == ["default"]
+
+
+def test_which_one_to_export_must_be_clear(notes: Run) -> None:
+    notes("kb", "create", "second")
+    result = notes("export", "memories")
+    assert result.code == 2
+    assert "default, second" in result.err
+
+
+def test_a_closed_pipe_ends_quietly(notes: Run, tmp_path: Path) -> None:
+    for _ in range(3):
+        notes("ingest", "--text", "x" * 100_000 + str(_))
+    script = f"{sys.executable} -m memctl export memories | head -c 10"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=True, text=True)
+    assert len(done.stdout) == 10
+    assert done.stderr == ""
+
+
+def test_sql_asks_every_table(notes: Run) -> None:
+    assert notes("sql", "select count(*) n from documents").rows == [{"n": 1}]
+    rows = notes("sql", "-", stdin="select text from memories where type = 'preference'").rows
+    assert rows == [{"text": "tea, not coffee"}]
+    table = notes("sql", "select type from memories order by 1", "-o", "arrow").raw
+    assert pa.ipc.open_stream(io.BytesIO(table)).read_all().num_rows >= 2
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "delete from memories", "select * from 'x.csv'", "copy memories to 'x'", "", "select",
+        "attach 'x.db'", "select 1; select 2", "install httpfs", "select * from nothing",
+    ],
+)  # fmt: skip
+def test_sql_that_may_not_run_is_one_line_and_does_nothing(
+    notes: Run, tmp_path: Path, statement: str
+) -> None:
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    result = notes("sql", statement)
+    assert result.code == 2, result.err
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
