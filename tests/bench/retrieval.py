@@ -1,0 +1,83 @@
+"""How well and how fast questions with known evidence are answered, through the real commands.
+
+    python tests/bench/retrieval.py FOLDER... [--mode hybrid] [--scorer score_retrieval.py]
+
+A folder holds ``corpus.jsonl`` (what ``memctl ingest --jsonl`` takes) and ``queries.jsonl``
+(``id``, ``question``, ``relevant``: ids of the corpus, perhaps ``namespace``).  Each set gets a
+knowledge base of its own in a temporary home.  The scorer is a program that takes the queries and
+the hits and prints a JSON object with ``all``; by default ``tools/score_retrieval.py`` two
+folders above the first set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HITS = 25
+COLUMNS = ("recall@5", "recall@10", "ndcg@10")
+PARTLY = 3
+"""The exit code when some records could not be taken in: a set may have empty ones."""
+MEMCTL = (sys.executable, "-m", "memctl")
+
+
+def main() -> None:
+    options = arguments()
+    scorer = options.scorer or options.folders[0].resolve().parents[1] / "tools/score_retrieval.py"
+    print(f"{'set':14}" + "".join(f"{name:>12}" for name in (*COLUMNS, "p50 ms", "p95 ms")))
+    for folder in options.folders:
+        with tempfile.TemporaryDirectory() as home:
+            row = measured(folder, Path(home), scorer, options.mode)
+        print(
+            f"{folder.resolve().name:14}" + "".join(f"{value:12.1f}" for value in row), flush=True
+        )
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--mode", default="hybrid", choices=("hybrid", "keyword", "vector"))
+    parser.add_argument("--scorer", type=Path)
+    return parser.parse_args()
+
+
+def measured(folder: Path, home: Path, scorer: Path, mode: str) -> list[float]:
+    """Ingest a set, ask its questions, and return the scores and the milliseconds a question."""
+    memctl(home, "kb", "create", "set")
+    memctl(home, "ingest", "--jsonl", str(folder / "corpus.jsonl"), "-k", "set", "-o", "json")
+    asked = ("-k", "set", "--batch", str(folder / "queries.jsonl"), "--mode", mode)
+    answers = memctl(home, "query", *asked, "-o", "ndjson", "-n", str(HITS), "--no-answer")
+    hits = home / "hits.ndjson"
+    hits.write_text(answers, encoding="utf-8")
+    scores = scored(scorer, folder / "queries.jsonl", hits)
+    times = [1000 * json.loads(line)["seconds"] for line in answers.splitlines()]
+    slow = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+    return [*(float(scores[name]) for name in COLUMNS), statistics.median(times), slow]
+
+
+def memctl(home: Path, *command: str) -> str:
+    environment = os.environ | {"MEMCTL_HOME": str(home)}
+    done = subprocess.run(
+        [*MEMCTL, *command], env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+    if done.returncode not in (0, PARTLY):
+        sys.exit(f"memctl {' '.join(command)}: exit {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def scored(scorer: Path, queries: Path, hits: Path) -> dict[str, Any]:
+    command = [sys.executable, str(scorer), str(queries), str(hits)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    scores: dict[str, Any] = json.loads(done.stdout)["all"]
+    return scores
+
+
+if __name__ == "__main__":
+    main()
