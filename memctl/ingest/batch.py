@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.ingest.sources import Source
-from memctl.records import Document, EntityMention, FileOutcome, Memory
+from memctl.records import Document, Entity, EntityMention, FileOutcome, Memory, Relation
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    import pyarrow as pa
 
 PIPELINE_VERSION = 1
 """Raised when the same text would be turned into other rows; `reprocess` then redoes them."""
@@ -43,31 +42,73 @@ class Wanted:
 class Prepared:
     """A document, or one part of one, with its rows; ``embed`` has the text of each vector."""
 
-    wanted: Wanted
     document: Document
     memories: tuple[Memory, ...]
     embed: tuple[str, ...]
     mentions: tuple[EntityMention, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What there is to tell of a document that was read."""
+
+    memories: int
+    title: str
+    summary: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """Why a source could not be read."""
+
+    reason: str
+    hint: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class InParts:
+    """A source too big to be read at once; nothing of it is in the rows."""
+
+
+Fate = Taken | NotRead | InParts
+
+
+@dataclass(slots=True)
+class Worked:
+    """What was made of a group of sources: finished rows, and the fate of each source."""
+
+    fates: list[Fate]
+    now: datetime
+    """When it was made, which is when it becomes known."""
+    documents: pa.Table
+    memories: pa.Table
+    entities: dict[str, Entity] = field(default_factory=dict)
+    relations: list[Relation] = field(default_factory=list)
+    part: int = 0
+    """Which part of a single source this is."""
+    wanted: tuple[Wanted, ...] = ()
+    """The sources, in the order of ``fates``."""
+
+    def taken(self) -> list[tuple[Wanted, Taken]]:
+        """The sources whose rows these are."""
+        pairs = zip(self.wanted, self.fates, strict=True)
+        return [(wanted, fate) for wanted, fate in pairs if isinstance(fate, Taken)]
+
+
 @dataclass(slots=True)
 class Batch:
-    """What is committed together: documents, and outcomes of sources that need no writing.
+    """What is committed together: rows, and outcomes of sources that need no writing.
 
     A source in many parts comes as several batches of which only the final one is ``last``;
     they are one commit.  ``failure`` on such a batch means that all of them are to be dropped.
     """
 
-    prepared: list[Prepared] = field(default_factory=list)
+    worked: list[Worked] = field(default_factory=list)
     outcomes: list[FileOutcome] = field(default_factory=list)
     last: bool = True
     failure: FileOutcome | None = None
-    vectors: NDArray[np.float32] | None = None
-
-    @property
-    def memories(self) -> Sequence[Memory]:
-        """The memories of all documents, in the order of ``vectors``."""
-        return [memory for item in self.prepared for memory in item.memories]
 
 
 def known_outcome(source: Source, document_id: str) -> FileOutcome:
@@ -75,8 +116,28 @@ def known_outcome(source: Source, document_id: str) -> FileOutcome:
     return FileOutcome(source.source, "known", document_id=document_id, line=source.line)
 
 
-def failed_outcome(source: Source, reason: str, hint: str = "", error: str = "") -> FileOutcome:
+def failed_outcome(source: Source, why: NotRead) -> FileOutcome:
     """The outcome of a source that could not be taken in."""
     return FileOutcome(
-        source.source, "failed", reason=reason, hint=hint, line=source.line, error=error
+        source.source,
+        "failed",
+        reason=why.reason,
+        hint=why.hint,
+        line=source.line,
+        error=why.error,
+    )
+
+
+def taken_outcome(wanted: Wanted, taken: Taken) -> FileOutcome:
+    """The outcome of a source whose rows are written."""
+    source = wanted.item.source
+    return FileOutcome(
+        source.source,
+        "superseded" if wanted.replaces else "ingested",
+        document_id=wanted.document_id,
+        memories=taken.memories,
+        title=taken.title,
+        summary=taken.summary,
+        missing=taken.missing,
+        line=source.line,
     )

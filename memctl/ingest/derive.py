@@ -6,7 +6,7 @@ document to what it names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,14 +30,12 @@ class Derived:
         self._entities: dict[str, Entity] = {}
         self._relations: dict[str, Relation] = {}
 
-    def add(self, items: Iterable[Prepared]) -> None:
-        """Take in new documents."""
-        for item in items:
-            for entity in _entities(item):
-                known = self._entities.get(entity.id)
-                self._entities[entity.id] = merged(known, entity) if known else entity
-            for relation in _links(item):
-                self._relations[relation.id] = relation
+    def add(self, entities: Mapping[str, Entity], relations: Iterable[Relation]) -> None:
+        """Take in what follows from a group of new documents."""
+        for entity in entities.values():
+            _count(self._entities, entity)
+        for relation in relations:
+            self._relations[relation.id] = relation
 
     def write(self, transaction: Transaction) -> None:
         """Add it to what the graph has."""
@@ -47,6 +45,25 @@ class Derived:
         if self._relations:
             rows = relations_table(list(self._relations.values()))
             transaction.upsert("relations", rows)
+
+
+def entities_of(items: Iterable[Prepared]) -> dict[str, Entity]:
+    """The entities that documents mention, each once, by id."""
+    found: dict[str, Entity] = {}
+    for item in items:
+        for entity in _entities(item):
+            _count(found, entity)
+    return found
+
+
+def relations_of(items: Iterable[Prepared]) -> list[Relation]:
+    """The edges from documents to the pages that they link to."""
+    return [relation for item in items for relation in _links(item)]
+
+
+def _count(counted: dict[str, Entity], entity: Entity) -> None:
+    known = counted.get(entity.id)
+    counted[entity.id] = merged(known, entity) if known else entity
 
 
 def merged(known: Entity, more: Entity) -> Entity:

@@ -64,10 +64,15 @@ class Known:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._changed = threading.Condition()
-        self._pending: dict[str, tuple[str, str]] = {}
+        self._pending: dict[str, tuple[str, str] | None] = {}
         self._closed = False
 
     # --- what is on its way ---
+
+    def begun(self, wanted: Wanted) -> None:
+        """Note a source that is being read; others under its key wait for what comes of it."""
+        with self._changed:
+            self._pending[base_id(wanted.item)] = None
 
     def prepared(self, wanted: Wanted) -> None:
         """Note a document that will be committed."""
@@ -113,7 +118,11 @@ class Known:
             if base in taken:
                 verdicts.append(Later(item))
                 continue
-            verdict = _judged(item, base, pending.get(base), versions.get(base))
+            verdict = (
+                _while_pending(item, pending[base])
+                if base in pending
+                else _judged(item, base, versions.get(base))
+            )
             if not isinstance(verdict, FileOutcome):
                 taken.add(base)  # what follows under this key is judged after it
             verdicts.append(verdict)
@@ -163,12 +172,14 @@ def base_id(item: Identified) -> str:
     return document_id(source.namespace, item.sha256, external_id=source.external_id)
 
 
-def _judged(
-    item: Identified, base: str, pending: tuple[str, str] | None, versions: _Versions | None
-) -> Verdict:
-    if pending is not None:
-        sha256, document = pending
-        return known_outcome(item.source, document) if sha256 == item.sha256 else Later(item)
+def _while_pending(item: Identified, pending: tuple[str, str] | None) -> Verdict:
+    """What to say of a source while another one under its key is on its way."""
+    if pending is None or pending[0] != item.sha256:
+        return Later(item)
+    return known_outcome(item.source, pending[1])
+
+
+def _judged(item: Identified, base: str, versions: _Versions | None) -> Verdict:
     if versions is None:
         return Wanted(item, base)
     live = versions.live

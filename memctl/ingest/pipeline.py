@@ -1,13 +1,13 @@
-"""The way from sources to memories: prepare, embed and write, each stage ahead of the next.
+"""The way from sources to memories: prepare ahead, write behind.
 
-A thread reads, cuts and understands; another makes vectors; the caller's thread commits.  The
-tokenizer and the database work outside the interpreter's lock, so the stages overlap.
+A thread judges sources and has them worked on, in bulk by worker processes; the caller's thread
+commits what is finished.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING
 from memctl.config import KnowledgeBaseSettings
 from memctl.errors import MemctlError
 from memctl.ingest.ahead import ahead
-from memctl.ingest.batch import Batch
-from memctl.ingest.chunking import ChunkSizes, Cut
+from memctl.ingest.batch import Batch, Wanted
+from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
+from memctl.ingest.novelty import Novelty
 from memctl.ingest.prepare import Limits, Preparer
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
+from memctl.ingest.work import workshop
 from memctl.ingest.write import close_documents, live_documents, rename_document, write
+from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
@@ -124,8 +127,7 @@ class Ingestor:
             IngestStopped: The store failed after something had been committed.
             MemctlError, OSError: It failed before anything was.
         """
-        known = Known(self._store)
-        return self._run(known, self._preparer(known).batches(sources), progress, total)
+        return self._run(lambda preparer: preparer.batches(sources), progress, total)
 
     def reprocess(
         self,
@@ -146,9 +148,8 @@ class Ingestor:
         Raises:
             NotFoundError: There is no document of one of the ids.
         """
-        known = Known(self._store)
         again = wanted_again(self._store, document_ids, incomplete=incomplete)
-        return self._run(known, self._preparer(known).judged(again), progress, None)
+        return self._run(lambda preparer: preparer.judged(again), progress, None)
 
     def rename(self, document_id: str, source: str) -> None:
         """Note that the same content is found under another name now."""
@@ -164,45 +165,41 @@ class Ingestor:
 
     # --- inside ---
 
-    def _preparer(self, known: Known) -> Preparer:
-        settings = self._settings
-        sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
-        cut = self._cut(sizes.size)
-        return Preparer(known, self._understander, sizes, cut, self._clock, self._limits)
+    def _crew(self) -> Crew:
+        from memctl.understand import BuiltinUnderstander
 
-    def _cut(self, size: int) -> Cut | None:
-        if self._settings.chunk_strategy == "recursive":
-            return None
-        from memctl.ingest.semantic import semantic_cut
-
-        return semantic_cut(size, self._embedder)
+        made = workshop(self._settings, self._embedder, self._understander)
+        ours = self._embedder.id in BUILTIN_EMBEDDERS and isinstance(
+            self._understander, BuiltinUnderstander
+        )
+        settings = self._settings if ours else None
+        return Crew(made, settings, self._limits.hire_after, Novelty(self._store))
 
     def _run(
         self,
-        known: Known,
-        prepared: Generator[Batch, None, None],
+        batches: Callable[[Preparer], Generator[Batch, None, None]],
         progress: ProgressListener | None,
         total: int | None,
     ) -> IngestReport:
         tally = _Tally()
-        embedded = ahead(self._embedded(ahead(prepared, DEPTH)), DEPTH)
-        with closing(embedded), closing(known):  # known first: the threads may be waiting for it
-            try:
-                for batch in embedded:
-                    outcomes, used = write(self._store, batch, embedded)
-                    known.committed(item.wanted for each in used for item in each.prepared)
-                    tally.add(outcomes)
-                    if progress is not None:
-                        progress(Progress(tally.done, total, "documents"))
-            except (MemctlError, OSError) as error:
-                if not tally.ingested:
-                    raise
-                raise IngestStopped(error, tally.report()) from error
+        with closing(self._crew()) as crew:
+            known = Known(self._store)
+            preparer = Preparer(known, crew, self._clock, self._limits)
+            prepared = ahead(batches(preparer), DEPTH)
+            with closing(prepared), closing(known):  # known first: the thread may wait for it
+                try:
+                    for batch in prepared:
+                        outcomes, used = write(self._store, batch, prepared)
+                        known.committed(wanted for each in used for wanted in _wanted(each))
+                        tally.add(outcomes)
+                        if progress is not None:
+                            progress(Progress(tally.done, total, "documents"))
+                except (MemctlError, OSError) as error:
+                    if not tally.ingested:
+                        raise
+                    raise IngestStopped(error, tally.report()) from error
         return tally.report()
 
-    def _embedded(self, batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
-        with closing(batches):
-            for batch in batches:
-                texts = [text for item in batch.prepared for text in item.embed]
-                batch.vectors = self._embedder.embed(texts)
-                yield batch
+
+def _wanted(batch: Batch) -> Iterator[Wanted]:
+    return (wanted for worked in batch.worked for wanted in worked.wanted)

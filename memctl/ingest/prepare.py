@@ -7,37 +7,47 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from memctl.ingest.batch import Batch, Identified, Prepared, Wanted, failed_outcome
-from memctl.ingest.chunking import ChunkSizes, Cut, chunk
+from memctl.ingest.batch import (
+    Batch,
+    Identified,
+    InParts,
+    NotRead,
+    Taken,
+    Wanted,
+    Worked,
+    failed_outcome,
+)
+from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known, Later
 from memctl.ingest.reading import Unreadable, identify, parts
-from memctl.ingest.rows import Parts, prepared
 from memctl.ingest.sources import Source, SourceOrFailure
-from memctl.records import FileOutcome, SourceText
-from memctl.understand.protocol import Understander
+from memctl.records import FileOutcome
 
 T = TypeVar("T")
 
-GROUP = 1024
+JUDGED_TOGETHER = 1024
 """So many sources are judged by one look at the store."""
-UNDERSTOOD_TOGETHER = 256
-CHARACTERS_TOGETHER = 4 << 20
-"""So many documents, or so much text, are understood by one call."""
+WORKED_TOGETHER = 256
+BYTES_TOGETHER = 1 << 20
+"""So many sources, or so many bytes of them, are worked on as one group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a batch is worth a commit."""
+    """When a batch is worth a commit, and after how many seconds of work workers are started."""
 
     documents: int = 8_192
     memories: int = 10_000
-    characters: int = 16 << 20
+    characters: int = 32 << 20
     seconds: float = 2.0
+    hire_after: float = 1.0
 
 
 @dataclass(slots=True)
@@ -46,89 +56,60 @@ class _Filling:
 
     limits: Limits
     batch: Batch = field(default_factory=Batch)
+    documents: int = 0
     memories: int = 0
-    characters: int = 0
+    bytes: int = 0
     since: float = field(default_factory=time.monotonic)
 
-    def add(self, items: Iterable[Prepared]) -> None:
-        for item in items:
-            self.batch.prepared.append(item)
-            self.memories += len(item.memories)
-            self.characters += len(item.document.text)
+    def add(self, worked: Worked) -> None:
+        self.batch.worked.append(worked)
+        self.documents += worked.documents.num_rows
+        self.memories += worked.memories.num_rows
+        self.bytes += worked.documents.nbytes
 
     @property
     def is_full(self) -> bool:
-        handled = len(self.batch.prepared) + len(self.batch.outcomes)
         return (
-            handled >= self.limits.documents
+            self.documents + len(self.batch.outcomes) >= self.limits.documents
             or self.memories >= self.limits.memories
-            or self.characters >= self.limits.characters
-            or (handled > 0 and self.is_overdue)
+            or self.bytes >= self.limits.characters
+            or time.monotonic() - self.since >= self.limits.seconds
         )
-
-    @property
-    def is_overdue(self) -> bool:
-        return time.monotonic() - self.since >= self.limits.seconds
 
     def take(self) -> Iterator[Batch]:
         """Give the batch away if there is anything in it, and begin another one."""
         batch = self.batch
-        self.batch, self.memories, self.characters = Batch(), 0, 0
+        self.batch, self.documents, self.memories, self.bytes = Batch(), 0, 0, 0
         self.since = time.monotonic()
-        if batch.prepared or batch.outcomes:
+        if batch.worked or batch.outcomes:
             yield batch
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """Documents that are read and wait to be understood together."""
-
-    read: list[tuple[Wanted, SourceText]] = field(default_factory=list)
-    characters: int = 0
-
-    def add(self, wanted: Wanted, text: SourceText) -> None:
-        self.read.append((wanted, text))
-        self.characters += len(text.text)
-
-    @property
-    def is_enough(self) -> bool:
-        return len(self.read) >= UNDERSTOOD_TOGETHER or self.characters >= CHARACTERS_TOGETHER
-
-    def take(self) -> list[tuple[Wanted, SourceText]]:
-        read, self.read, self.characters = self.read, [], 0
-        return read
-
-
 class Preparer:
-    """Reads, cuts and understands sources."""
+    """Judges sources, has them worked on, and makes batches of the rows."""
 
     def __init__(
-        self,
-        known: Known,
-        understander: Understander,
-        sizes: ChunkSizes,
-        cut: Cut | None,
-        clock: Callable[[], datetime],
-        limits: Limits,
+        self, known: Known, crew: Crew, clock: Callable[[], datetime], limits: Limits
     ) -> None:
         self._known = known
-        self._understander = understander
-        self._sizes = sizes
-        self._cut = cut
+        self._crew = crew
         self._clock = clock
         self._filling = _Filling(limits)
+        self._flying: deque[Future[list[Worked]]] = deque()
 
     def batches(self, sources: Iterable[SourceOrFailure]) -> Generator[Batch, None, None]:
         """Turn sources into batches."""
-        for group in _grouped(sources, GROUP):
+        for group in _grouped(sources, JUDGED_TOGETHER):
             yield from self._group(self._identified(group))
+        yield from self._landed(0)
         yield from self._filling.take()
 
     def judged(self, judged: Iterable[Wanted | FileOutcome]) -> Generator[Batch, None, None]:
         """Turn sources that somebody has judged already into batches."""
-        for group in _grouped(judged, GROUP):
+        for group in _grouped(judged, JUDGED_TOGETHER):
             self._filling.batch.outcomes.extend(x for x in group if isinstance(x, FileOutcome))
-            yield from self._wanted([x for x in group if isinstance(x, Wanted)])
+            yield from self._worked([x for x in group if isinstance(x, Wanted)])
+        yield from self._landed(0)
         yield from self._filling.take()
 
     # --- judging ---
@@ -142,7 +123,7 @@ class Preparer:
             try:
                 identified.append(identify(source))
             except Unreadable as error:
-                self._fail(source, error)
+                self._fail(source, NotRead(error.reason, error.hint, error.error))
         return identified
 
     def _group(self, items: list[Identified]) -> Generator[Batch, None, None]:
@@ -150,70 +131,81 @@ class Preparer:
             verdicts = self._known.judge(items)
             outcomes = (verdict for verdict in verdicts if isinstance(verdict, FileOutcome))
             self._filling.batch.outcomes.extend(outcomes)
-            yield from self._wanted([x for x in verdicts if isinstance(x, Wanted)])
+            yield from self._worked([x for x in verdicts if isinstance(x, Wanted)])
             later = [verdict.item for verdict in verdicts if isinstance(verdict, Later)]
-            if len(later) == len(items):  # all depend on what is not committed yet
-                yield from self._filling.take()
-                self._known.wait_for_commits()
+            if len(later) == len(items):  # all depend on what is not finished yet
+                yield from self._caught_up()
             items = later
 
-    # --- reading and understanding ---
-
-    def _wanted(self, wanted: Sequence[Wanted]) -> Generator[Batch, None, None]:
-        waiting = _Waiting()
-        for each in wanted:
-            try:
-                stream = parts(each.item)
-                first, second = next(stream), next(stream, None)
-            except Unreadable as error:
-                self._fail(each.item.source, error)
-                continue
-            if second is None:
-                waiting.add(each, first)
-                if waiting.is_enough or self._filling.is_overdue:
-                    yield from self._understood(waiting)
-            else:
-                yield from self._understood(waiting)
-                yield from self._filling.take()
-                yield from self._in_parts(each, itertools.chain((first, second), stream))
-        yield from self._understood(waiting)
-
-    def _understood(self, waiting: _Waiting) -> Generator[Batch, None, None]:
-        """Put what waits into the batch, and give that away when it is full."""
-        read = waiting.take()
-        self._filling.add(self._rows(read))
-        for each, _ in read:
-            self._known.prepared(each)
-        if self._filling.is_full:
+    def _caught_up(self) -> Generator[Batch, None, None]:
+        """Finish what is in work; where nothing is, have it committed."""
+        if self._flying:
+            yield from self._landed(0)
+        else:
             yield from self._filling.take()
+            self._known.wait_for_commits()
 
-    def _rows(self, read: Sequence[tuple[Wanted, SourceText]]) -> list[Prepared]:
-        understood = self._understander.understand([text for _, text in read])
-        now = self._clock()
-        return [
-            prepared(Parts(wanted, text, chunk(text, self._sizes, self._cut), what, now))
-            for (wanted, text), what in zip(read, understood, strict=True)
-        ]
+    # --- working ---
 
-    def _in_parts(
-        self, wanted: Wanted, stream: Iterable[SourceText]
-    ) -> Generator[Batch, None, None]:
+    def _worked(self, wanted: Sequence[Wanted]) -> Generator[Batch, None, None]:
+        for group in _portions(wanted):
+            for each in group:
+                self._known.begun(each)
+            self._flying.append(self._crew.submit(group, self._clock()))
+            yield from self._landed(self._crew.capacity)
+            if self._filling.is_full:
+                yield from self._filling.take()
+
+    def _landed(self, still_flying: int) -> Generator[Batch, None, None]:
+        """Put groups that are done into the batch, until no more than so many are in work."""
+        while len(self._flying) > still_flying:
+            for worked in self._flying.popleft().result():
+                yield from self._received(worked)
+
+    def _received(self, worked: Worked) -> Generator[Batch, None, None]:
+        in_parts: list[Wanted] = []
+        for wanted, fate in zip(worked.wanted, worked.fates, strict=True):
+            if isinstance(fate, Taken):
+                self._known.prepared(wanted)
+            elif isinstance(fate, NotRead):
+                self._known.committed([wanted])
+                self._fail(wanted.item.source, fate)
+            elif isinstance(fate, InParts):
+                in_parts.append(wanted)
+        self._filling.add(worked)
+        for wanted in in_parts:
+            yield from self._filling.take()
+            yield from self._in_parts(wanted)
+
+    def _in_parts(self, wanted: Wanted) -> Generator[Batch, None, None]:
         """One batch for each part; an error half-way makes the final one a failure."""
-        self._known.prepared(wanted)
         final = Batch()
         try:
-            for text in stream:
-                yield Batch(prepared=self._rows([(wanted, text)]), last=False)
+            for text in parts(wanted.item):
+                worked = self._crew.here().work_on_part(wanted, text, self._clock())
+                yield Batch(worked=[worked], last=False)
         except Unreadable as error:
-            final.failure = _failed(wanted.item.source, error)
+            why = NotRead(error.reason, error.hint, error.error)
+            final.failure = failed_outcome(wanted.item.source, why)
+            self._known.committed([wanted])
         yield final
 
-    def _fail(self, source: Source, error: Unreadable) -> None:
-        self._filling.batch.outcomes.append(_failed(source, error))
+    def _fail(self, source: Source, why: NotRead) -> None:
+        self._filling.batch.outcomes.append(failed_outcome(source, why))
 
 
-def _failed(source: Source, error: Unreadable) -> FileOutcome:
-    return failed_outcome(source, error.reason, error.hint, error.error)
+def _portions(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+    """Groups of sources that are worked on together: not many, and not much."""
+    portion: list[Wanted] = []
+    size = 0
+    for each in wanted:
+        if portion and (len(portion) >= WORKED_TOGETHER or size + each.item.size > BYTES_TOGETHER):
+            yield portion
+            portion, size = [], 0
+        portion.append(each)
+        size += each.item.size
+    if portion:
+        yield portion
 
 
 def _grouped(items: Iterable[T], size: int) -> Iterator[list[T]]:

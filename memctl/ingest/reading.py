@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
@@ -49,7 +49,7 @@ def identify(source: Source) -> Identified:
     return Identified(source, digest, status.st_size, status.st_mtime_ns)
 
 
-def parts(item: Identified) -> Iterator[SourceText]:
+def parts(item: Identified) -> Generator[SourceText, None, None]:
     """The text of a source: one part, or several of a source too big for memory.
 
     Raises:

@@ -34,7 +34,6 @@ def prepared(parts: Parts) -> Prepared:
     distilled = list(_distilled(parts, document, evidence))
     memories = (*evidence, *_gist(parts, document, evidence), *distilled)
     return Prepared(
-        parts.wanted,
         document,
         memories,
         tuple(_for_embedding(memory) for memory in memories),

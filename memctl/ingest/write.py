@@ -7,7 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memctl.ingest.batch import Batch, Prepared, failed_outcome, known_outcome
+from memctl.ingest.batch import (
+    Batch,
+    NotRead,
+    Taken,
+    Wanted,
+    Worked,
+    failed_outcome,
+    known_outcome,
+    taken_outcome,
+)
 from memctl.ingest.derive import Derived
 from memctl.ingest.known import LIVE
 from memctl.records import DocumentStatus, FileOutcome
@@ -34,8 +43,8 @@ def write(
         What became of each source, and the batches that were used up.
     """
     used = [batch]
-    if not batch.prepared:
-        return batch.outcomes, used
+    if not batch.worked:
+        return [*batch.outcomes, *([batch.failure] if batch.failure else [])], used
     try:
         with store.write() as transaction:
             writing = _Writing(transaction)
@@ -63,44 +72,64 @@ class _Writing:
 
     def add(self, batch: Batch) -> None:
         """Add the rows of a batch, but for documents that somebody else has added meanwhile."""
-        from memctl.store.schema import documents_table
-
-        self._refuse([item for item in batch.prepared if not item.document.part])
-        kept = [x for x in batch.prepared if x.document.root_id not in self._refused]
-        if not kept:
-            return
-        _close_replaced(self._transaction, kept)
+        first = [pair for worked in batch.worked if not worked.part for pair in worked.taken()]
+        self._refuse([wanted for wanted, _ in first if not wanted.redo])
+        kept = [wanted for wanted, _ in first if wanted.document_id not in self._refused]
+        if batch.worked:
+            _close_replaced(self._transaction, kept, batch.worked[0].now)
         self._edited |= _clear_redone(self._transaction, kept)
-        memories = _memory_rows(batch, self._refused, self._edited)
-        self._derived.add([item for item in kept if not item.wanted.redo])
-        self._transaction.append("documents", documents_table([x.document for x in kept]))
-        self._transaction.append("memories", memories)
-        for item in kept:
-            self._note(item)
+        for worked in batch.worked:
+            self._append(worked)
 
     def finish(self) -> list[FileOutcome]:
         """Add what follows from all documents together; return what became of each source."""
         self._derived.write(self._transaction)
         return list(self._outcomes.values())
 
-    def _refuse(self, items: Sequence[Prepared]) -> None:
-        new = {item.document.id: item for item in items if not item.wanted.redo}
-        if not new:
+    def _refuse(self, new: Sequence[Wanted]) -> None:
+        """Set documents aside that are there by now, though they were not when they were judged."""
+        wanted = {each.document_id: each for each in new}
+        if not wanted:
             return
-        found = self._transaction.snapshot().get("documents", list(new), ["id", "sha256"])
+        found = self._transaction.snapshot().get("documents", list(wanted), ["id", "sha256"])
         for row in found.to_pylist():
             self._refused.add(row["id"])
-            self._outcomes[row["id"]] = _overtaken(new[row["id"]], row["sha256"])
+            self._outcomes[row["id"]] = _overtaken(wanted[row["id"]], row["sha256"])
 
-    def _note(self, item: Prepared) -> None:
+    def _append(self, worked: Worked) -> None:
+        documents = without(worked.documents, "root_id", self._refused)
+        if self._refused:
+            kept = set(documents["id"].to_pylist())
+            away = set(worked.documents["id"].to_pylist()) - kept
+            memories = without(worked.memories, "document_id", away)
+        else:
+            memories = worked.memories
+        self._transaction.append("documents", documents)
+        self._transaction.append("memories", without(memories, "id", self._edited))
+        if not any(wanted.redo for wanted in worked.wanted):
+            self._derived.add(worked.entities, worked.relations)
+        for wanted, taken in worked.taken():
+            if wanted.document_id not in self._refused:
+                self._note(wanted, taken)
+
+    def _note(self, wanted: Wanted, taken: Taken) -> None:
         """The parts of one source have one outcome."""
-        root = item.document.root_id
-        known = self._outcomes.get(root)
-        self._outcomes[root] = (
-            replace(known, memories=known.memories + len(item.memories))
+        known = self._outcomes.get(wanted.document_id)
+        self._outcomes[wanted.document_id] = (
+            replace(known, memories=known.memories + taken.memories)
             if known
-            else _ingested(item)
+            else taken_outcome(wanted, taken)
         )
+
+
+def without(rows: pa.Table, column: str, values: set[str]) -> pa.Table:
+    """The rows whose value in a column is none of these."""
+    if not values:
+        return rows
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return rows.filter(pc.invert(pc.is_in(rows[column], pa.array(sorted(values), pa.string()))))
 
 
 def close_documents(
@@ -153,50 +182,29 @@ def rename_document(transaction: Transaction, document_id: str, source: str) -> 
         transaction.update(table, pa.table({"id": rows, "source": names}))
 
 
-def _close_replaced(transaction: Transaction, items: Sequence[Prepared]) -> None:
-    replaced: dict[str, str | None] = {
-        item.wanted.replaces: item.document.id
-        for item in items
-        if item.wanted.replaces and not item.document.part
-    }
+def _close_replaced(transaction: Transaction, kept: Sequence[Wanted], now: datetime) -> None:
+    replaced = {each.replaces: each.document_id for each in kept if each.replaces}
     if replaced:
-        now = items[0].document.ingested_at
         close_documents(transaction, replaced, "superseded", now)
 
 
-def _clear_redone(transaction: Transaction, items: Sequence[Prepared]) -> set[str]:
+def _clear_redone(transaction: Transaction, kept: Sequence[Wanted]) -> set[str]:
     """Remove the rows of documents that are made anew; return the memories that people edited.
 
     Those stay as they are, with their history.
     """
     from memctl.store.filters import col
 
-    roots = [x.document.root_id for x in items if x.wanted.redo and not x.document.part]
+    roots = [each.document_id for each in kept if each.redo]
     if not roots:
         return set()
     snapshot = transaction.snapshot()
     ids = snapshot.scan("documents", _is_in("root_id", roots), ["id"])["id"].to_pylist()
     edited = (col("version") > 1) | ~col("superseded_by").is_null()
-    kept = snapshot.scan("memories", _is_in("document_id", ids) & edited, ["id"])
+    stays = snapshot.scan("memories", _is_in("document_id", ids) & edited, ["id"])
     transaction.delete("memories", _is_in("document_id", ids) & ~edited)
     transaction.delete("documents", _is_in("id", ids))
-    return set(kept["id"].to_pylist())
-
-
-def _memory_rows(batch: Batch, refused: set[str], edited: set[str]) -> pa.Table:
-    from memctl.store.schema import memories_table
-
-    owners = [item.document.root_id for item in batch.prepared for _ in item.memories]
-    memories = batch.memories
-    assert batch.vectors is not None
-    places = [
-        place
-        for place, (memory, owner) in enumerate(zip(memories, owners, strict=True))
-        if owner not in refused and memory.id not in edited
-    ]
-    if len(places) == len(memories):
-        return memories_table(memories, batch.vectors)
-    return memories_table([memories[place] for place in places], batch.vectors[places])
+    return set(stays["id"].to_pylist())
 
 
 def _end(transaction: Transaction, table: TableName, where: Expr, now: datetime) -> None:
@@ -215,27 +223,10 @@ def _is_in(column: str, values: Sequence[str]) -> Expr:
     return col(column).is_in(values)
 
 
-# --- outcomes ------------------------------------------------------------------------------------
-
-
-def _ingested(item: Prepared) -> FileOutcome:
-    document = item.document
-    return FileOutcome(
-        item.wanted.item.source.source,
-        "superseded" if item.wanted.replaces else "ingested",
-        document_id=document.root_id,
-        memories=len(item.memories),
-        title=document.title,
-        summary=document.summary,
-        missing=document.missing,
-        line=item.wanted.item.source.line,
-    )
-
-
-def _overtaken(item: Prepared, sha256: str) -> FileOutcome:
+def _overtaken(wanted: Wanted, sha256: str) -> FileOutcome:
     """Another process added a document under the same id after this one had been judged."""
-    source = item.wanted.item.source
-    if sha256 == item.wanted.item.sha256:
-        return known_outcome(source, item.document.id)
+    source = wanted.item.source
+    if sha256 == wanted.item.sha256:
+        return known_outcome(source, wanted.document_id)
     reason = f"{source.source}: another process wrote a version of it at the same time"
-    return failed_outcome(source, reason, "ingest it again")
+    return failed_outcome(source, NotRead(reason, "ingest it again", "Overtaken"))

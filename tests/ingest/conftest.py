@@ -62,6 +62,11 @@ class Bench:
         names = columns or [name for name in snapshot.schema(table).names if name != "vector"]
         return snapshot.scan(table, columns=names).to_pylist()
 
+    def rows_but_importance(self) -> list[dict[str, Any]]:
+        """The memories, without what depends on what else was known at the time."""
+        rows = sorted(self.rows("memories"), key=lambda row: row["id"])
+        return [{**row, "importance": None} for row in rows]
+
 
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:

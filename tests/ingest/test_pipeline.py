@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -133,6 +134,18 @@ def test_entities_are_counted_up_over_ingests(bench: Bench) -> None:
     assert entity["mention_count"] == 2
     assert entity["first_seen"] == datetime(2024, 1, 1, tzinfo=UTC)
     assert entity["last_seen"] == datetime(2024, 2, 1, tzinfo=UTC)
+
+
+def test_what_is_new_weighs_more_than_what_has_been_said_before(bench: Bench) -> None:
+    bench.records({"id": 0, "text": "The cat sleeps on the warm kitchen floor."})
+    bench.records({"id": 1, "text": "The cat sleeps on the warm kitchen floor today."})
+    bench.records({"id": 2, "text": "Quarterly interest rates rose across european banks."})
+    signals = {r["external_id"]: json.loads(r["signals"]) for r in bench.rows("documents")}
+    assert "novelty" not in signals["0"]
+    assert signals["1"]["novelty"] < 0.03 < signals["2"]["novelty"] <= 0.1
+    for row in bench.rows("documents"):
+        total = sum(json.loads(row["signals"]).values())
+        assert row["importance"] == pytest.approx(total, abs=1e-3)
 
 
 # --- known content -------------------------------------------------------------------------------
@@ -296,7 +309,7 @@ def test_a_store_that_fails_half_way_says_what_was_done(
 
     monkeypatch.setattr(bench.store, "write", fills_up)
     monkeypatch.setattr(bench.ingestor, "_limits", prepare.Limits(documents=2))
-    monkeypatch.setattr(prepare, "UNDERSTOOD_TOGETHER", 2)
+    monkeypatch.setattr(prepare, "WORKED_TOGETHER", 2)
     with pytest.raises(IngestStopped, match="2 documents were ingested before") as caught:
         bench.records(*({"id": n, "text": f"text {n}"} for n in range(6)))
     assert caught.value.report.ingested == 2
@@ -329,6 +342,21 @@ def test_an_error_in_the_stream_of_sources_reaches_the_caller(bench: Bench) -> N
 
 
 # --- sources in parts ----------------------------------------------------------------------------
+
+
+def test_a_source_that_fails_in_its_first_part_is_reported_and_may_come_again(
+    bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepare, "parts", lambda item: fails())
+    report = bench.paths(big_csv, big_csv)
+    assert (report.ingested, report.failed) == (0, 2)
+
+
+def fails() -> Iterator[object]:
+    from memctl.ingest.reading import Unreadable
+
+    raise Unreadable("damaged from the start")
+    yield
 
 
 @pytest.fixture
@@ -390,7 +418,8 @@ def test_a_source_that_fails_in_a_later_part_leaves_nothing(
     monkeypatch.setattr(reading, "_read", breaks)
     report = bench.paths(big_csv, bench.file("b.txt", "After it."))
     assert (report.ingested, report.failed) == (1, 1)
-    assert "row 99" in report.outcomes[0].reason
+    (failure,) = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
+    assert "row 99" in failure.reason
     assert [row["title"] for row in bench.rows("documents")] == ["b"]
 
 
@@ -411,11 +440,11 @@ def test_a_newer_version_of_a_source_in_parts_closes_all_of_them(
 def test_reprocessing_makes_the_same_rows_again(bench: Bench) -> None:
     bench.paths(bench.file("a.md", f"# T\n\n{LONG}\n\nWe decided to go."))
     bench.records({"id": 1, "text": "Ann: hello", "session_id": "s", "turn": 7, "speaker": "Ann"})
-    before = sorted(bench.rows("memories"), key=lambda row: row["id"])
+    before = bench.rows_but_importance()
     ids = [row["id"] for row in bench.rows("documents")]
     report = bench.ingestor.reprocess(ids)
     assert (report.ingested, report.failed) == (2, 0)
-    assert sorted(bench.rows("memories"), key=lambda row: row["id"]) == before
+    assert bench.rows_but_importance() == before
     assert len(bench.rows("documents")) == 2
 
 
@@ -433,7 +462,9 @@ def test_reprocessing_a_file_that_is_gone_or_changed_says_so(bench: Bench) -> No
 
 
 def test_reprocessing_incomplete_documents_takes_those_and_no_others(bench: Bench) -> None:
-    wav = b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\0\0\0"
+    wav = (
+        b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\0\0\0"
+    )
     sound = bench.file("talk.wav", wav)
     bench.paths(sound, bench.file("b.txt", "Complete."))
     (incomplete,) = [row for row in bench.rows("documents") if row["missing"]]

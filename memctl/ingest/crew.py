@@ -1,0 +1,132 @@
+"""Who does the work: this process, and in bulk also workers, one for each processor."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+from queue import SimpleQueue
+
+from memctl.config import KnowledgeBaseSettings
+from memctl.ingest.batch import Wanted, Worked
+from memctl.ingest.work import Weigh, Workshop
+from memctl.ingest.workers import Worker, WorkerDied, started, work_apart
+
+_log = logging.getLogger(__name__)
+
+WEIGHED_AT_MOST = 32
+"""Larger groups are not weighed by what is known: each document costs a search."""
+
+
+class Crew:
+    """Works on groups of sources, here until that has taken some time, then in workers.
+
+    Args:
+        workshop: What the work is done with here.
+        settings: What workers make their own workshop of; None where they could not.
+        hire_after: Seconds of work here after which workers are started.
+        weigh: Weighs the documents of small groups by what is known.
+    """
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        settings: KnowledgeBaseSettings | None,
+        hire_after: float,
+        weigh: Weigh | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._workshop = workshop
+        self._settings = settings
+        self._hire_after = hire_after
+        self._weigh = weigh
+        self._monotonic = monotonic
+        self._spent = 0.0
+        self._hiring: threading.Thread | None = None
+        self._hired: list[Worker] = []
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
+        self._threads: ThreadPoolExecutor | None = None
+        self._closed = False
+
+    @property
+    def capacity(self) -> int:
+        """How many groups may be in work at once; 0 while the work is done here."""
+        return 2 * len(self._hired) if self._threads else 0
+
+    def submit(self, group: Sequence[Wanted], now: datetime) -> Future[list[Worked]]:
+        """Have a group worked on; done already when the work was done here."""
+        if self._threads is not None:
+            return self._threads.submit(self._sent, group, now)
+        done: Future[list[Worked]] = Future()
+        done.set_result([self._here(group, now)])
+        return done
+
+    def here(self) -> Workshop:
+        """What the work is done with in this process."""
+        return self._workshop
+
+    def close(self) -> None:
+        """End the workers, whatever they are doing."""
+        self._closed = True
+        if self._hiring is not None:
+            self._hiring.join()
+        for worker in self._hired:
+            worker.close()
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+
+    # --- here ---
+
+    def _here(self, group: Sequence[Wanted], now: datetime) -> Worked:
+        began = self._monotonic()
+        again = any(wanted.redo for wanted in group)  # what is known includes what is redone
+        weigh = self._weigh if len(group) <= WEIGHED_AT_MOST and not again else None
+        worked = replace(self._workshop.work(group, now, weigh), wanted=tuple(group))
+        self._spent += self._monotonic() - began
+        if self._hiring is None and self._settings is not None and self._is_worth_hiring():
+            self._hiring = threading.Thread(target=self._hire, args=(self._settings,), daemon=True)
+            self._hiring.start()
+        return worked
+
+    def _is_worth_hiring(self) -> bool:
+        return self._spent >= self._hire_after and processors() > 1
+
+    # --- in workers ---
+
+    def _hire(self, settings: KnowledgeBaseSettings) -> None:
+        """Start workers while the work goes on here."""
+        try:
+            self._hired = started(settings, processors())
+        except WorkerDied as error:
+            _log.warning("working in one process, for no other could be started: %s", error)
+            return
+        for worker in self._hired:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(len(self._hired))
+
+    def _sent(self, group: Sequence[Wanted], now: datetime) -> list[Worked]:
+        worker = self._idle.get()
+        try:
+            return [replace(worker.work(group, now), wanted=tuple(group))]
+        except WorkerDied:
+            if self._closed or self._settings is None:
+                raise
+            worker.close()
+            results, alive = work_apart(self._settings, group, now)
+            self._hired = [alive if each is worker else each for each in self._hired]
+            worker = alive
+            return results
+        finally:
+            self._idle.put(worker)
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

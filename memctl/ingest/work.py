@@ -1,0 +1,141 @@
+"""The work on a group of sources: read, cut, understand, embed, and make finished rows.
+
+It needs nothing of the store, so it can be done in this process or in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.config import KnowledgeBaseSettings
+from memctl.ingest.batch import Fate, InParts, NotRead, Prepared, Taken, Wanted, Worked
+from memctl.ingest.chunking import ChunkSizes, Cut, chunk
+from memctl.ingest.derive import entities_of, relations_of
+from memctl.ingest.reading import Unreadable, parts
+from memctl.ingest.rows import Parts, prepared
+from memctl.models.protocols import Embedder
+from memctl.records import SourceText
+from memctl.understand.protocol import Understander
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+UNDERSTOOD_TOGETHER = 64
+CHARACTERS_TOGETHER = 4 << 20
+"""So many documents, or so much text, are held as text at a time."""
+
+Weigh = Callable[[Sequence[Prepared], "NDArray[np.float32]"], Sequence[Prepared]]
+"""Weighs documents by what is known already; gets them with their vectors."""
+
+
+@dataclass(slots=True)
+class Workshop:
+    """What the work is done with."""
+
+    embedder: Embedder
+    understander: Understander
+    sizes: ChunkSizes
+    cut: Cut | None = None
+
+    def work(self, group: Sequence[Wanted], now: datetime, weigh: Weigh | None = None) -> Worked:
+        """Make the rows of a group of sources; one that cannot be read has that as its fate."""
+        fates: list[Fate] = []
+        made: list[Prepared] = []
+        waiting: list[tuple[Wanted, SourceText]] = []
+        for wanted in group:
+            read = _read(wanted)
+            if isinstance(read, SourceText):
+                waiting.append((wanted, read))
+                fates.append(Taken(0, "", "", ()))
+            else:
+                fates.append(read)
+            if _is_enough(waiting):
+                made += self._prepared(waiting, now)
+                waiting.clear()
+        made += self._prepared(waiting, now)
+        return self._finished(_told(fates, made), made, now, weigh)
+
+    def work_on_part(self, wanted: Wanted, text: SourceText, now: datetime) -> Worked:
+        """Make the rows of one part of a source."""
+        made = self._prepared([(wanted, text)], now)
+        worked = self._finished([_taken(made[0])], made, now, None)
+        worked.part, worked.wanted = text.part, (wanted,)
+        return worked
+
+    def _prepared(self, read: Sequence[tuple[Wanted, SourceText]], now: datetime) -> list[Prepared]:
+        if not read:
+            return []
+        understood = self.understander.understand([text for _, text in read])
+        return [
+            prepared(Parts(wanted, text, chunk(text, self.sizes, self.cut), what, now))
+            for (wanted, text), what in zip(read, understood, strict=True)
+        ]
+
+    def _finished(
+        self, fates: list[Fate], made: Sequence[Prepared], now: datetime, weigh: Weigh | None
+    ) -> Worked:
+        from memctl.store.schema import documents_table, memories_table
+
+        vectors = self.embedder.embed([text for item in made for text in item.embed])
+        if weigh is not None and made:
+            made = weigh(made, vectors)
+        memories = [memory for item in made for memory in item.memories]
+        return Worked(
+            fates,
+            now,
+            documents_table([item.document for item in made]),
+            memories_table(memories, vectors),
+            entities_of(made),
+            relations_of(made),
+        )
+
+
+def workshop(
+    settings: KnowledgeBaseSettings,
+    embedder: Embedder | None = None,
+    understander: Understander | None = None,
+) -> Workshop:
+    """What a knowledge base's settings say the work is to be done with."""
+    from memctl.models import load_embedder
+    from memctl.understand import BuiltinUnderstander
+
+    embedder = embedder or load_embedder(settings.embedder)
+    sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
+    made = Workshop(embedder, understander or BuiltinUnderstander(), sizes)
+    if settings.chunk_strategy == "semantic":
+        from memctl.ingest.semantic import semantic_cut
+
+        made.cut = semantic_cut(sizes.size, embedder)
+    return made
+
+
+def _read(wanted: Wanted) -> SourceText | NotRead | InParts:
+    stream = parts(wanted.item)
+    try:
+        first = next(stream)
+        return first if next(stream, None) is None else InParts()
+    except Unreadable as error:
+        return NotRead(error.reason, error.hint, error.error)
+    finally:
+        stream.close()
+
+
+def _is_enough(read: Sequence[tuple[Wanted, SourceText]]) -> bool:
+    if len(read) >= UNDERSTOOD_TOGETHER:
+        return True
+    return sum(len(text.text) for _, text in read) >= CHARACTERS_TOGETHER
+
+
+def _told(fates: Sequence[Fate], made: Sequence[Prepared]) -> list[Fate]:
+    """The fates with what is known of those that were taken, which stand in the same order."""
+    rest = iter(made)
+    return [_taken(next(rest)) if isinstance(fate, Taken) else fate for fate in fates]
+
+
+def _taken(item: Prepared) -> Taken:
+    document = item.document
+    return Taken(len(item.memories), document.title, document.summary, document.missing)

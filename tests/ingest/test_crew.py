@@ -1,0 +1,127 @@
+"""Work in other processes gives what work in this one gives, and outlives their death."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memctl.config import KnowledgeBaseSettings
+from memctl.ids import document_id
+from memctl.ingest import crew as crew_module
+from memctl.ingest.batch import NotRead, Taken, Wanted, Worked
+from memctl.ingest.crew import Crew
+from memctl.ingest.prepare import Limits
+from memctl.ingest.reading import identify
+from memctl.ingest.sources import Source
+from memctl.ingest.work import workshop
+from memctl.ingest.workers import WorkerDied
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+RECORDS = [
+    {"id": n, "text": f"Note {n}: we decided that Fatima Okafor sails on {n % 28 + 1} May 2024."}
+    for n in range(600)
+]
+
+
+NOW = datetime(2025, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def two_processors() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crew_module, "processors", lambda: 2)
+        yield
+
+
+def wanted(text: str) -> Wanted:
+    item = identify(Source("text", text=text))
+    return Wanted(item, document_id("default", item.sha256))
+
+
+@pytest.fixture(scope="module")
+def crew(two_processors: None) -> Iterator[Crew]:
+    """A crew whose workers are there."""
+    settings = KnowledgeBaseSettings("test", NOW)
+    with closing(Crew(workshop(settings), settings, hire_after=0)) as crew:
+        crew.submit([wanted("the first one is done here")], NOW)
+        deadline = time.monotonic() + 60
+        while not crew.capacity and time.monotonic() < deadline:
+            time.sleep(0.02)
+        yield crew
+
+
+def fates(results: list[Worked]) -> list[type]:
+    return [type(fate) for worked in results for fate in worked.fates]
+
+
+def test_workers_make_the_same_rows_as_this_process(crew: Crew) -> None:
+    group = [wanted(str(record["text"])) for record in RECORDS[:40]]
+    here = crew.here().work(group, NOW)
+    (there,) = crew.submit(group, NOW).result()
+    assert there.documents.equals(here.documents)
+    assert there.memories.equals(here.memories)
+    assert there.entities == here.entities
+    assert there.wanted == tuple(group)
+
+
+def test_a_source_that_cannot_be_read_is_so_in_a_worker_too(bench: Bench, crew: Crew) -> None:
+    path = bench.file("broken.pdf", b"%PDF-1.4 broken")
+    broken = Wanted(identify(Source("broken.pdf", path)), "d_1")
+    results = crew.submit([broken, wanted("all is well")], NOW).result()
+    assert fates(results) == [NotRead, Taken]
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(crew: Crew) -> None:
+    for worker in crew._hired:
+        worker._process.kill()
+    groups = [[wanted(f"text {n}-{m}") for m in range(3)] for n in range(6)]
+    results = [crew.submit(group, NOW) for group in groups]
+    made = [future.result() for future in results]
+    assert [fates(result) for result in made] == [[Taken] * 3] * 6
+
+
+def test_a_source_that_kills_its_reader_fails_and_the_others_go_on(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadly = wanted("deadly")
+    work = crew_module.Worker.work
+
+    def dies(self: crew_module.Worker, group: list[Wanted], now: object) -> Worked:
+        if deadly in group:
+            self._process.kill()
+            raise WorkerDied("killed")
+        return work(self, group, now)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(crew_module.Worker, "work", dies)
+    results = crew.submit([wanted("one"), deadly, wanted("three")], NOW).result()
+    assert fates(results) == [Taken, NotRead, Taken]
+    assert fates(crew.submit([wanted("four")], NOW).result()) == [Taken]
+
+
+def test_the_work_goes_on_here_where_no_worker_can_be_started(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    monkeypatch.setattr(bench.ingestor, "_limits", Limits(hire_after=0))
+    report = bench.records(*RECORDS)
+    assert report.ingested == len(RECORDS)
+    assert "no other could be started" in caplog.text
+
+
+def test_a_bulk_ingest_with_workers_stores_everything_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.ingestor, "_limits", Limits(hire_after=0, documents=500))
+    twice = [*RECORDS, *RECORDS[:100], {"id": 3, "text": "Another text."}, {"broken": True}]
+    many = [{**record, "id": f"{record.get('id')}-{n}"} for n in range(4) for record in RECORDS]
+    report = bench.records(*twice, *many)
+    assert (report.ingested, report.skipped, report.failed) == (601 + 2400, 100, 1)
+    ids = [row["id"] for row in bench.rows("memories", "id")]
+    assert len(ids) == len(set(ids)) == report.memories
