@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 from memctl.readers.registry import DOCX, PPTX, XLSX, MediaType
@@ -101,6 +100,8 @@ def unread_kind(head: bytes) -> str:
 
 def office_type(path: Path) -> MediaType:
     """Which Office format a zip file is, by the names of its members; ``""`` for none."""
+    import zipfile
+
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
