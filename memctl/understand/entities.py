@@ -41,6 +41,7 @@ _NAMES = re.compile(
     rf"(?:{_NAME_WORD}\.?|\d{{1,4}}\b(?![:.,/%]\d)))*"
 )
 _CAPITALISED = re.compile(rf"(?<![\w'’]){_CAPITAL}[\w'’]*")
+_ASCII_CAPITALISED = re.compile(r"[A-Z][\w']*")
 _HANDLES = re.compile(
     r"(?P<url>https?://[^\s<>\"'`)\]}]+|www\.[^\s<>\"'`)\]}]+)"
     r"|(?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
@@ -143,7 +144,8 @@ def _add_handles(text: str, found: _Found) -> None:
 
 
 def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool) -> None:
-    capitals = _CAPITALISED.findall(text, start, end)
+    sentence = text[start:end]
+    capitals = (_ASCII_CAPITALISED if sentence.isascii() else _CAPITALISED).findall(sentence)
     if not any(map(_may_name, capitals)) or _is_shouted(text, start, end):
         return
     for match in _NAMES.finditer(text, start, end):

@@ -58,11 +58,12 @@ def _by_script(sample: str) -> str:
 
 
 def _by_words(sample: str) -> str:
-    found = _WORD.findall(sample.lower().replace("’", "'"))
+    plain = sample.lower()
+    if sample.isascii() and len(_only_english().intersection(plain.split())) >= _CLEARLY_ENGLISH:
+        return "en"
+    found = _WORD.findall(plain.replace("’", "'"))
     if len(found) < _FEWEST_WORDS:
         return ""
-    if sample.isascii() and len(_only_english().intersection(found)) >= _CLEARLY_ENGLISH:
-        return "en"
     votes = _votes()
     scores: Counter[str] = Counter()
     for word in found:
