@@ -7,45 +7,11 @@ because a memory full of chat is worth less than one that misses a thing.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from memctl.understand.stopwords import words
+from memctl.understand.fact_patterns import FACTS, OBSERVATIONS
+from memctl.understand.pattern import NAME, WHEN, pattern
 
 _I = re.IGNORECASE
-_NAME = r"[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?"
-_MONTH = (
-    r"(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
-    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_DAY = r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
-_WHEN = (
-    rf"\b(?i:{_DAY}s?|tomorrow|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)?"
-    rf"(?: of)? {_MONTH}|(?:in|by|before|until|since|from|of|end of|early|late|mid) {_MONTH}\b|"
-    r"the \d{1,2}(?:st|nd|rd|th)|the (?:first|second|third|fourth|last) (?:week|day|of)|"
-    r"(?:next|this|the following|coming) (?:week(?:end)?|month|year|spring|summer|autumn|fall|"
-    r"winter|semester|term)|at (?:easter|christmas)|\d{4}-\d\d-\d\d|(?:in|by|until|since) 20\d\d|"
-    r"by the end of|this (?:afternoon|evening|morning))\b"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """``regex`` found in a sentence makes it a statement of ``type``."""
-
-    type: str
-    name: str
-    words: frozenset[str]
-    """Any sentence that ``regex`` finds has one of these words, in lower case."""
-    regex: re.Pattern[str]
-    confidence: float
-    importance: float
-
-
-def _pattern(
-    type_: str, name: str, having: str, regex: str, confidence: float, importance: float
-) -> Pattern:
-    return Pattern(type_, name, words(having), re.compile(regex), confidence, importance)
-
 
 # --- said outright: "remember: ..." ---------------------------------------------------------------
 
@@ -102,7 +68,7 @@ _WHO = (
     rf"committee|council|group|"
     rf"company|"
     r"family|parents|members|management|jury|club|department|project)"
-    rf"|\b(?!They|He|She|It){_NAME}(?: and {_NAME})?)"
+    rf"|\b(?!They|He|She|It){NAME}(?: and {NAME})?)"
 )
 _HAVE = (
     r"(?:['’]ve| have| has| had| both| all| also| now| finally| just| unanimously| already| then|"
@@ -118,7 +84,7 @@ _LEISURE = (
 """What people decide in passing, when they tell of their day."""
 
 DECISIONS = (
-    _pattern(
+    pattern(
         "decision",
         "decided",
         "decided resolved opted voted elected",
@@ -129,7 +95,7 @@ DECISIONS = (
         0.9,
         0.75,
     ),
-    _pattern(
+    pattern(
         "decision",
         "agreed",
         "agreed",
@@ -138,7 +104,7 @@ DECISIONS = (
         0.85,
         0.7,
     ),
-    _pattern(
+    pattern(
         "decision",
         "it was decided",
         "decided agreed resolved settled",
@@ -146,7 +112,7 @@ DECISIONS = (
         0.9,
         0.75,
     ),
-    _pattern(
+    pattern(
         "decision",
         "settled",
         "settled decided",
@@ -154,7 +120,7 @@ DECISIONS = (
         0.85,
         0.7,
     ),
-    _pattern(
+    pattern(
         "decision",
         "we chose",
         "chose chosen settled picked went opted",
@@ -164,7 +130,7 @@ DECISIONS = (
         0.8,
         0.65,
     ),
-    _pattern(
+    pattern(
         "decision",
         "going with",
         "going dropping switching cancelling canceling",
@@ -175,7 +141,7 @@ DECISIONS = (
         0.8,
         0.65,
     ),
-    _pattern(
+    pattern(
         "decision",
         "let's go with",
         "go",
@@ -209,7 +175,7 @@ _LIKED = rf"(?!the (?!.*[A-Z\"“])){_NOT_A_TASTE}"
 """For words as light as "like": the thing liked must be named."""
 
 PREFERENCES = (
-    _pattern(
+    pattern(
         "preference",
         "I prefer",
         "prefer rather",
@@ -219,7 +185,7 @@ PREFERENCES = (
         0.9,
         0.6,
     ),
-    _pattern(
+    pattern(
         "preference",
         "I like",
         "love like hate dislike adore enjoy loathe detest",
@@ -230,7 +196,7 @@ PREFERENCES = (
         0.75,
         0.5,
     ),
-    _pattern(
+    pattern(
         "preference",
         "I can't stand",
         "stand bear like enjoy eat drink care",
@@ -240,7 +206,7 @@ PREFERENCES = (
         0.8,
         0.55,
     ),
-    _pattern(
+    pattern(
         "preference",
         "favourite",
         "favourite favorite",
@@ -251,17 +217,17 @@ PREFERENCES = (
         0.85,
         0.55,
     ),
-    _pattern(
+    pattern(
         "preference",
         "someone prefers",
         "prefers loves hates dislikes stand adores like eat drink",
         rf"^(?!He\b|She\b|It\b|They\b|This\b|That\b|Who\b|Everyone\b|Nobody\b|Everybody\b|One\b)"
-        rf"{_NAME} (?:really |still |always |also )?(?:prefers|loves|hates|dislikes|can['’]t stand|"
+        rf"{NAME} (?:really |still |always |also )?(?:prefers|loves|hates|dislikes|can['’]t stand|"
         rf"adores|doesn['’]t (?:like|eat|drink)) {_NOT_A_TASTE}\w+",
         0.8,
         0.5,
     ),
-    _pattern(
+    pattern(
         "preference",
         "a fan of",
         "fan",
@@ -284,16 +250,16 @@ _NOT_A_PLAN = (
 )
 
 PLANS = (
-    _pattern(
+    pattern(
         "plan",
         "I will, with a time",
         "ll will shall gonna going",
         rf"\b(?:I|[Ww]e)(?:['’]ll| will| shall|['’](?:m|re) going to| am going to| are going to|"
-        rf"['’](?:m|re) gonna) (?:also |then |not )?{_NOT_A_PLAN}\w+ (?:.*?){_WHEN}",
+        rf"['’](?:m|re) gonna) (?:also |then |not )?{_NOT_A_PLAN}\w+ (?:.*?){WHEN}",
         0.75,
         0.55,
     ),
-    _pattern(
+    pattern(
         "plan",
         "I am doing, with a time",
         "flying moving visiting meeting travelling traveling leaving starting going getting "
@@ -301,11 +267,11 @@ PLANS = (
         "organizing",
         r"\b(?:I|[Ww]e)(?:['’](?:m|re)| am| are) (?:flying|moving|visiting|meeting|travell?ing|"
         r"leaving|starting|going to [A-Z]\w+|going|getting married|presenting|launching|hosting|"
-        rf"releasing|selling|buying|closing|opening|having|organi[sz]ing) (?:.*?){_WHEN}",
+        rf"releasing|selling|buying|closing|opening|having|organi[sz]ing) (?:.*?){WHEN}",
         0.75,
         0.55,
     ),
-    _pattern(
+    pattern(
         "plan",
         "plan to",
         "plan planning intend intending aim aiming scheduled",
@@ -316,284 +282,24 @@ PLANS = (
         0.75,
         0.5,
     ),
-    _pattern(
+    pattern(
         "plan",
         "someone will, with a time",
         "will going",
         rf"^(?!He\b|She\b|It\b|They\b|This\b|That\b|Who\b|Everyone\b|Nobody\b|You\b|The\b|If\b)"
-        rf"{_NAME}(?: and {_NAME})? (?:will|is going to|are going to) {_NOT_A_PLAN}\w+ "
-        rf"(?:.*?){_WHEN}",
+        rf"{NAME}(?: and {NAME})? (?:will|is going to|are going to) {_NOT_A_PLAN}\w+ "
+        rf"(?:.*?){WHEN}",
         0.75,
         0.55,
     ),
-    _pattern(
+    pattern(
         "plan",
         "next meeting",
         "next",
         r"^(?:[Tt]he |[Oo]ur |[Mm]y )?[Nn]ext (?:\w+ )?(?:meeting|appointment|session|call|review|"
-        rf"check-?up|visit|release|exam|lesson|rehearsal)\b.*?(?:{_WHEN}|\d)",
+        rf"check-?up|visit|release|exam|lesson|rehearsal)\b.*?(?:{WHEN}|\d)",
         0.8,
         0.55,
-    ),
-)
-
-# --- observations ---------------------------------------------------------------------------------
-
-OBSERVATIONS = (
-    _pattern(
-        "observation",
-        "I noticed that",
-        "noticed realised realized found observed discovered learned learnt measured concluded",
-        r"\b(?:I|[Ww]e)(?:['’]ve| have)?(?: also| just| recently| then)* (?:noticed|reali[sz]ed|"
-        r"found|observed|discovered|learn(?:ed|t)|measured|concluded)(?: out)?"
-        r"(?: today| yesterday| recently)? that "
-        r"(?!it\b|it['’]s|this\b|that\b|they\b|she\b|he\b|you\b|your\b|too\b|one\b|I need)\w+ "
-        r"\S+ \S+",
-        0.7,
-        0.45,
-    ),
-    _pattern(
-        "observation",
-        "it was shown that",
-        "showed shows revealed found confirmed demonstrated suggests",
-        r"^(?:[\w ,'’()-]{3,70}) (?:showed|shows|revealed|found|confirmed|demonstrated|suggests) "
-        r"that "
-        r".*\b(?:\d[\d.,]*|half|third|thirds|quarter|percent|per cent|most)\b",
-        0.7,
-        0.45,
-    ),
-    _pattern(
-        "observation",
-        "observed",
-        "observed noticed measured found",
-        r"^(?:Observed|Noticed|Measured|Found) (?!by\b|in\b|on\b|at\b|from\b|to\b|with\b)\w+ \S+ "
-        r"\S+ \S+",
-        0.7,
-        0.45,
-    ),
-    _pattern(
-        "observation",
-        "in our tests",
-        "test tests trial trials experiment experiments measurement measurements benchmark "
-        "benchmarks survey",
-        r"^In (?:our|my|the) (?:own )?(?:tests?|trials?|experiments?|measurements?|benchmarks?|"
-        r"survey)"
-        r",? .*\d",
-        0.75,
-        0.45,
-    ),
-)
-
-# --- facts ----------------------------------------------------------------------------------------
-
-_RELATIVE = (
-    r"(?:wife|husband|partner|fiancée?|girlfriend|boyfriend|sons?|daughters?|children|kids?|"
-    r"sisters?|"
-    r"brothers?|mother|mum|mom|father|dad|parents|grand(?:mother|father|ma|pa|son|daughter|"
-    r"parents)|"
-    r"gran|aunt|uncle|cousins?|nephews?|nieces?|(?:mother|father|sister|brother)-in-law|boss|"
-    r"manager|"
-    r"flatmate|roommate|neighbou?r|landlord|landlady|doctor|dentist|therapist|lawyer|accountant|"
-    r"teacher|coach|best friend|ex|dogs?|cats?|supervisor|colleague|assistant)"
-)
-_TRADE = (
-    r"(?:[a-z]+(?:ist|eer|ologist|ician|wright)|teacher|nurse|doctor|lawyer|student|designer|"
-    r"developer|programmer|manager|writer|painter|baker|chef|cook|driver|farmer|builder|"
-    r"carpenter|plumber|translator|editor|researcher|lecturer|professor|architect|pilot|"
-    r"consultant|accountant|freelancer|photographer|firefighter|police officer|librarian|"
-    r"midwife|vet|analyst|trainer|gardener|vegetarian|vegan|diabetic|twin|only child|widow(?:er)?|"
-    r"single (?:mum|mom|dad|parent|mother|father)|night owl|early bird|left-hander)"
-)
-
-FACTS = (
-    _pattern(
-        "fact",
-        "my name is",
-        "name",
-        r"\b[Mm]y (?:full |last |first |maiden )?name(?: is|['’]s) [A-Z]\w+",
-        0.95,
-        0.7,
-    ),
-    _pattern(
-        "important_fact",
-        "allergic",
-        "allergic intolerant",
-        r"\b(?:I(?:['’]m| am)|(?:[Mm]y|[Oo]ur) "
-        + _RELATIVE
-        + rf"(?:,? {_NAME},?)? (?:is|are)|{_NAME} is) "
-        r"(?:also |severely |very |deadly |highly )?(?:allergic to|intolerant (?:to|of))\b",
-        0.95,
-        0.85,
-    ),
-    _pattern(
-        "fact",
-        "I am",
-        "m am",
-        r"\bI(?:['’]m| am) (?:also |now |a |an )*(?:(?:strict |lifelong )?(?:vegetarian|vegan|"
-        r"diabetic|"
-        r"coeliac|celiac|lactose intolerant|gluten[- ]free|left-handed|colou?r[- ]blind|pregnant|"
-        r"married|divorced|widowed|retired|engaged)\b(?! to (?:my|the) (?:phone|job|work))|"
-        r"originally from [A-Z]|from [A-Z]\w+|based in [A-Z]|"
-        r"\d\d years old)|"
-        rf"\bI(?:['’]m| am) (?:also |now )?an? (?:[a-z-]+ )?{_TRADE}\b(?! of (?:a|an|the|mind))|"
-        r"\bI(?:['’]m| am) on (?:parental|maternity|paternity|sick|study) leave\b",
-        0.85,
-        0.6,
-    ),
-    _pattern(
-        "fact",
-        "I live, I work",
-        "live lives lived work worked grew born moved study studied graduated raised majored own",
-        r"\bI(?: currently| now| used to| also| still)* (?:live[ds]? (?:in|at|on|with)|"
-        r"work(?:ed)? (?:as|at|for|from home|in (?:the )?\w+)|grew up in|was born (?:in|on)|"
-        r"moved (?:to|from) [A-Z]|stud(?:y|ied) [\w ]{2,30} (?:at|in)|graduated from|was raised in|"
-        r"majored in|own (?:a|an|two|three) )",
-        0.8,
-        0.6,
-    ),
-    _pattern(
-        "fact",
-        "I have",
-        "have",
-        r"\b(?:I|[Ww]e) have (?:a|an|one|two|three|four|five|\d) (?:[\w-]+ ){0,3}?"
-        r"(?:sons?|daughters?|children|kids?|sisters?|brothers?|siblings|dogs?|cats?|guest room|"
-        r"cousins?|grandchildren|twins)\b(?! (?:too|as well))",
-        0.8,
-        0.55,
-    ),
-    _pattern(
-        "fact",
-        "I started",
-        "started got promoted hired diagnosed accepted",
-        r"\bI(?:['’]ve| have)?(?: just| recently| finally)* (?:started (?:a new job|working|my "
-        r"new job)|"
-        r"got (?:a (?:new )?job|promoted|engaged|married|divorced|hired|laid off)|(?:was|been) "
-        r"(?:promoted|hired|diagnosed|accepted) )",
-        0.8,
-        0.6,
-    ),
-    _pattern(
-        "fact",
-        "my relation",
-        "my our",
-        rf"\b(?:[Mm]y|[Oo]ur) (?:(?:older|younger|elder|little|big|twin|late|new|eldest|"
-        rf"youngest) )?{_RELATIVE}"
-        rf"(?:,? {_NAME},?)? (?:(?:is|are) (?:called|named|[A-Z]\w+|an? (?:\w+ ){{0,2}}{_TRADE}|"
-        r"(?:diabetic|vegetarian|vegan|pregnant|deaf|blind|retired|coeliac|celiac)\b|from [A-Z]|"
-        r"(?:\d+|six|seven|eight|nine|ten|two|three|four|five|one) (?:years?|months?) old|\d+\b)|"
-        r"(?:lives?|works?|runs?|owns?|teaches|studies|was born|died|grew up|moved to [A-Z]|"
-        r"plays the|speaks|comes from|uses a \w+|has (?:a key|a|an|two|three) )\b)",
-        0.85,
-        0.6,
-    ),
-    _pattern(
-        "fact",
-        "name is",
-        "name called named",
-        rf"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Hh]is|{_NAME}['’]s) [\w' -]{{2,40}}?(?:['’]s)? name is "
-        rf"(?:[A-Z]\w+)|"
-        rf"^(?:The|My|Our) [\w' -]{{2,40}} (?:is|are) (?:called|named) {_NAME}",
-        0.85,
-        0.6,
-    ),
-    _pattern(
-        "fact",
-        "birthday",
-        "birthday anniversary due wedding",
-        rf"\b(?:[Mm]y|[Oo]ur|{_NAME}['’]s) (?:\w+['’]s )?(?:birthday|anniversary|due date|wedding)"
-        rf"(?: is|['’]s)(?: on| in)? .*?(?:\d|{_MONTH}\b|{_WHEN})",
-        0.85,
-        0.65,
-    ),
-    _pattern(
-        "fact",
-        "someone's relation",
-        "is was",
-        rf"^{_NAME} (?:is|was) (?:my|our|{_NAME}['’]s) (?:new |old |former |ex-|older |younger )?"
-        rf"(?:{_RELATIVE}|supervisor|assistant|tutor|contact|plumber|electrician|client|"
-        rf"customer)\b",
-        0.85,
-        0.6,
-    ),
-    _pattern(
-        "fact",
-        "their name is",
-        "doctor dentist teacher wife husband boss lawyer gp",
-        rf"^(?:[Hh]er|[Hh]is|[Tt]heir) (?:doctor|dentist|teacher|wife|husband|boss|lawyer|GP) is "
-        rf"{_NAME}",
-        0.7,
-        0.5,
-    ),
-    _pattern(
-        "fact",
-        "an amount",
-        "rent salary budget price deposit fee cost invoice loan mortgage repair offer",
-        r"\b(?:[Tt]he|[Oo]ur|[Mm]y|[Tt]otal|[Mm]onthly|^) ?(?:\w+ )?(?:[Rr]ent|[Ss]alary|"
-        r"[Bb]udget|[Pp]rice|"
-        r"[Dd]eposit|[Ff]ee|[Cc]ost|[Ii]nvoice|[Ll]oan|[Mm]ortgage|[Rr]epair|[Oo]ffer)\b(?: "
-        r"\w+){0,4}? "
-        r"(?:is|are|was|were|costs?|comes to|amounts to|will be|rose to|fell to) "
-        r"(?:\w+ ){0,3}?[$€£¥]?\d",
-        0.8,
-        0.55,
-    ),
-    _pattern(
-        "fact",
-        "it costs",
-        "cost costs quoted",
-        r"^(?:The|Our|My|A|An) [\w' -]{3,50} (?:costs?|was quoted at|cost us) (?:\w+ "
-        r"){0,2}?[$€£¥]?\d",
-        0.75,
-        0.5,
-    ),
-    _pattern(
-        "important_fact",
-        "deadline",
-        "deadline",
-        r"\b(?:[Tt]he |[Oo]ur |[Mm]y )?(?:[\w-]+ ){0,3}[Dd]eadline (?:for [\w' ]{2,50} )?"
-        rf"(?:is|was moved to|has moved to|remains|has been (?:moved|extended) to) (?:.*?)(?:\d|"
-        rf"{_WHEN})",
-        0.9,
-        0.8,
-    ),
-    _pattern(
-        "fact",
-        "on a date",
-        "end ends start starts begin begins expire expires open opens close closes takes due "
-        "scheduled closed is",
-        r"^(?:[Tt]he|[Oo]ur|[Mm]y|[Mm]um|[Dd]ad|"
-        + _NAME
-        + r"['’]s)\b(?! [\w' ]*\b(?:that|which|who)\b)[\w' -]{2,60}? "
-        r"(?:ends?|starts?|begins?|expires?|opens?|closes?|takes place|is due|are due|is scheduled|"
-        r"is closed|are closed|is) (?:on|at|in|from|by|for|until) (?:.*?)"
-        rf"(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|{_MONTH} \d|\b{_DAY}s?\b|\b(?:19|"
-        rf"20)\d\d\b)",
-        0.75,
-        0.55,
-    ),
-    _pattern(
-        "fact",
-        "a new address",
-        "address number email mail plate iban flight seat room",
-        r"\b(?:[Mm]y|[Oo]ur|[Tt]he)(?: new| delivery| postal| home| office| billing)* (?:address|"
-        r"phone number|"
-        r"number|e-?mail(?: address)?|licen[cs]e plate|account number|IBAN|flight|seat|room)"
-        r"(?: has changed:? ?(?:it is)?| is now| is|:) .*(?:\d|@)",
-        0.85,
-        0.6,
-    ),
-    _pattern(
-        "fact",
-        "a value",
-        "due budget deadline address phone birthday birth blood account iban colour color size "
-        "flight booking check departure arrival plate rent salary deposit number",
-        r"^(?:Due date|Budget|Deadline|Address|Phone|Birthday|Date of birth|Blood type|Account|"
-        r"IBAN|"
-        r"Wall colou?r|Colou?r|Shoe size|Size|Flight|Booking(?: number| reference)?|Check-?in|"
-        r"Departure|Arrival|Licen[cs]e plate|Rent|Salary|Deposit|Customer number|Contract number)"
-        r"(?: is|:) .*(?:\d|[+-]|positive|negative)",
-        0.8,
-        0.6,
     ),
 )
 
