@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.consolidate.grouping import Thresholds
-from memctl.consolidate.known import KnownInsights
+from memctl.consolidate.known import COLUMNS, KnownInsights
 from memctl.consolidate.plan import Plan, end_insights, mark_consolidated, write
 from memctl.consolidate.planning import Planner
 from memctl.consolidate.pool import load_pool
@@ -114,8 +114,7 @@ class Consolidator:
         """
         snapshot = self._store.snapshot()
         valid = (col("level") == "insight") & col("valid_to").is_null()
-        columns = ["id", "source_ids", "metadata", "version"]
-        known = KnownInsights.of_rows(snapshot.scan("memories", valid, columns))
+        known = KnownInsights.of_rows(snapshot.scan("memories", valid, COLUMNS))
         alive = _alive(snapshot, {source for item in known for source in item.source_ids}, now)
         stale = [item for item in known if not item.source_ids <= alive]
         again = sorted({source for item in stale for source in item.source_ids & alive})

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+COLUMNS = ("id", "text", "namespace", "source_ids", "metadata", "version")
+
 
 @dataclass(frozen=True, slots=True)
 class KnownInsight:
@@ -17,6 +19,8 @@ class KnownInsight:
     id: str
     kind: str
     about: str
+    text: str
+    namespace: str
     source_ids: frozenset[str]
     version: int
 
@@ -27,12 +31,13 @@ class KnownInsights:
     def __init__(self, insights: Iterable[KnownInsight] = ()) -> None:
         self._insights: dict[str, KnownInsight] = {}
         self._by_source: dict[str, set[str]] = {}
+        self._by_topic: dict[tuple[str, str, str], set[str]] = {}
         for insight in insights:
             self.add(insight)
 
     @classmethod
     def of_rows(cls, rows: pa.Table) -> KnownInsights:
-        """Read rows of ``memories`` with ``id``, ``source_ids``, ``metadata`` and ``version``."""
+        """Read rows of ``memories`` with the columns `COLUMNS`."""
         return cls(_known(row) for row in rows.to_pylist())
 
     def __iter__(self) -> Iterator[KnownInsight]:
@@ -43,17 +48,28 @@ class KnownInsights:
         self._insights[insight.id] = insight
         for source in insight.source_ids:
             self._by_source.setdefault(source, set()).add(insight.id)
+        self._by_topic.setdefault(_topic(insight), set()).add(insight.id)
 
     def remove(self, id_: str) -> None:
         """Forget an insight that is no longer valid."""
         insight = self._insights.pop(id_)
         for source in insight.source_ids:
             self._by_source[source].discard(id_)
+        self._by_topic[_topic(insight)].discard(id_)
 
     def resting_on(self, ids: Iterable[str]) -> list[KnownInsight]:
         """The insights that rest on any of these memories."""
         found = {known for id_ in ids for known in self._by_source.get(id_, ())}
         return [self._insights[known] for known in sorted(found)]
+
+    def about(self, namespace: str, kind: str, about: str) -> list[KnownInsight]:
+        """The insights of one kind about one thing."""
+        found = self._by_topic.get((namespace, kind, about), ())
+        return [self._insights[known] for known in sorted(found)]
+
+
+def _topic(insight: KnownInsight) -> tuple[str, str, str]:
+    return (insight.namespace, insight.kind, insight.about)
 
 
 def _known(row: Mapping[str, Any]) -> KnownInsight:
@@ -62,6 +78,8 @@ def _known(row: Mapping[str, Any]) -> KnownInsight:
         id=row["id"],
         kind=str(metadata.get("kind", "common")),
         about=str(metadata.get("about", "")),
+        text=str(row["text"]),
+        namespace=str(row["namespace"]),
         source_ids=frozenset(row["source_ids"] or ()),
         version=int(row["version"] or 1),
     )

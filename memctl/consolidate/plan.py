@@ -115,7 +115,13 @@ def insight_record(draft: Draft, memory: Memory) -> Insight:
 def known_insight(draft: Draft, memory: Memory) -> KnownInsight:
     """Return the insight as the run remembers it."""
     return KnownInsight(
-        memory.id, draft.kind, draft.about, frozenset(memory.source_ids), memory.version
+        id=memory.id,
+        kind=draft.kind,
+        about=draft.about,
+        text=memory.text,
+        namespace=memory.namespace,
+        source_ids=frozenset(memory.source_ids),
+        version=memory.version,
     )
 
 

@@ -10,7 +10,7 @@ from memctl.consolidate.grouping import Link, Links, Thresholds, groups, neighbo
 from memctl.consolidate.known import KnownInsight, KnownInsights
 from memctl.consolidate.plan import Plan, insight_memory, insight_record, known_insight
 from memctl.consolidate.pool import Pool
-from memctl.consolidate.synthesis import Draft, Group, Pair, Synthesizer
+from memctl.consolidate.synthesis import Draft, Group, Pair, Synthesis, Synthesizer
 from memctl.records import Insight, Memory
 from memctl.store.schema import memory_rows
 from memctl.understand.terms import terms
@@ -23,6 +23,8 @@ _COLUMNS = (
     "source", "external_id", "heading", "speaker", "session_id", "entities", "topics", "keywords",
     "tags", "importance",
 )  # fmt: skip
+_WIDEST = 3
+"""An insight on one thing rests on this many times the size of a group at most."""
 
 
 class Planner:
@@ -79,12 +81,33 @@ class Planner:
 
     def _add_group(self, plan: Plan, group: Group) -> None:
         found = self._synthesizer.synthesize(group)
+        wider = self._widened(group, found)
+        if wider is not None:
+            group, found = wider, self._synthesizer.synthesize(wider)
         duplicates = [c for c in found.connections if c.relationship == "near_duplicate"]
         self.duplicates.update((c.source_id, c.target_id) for c in duplicates)
         plan.connect(found.connections if found.drafts else duplicates)
         self.groups += bool(found.drafts)
         for draft in found.drafts:
             self._add_insight(plan, draft, group)
+
+    def _widened(self, group: Group, found: Synthesis) -> Group | None:
+        """The group with what another insight on the very same thing rests on, if there is one."""
+        namespace = group.members[0].namespace
+        row_of = self._pool.row_of
+        rows = {row_of[memory.id] for memory in group.members}
+        more = {
+            row_of[id_]
+            for draft in found.drafts
+            if draft.kind == "common"
+            for known in self._known.about(namespace, draft.kind, draft.about)
+            for id_ in known.source_ids
+            if id_ in row_of
+        } - rows
+        if not more or len(rows) + len(more) > _WIDEST * self._thresholds.group_size:
+            return None
+        wider = sorted(rows | more)
+        return self._group(wider, self._read(set(wider)))
 
     def _with_known(self, rows: Sequence[int]) -> list[int]:
         """Add what the insights rest on that are about this group already, newest first."""
@@ -120,6 +143,8 @@ class Planner:
         before = self._told_before(draft)
         if any(known.source_ids >= set(draft.source_ids) for known in before):
             return
+        if any(known.text == draft.text for known in self._alike(draft, group)):
+            return
         version = 1 + max((known.version for known in before), default=0)
         memory = insight_memory(draft, sources, self._synthesizer.method, version, self._now)
         for known in before:
@@ -132,6 +157,10 @@ class Planner:
         plan.supersede(known.id, by.id)
         self._known.remove(known.id)
         self.insights.pop(known.id, None)
+
+    def _alike(self, draft: Draft, group: Group) -> list[KnownInsight]:
+        """Insights on the same thing, which may say it from other memories of the same sources."""
+        return self._known.about(group.members[0].namespace, draft.kind, draft.about)
 
     def _told_before(self, draft: Draft) -> list[KnownInsight]:
         """The valid insights that this one says again or brings up to date."""

@@ -26,8 +26,8 @@ _UNFIT = re.compile(
     re.IGNORECASE,
 )
 _TO_SOMEBODY = re.compile(r"\b(?:you|your|yours|y'all|guys|everyone)\b", re.IGNORECASE)
-_WHO_TALKS = re.compile(r"[^.!?]{1,300}\btalks? about\b")
-"""How the gist of a conversation begins: it lists people and topics, and states nothing."""
+_LISTING = re.compile(r"[^.!?]{1,300}\btalks? about\b|\d+ rows? of\b")
+"""How the gist of a conversation or a table begins: it lists what is there and states nothing."""
 _SAME = 0.7
 
 
@@ -57,7 +57,7 @@ def _of(number: int, memory: Memory) -> list[Statement]:
     lines = [memory.text[start:end] for start, end in spans]
     spoken = _is_conversation(memory, lines)
     for line in lines:
-        if _HEADING.match(line) or (memory.type == "gist" and _WHO_TALKS.match(line)):
+        if _HEADING.match(line) or (memory.type == "gist" and _LISTING.match(line)):
             continue
         speaker, text = speech(quotable(line)) if spoken else ("", quotable(line))
         stems = frozenset(terms(text))

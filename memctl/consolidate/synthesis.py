@@ -6,6 +6,7 @@ together and returns drafts of insights.  The one built in quotes the members' o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,10 +19,13 @@ from memctl.consolidate.pool import DULL_NAMES
 from memctl.consolidate.statements import Statement, best_statements, statements
 from memctl.consolidate.values import values
 from memctl.records import Connection, Memory
+from memctl.understand.stopwords import stop_words
 
 _MOST_STATEMENTS = 6
 _SENTENCE_ANCHORS = 2
 _MOST_WORDS = 4
+_MOST_A_DOCUMENT = 2
+_FEWEST_BEGINNING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,8 @@ def _connections(
 
 def _relation(group: Group, pair: Pair, duplicate: float) -> tuple[str, float, str]:
     first, second = group.members[pair.first], group.members[pair.second]
-    if pair.cosine >= duplicate and same_facts(first.text, second.text):
+    alike = pair.cosine >= duplicate or first.text.split() == second.text.split()
+    if alike and same_facts(first.text, second.text):
         return ("near_duplicate", pair.cosine, "")
     return ("same_entity" if pair.shares_name else "similar", pair.weight, "")
 
@@ -169,7 +174,8 @@ def _of_common(
 ) -> Draft | None:
     title = _title(phrases)
     lead = frozenset(stem for phrase in title for stem in phrase.stems)
-    chosen = best_statements(_about(title[0], found, group.anchors), group.anchors, lead)
+    about = _about(title[0], found, group.anchors)
+    chosen = _spread(best_statements(about, group.anchors, lead), group.members)
     members = [group.members[item.member] for item in chosen]
     documents = {memory.document_id or memory.id for memory in members}
     confidence = _confidence(group, [item.member for item in chosen])
@@ -190,7 +196,7 @@ def _of_common(
 
 
 def _about(topic: Phrase, found: Sequence[Statement], anchors: frozenset[str]) -> list[Statement]:
-    """Statements about a topic: they name it, or it is a name and their memory does."""
+    """Statements about a topic: they name it, or state a value in a memory that names it."""
     naming = {item.member for item in found if topic.stems <= item.stems}
     return [
         item
@@ -199,9 +205,22 @@ def _about(topic: Phrase, found: Sequence[Statement], anchors: frozenset[str]) -
         or (
             topic.is_name
             and item.member in naming
+            and item.has_value
             and len(item.stems & anchors) >= _SENTENCE_ANCHORS
         )
     ]
+
+
+def _spread(chosen: Sequence[Statement], members: Sequence[Memory]) -> list[Statement]:
+    """The first statements of each document, so that none speaks for all."""
+    counts: Counter[str] = Counter()
+    kept = []
+    for item in chosen:
+        document = members[item.member].document_id or members[item.member].id
+        counts[document] += 1
+        if counts[document] <= _MOST_A_DOCUMENT:
+            kept.append(item)
+    return kept
 
 
 def _title(phrases: Sequence[Phrase]) -> list[Phrase]:
@@ -266,6 +285,9 @@ def _of_disagreement(
 
 def _subject(item: Disagreement, phrases: Sequence[Phrase]) -> str:
     """What the disagreement is about: the group's name, then the words that both sides share."""
+    beginning = _common_beginning([statement.text for statement in item.statements])
+    if len(beginning) >= _FEWEST_BEGINNING:
+        return wording.capitalised(" ".join(beginning))
     about = {stem for _, _, known in item.conflicts for stem in known.about}
     named = next((phrase for phrase in phrases if phrase.is_name), None)
     words = words_with(item.statements[0].text, about - (named.stems if named else frozenset()))
@@ -273,6 +295,19 @@ def _subject(item: Disagreement, phrases: Sequence[Phrase]) -> str:
     if words:
         parts.append(" ".join(words[:_MOST_WORDS]))
     return wording.capitalised(", ".join(parts) or phrases[0].text)
+
+
+def _common_beginning(texts: Sequence[str]) -> list[str]:
+    """Words that all begin with: "The lease for the workshop starts", without "on"."""
+    words = [text.split() for text in texts]
+    common: list[str] = []
+    for together in zip(*words, strict=False):
+        if len(set(together)) > 1:
+            break
+        common.append(together[0])
+    while common and common[-1].lower() in stop_words("en"):
+        common.pop()
+    return common
 
 
 def _disagreement_text(name: str, item: Disagreement, members: Sequence[Memory]) -> str:

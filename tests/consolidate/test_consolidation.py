@@ -319,8 +319,8 @@ def test_articles_that_define_different_things_do_not_contradict_each_other(
             replace(
                 note(
                     f"{name} is a satellite suburb of Melbourne, Victoria, {distance} km "
-                    "south-east of the Central Business District. The creek has a watershed area of "
-                    f"{distance} km.",
+                    "south-east of the Central Business District. The creek has a watershed area "
+                    f"of {distance} km.",
                     "2026-03-01",
                     name,
                 ),
@@ -349,3 +349,34 @@ def test_who_talks_with_whom_is_not_told(base: Any, note: Note) -> None:
         note("Bake the bread at 240 degrees.", "2026-03-02", "c.md"),
     )
     assert base.consolidator().run().insights == ()
+
+
+def test_a_gist_and_a_fact_of_one_letter_tell_one_contradiction(base: Any, note: Note) -> None:
+    """The sentence stands in both, and both once made an insight of their own."""
+    first = "The lease for the Harbour Street workshop starts on 1 June 2026."
+    second = first.replace("1 June", "15 June")
+    for number, (text, source) in enumerate(((first, "lease.md"), (second, "letter.eml")), 1):
+        gist = f"{text} The deposit of 4,350 euros stays, and the keys are at the office."
+        base.add(
+            note(text, f"2026-03-0{number}", source, type_="fact"),
+            note(gist, f"2026-03-0{number}", source, type_="gist"),
+        )
+    base.add(*(note(f"Bake loaf {n}.", "2026-03-02", f"bread{n}.md") for n in range(4)))
+    report = base.consolidator().run()
+    assert [item.kind for item in report.insights].count("contradiction") == 1
+
+
+def test_one_thing_has_one_insight_however_many_batches_it_spans(base: Any, note: Note) -> None:
+    texts = (
+        "rents the room above the ferry office", "paid for a new roof in autumn",
+        "hired two carpenters from the island", "sells bread to the school kitchen",
+        "closed for a week after the flood", "bought the old oven of the bakery",
+        "plans a garden behind the yard", "won the harbour prize for its cake",
+    )  # fmt: skip
+    for day, text in enumerate(texts, start=1):
+        base.add(note(f"The cooperative Nordlicht Haus {text}.", f"2026-03-0{day}", f"{day}.md"))
+        base.consolidator().run()
+    base.add(*(note(f"Bake loaf {n}.", "2026-03-02", f"bread{n}.md") for n in range(4)))
+    base.consolidator().run()
+    titles = [insight.title for insight in base.insights()]
+    assert len(titles) == len(set(titles)) == 1
