@@ -21,19 +21,15 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "home", "open"]
+__all__ = ["__version__", "open", "open_home"]
 
 
-def home(folder: Path | str | None = None) -> Home:
-    """Return all knowledge bases of a folder.
+def open_home(folder: Path | str | None = None) -> Home:
+    """Return all knowledge bases of a folder, to create, list, change and delete them.
 
     Args:
-        folder: Where they are; by default what flags, environment and settings file say.
+        folder: Where they are; by default what the environment and the settings file say.
     """
-    return _home(folder)
-
-
-def _home(folder: Path | str | None) -> Home:
     from memctl.config import load_config
     from memctl.home import Home
 
@@ -52,7 +48,7 @@ def open(name: str, *, home: Path | str | None = None, create: bool = False) -> 
         KnowledgeBaseNotFound: There is none of that name.
         UsageError: No knowledge base can have that name.
     """
-    every = _home(home)
+    every = open_home(home)
     if create and not every.exists(name):
         every.create(name)
     return every.open(name)

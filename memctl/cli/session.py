@@ -47,8 +47,10 @@ class Session:
     @cached_property
     def home(self) -> Home:
         """All knowledge bases on this disk."""
+        from memctl.cli.logs import configure
         from memctl.home import Home
 
+        configure(self.config.log)
         return Home(self.config)
 
     @cached_property

@@ -1,0 +1,87 @@
+"""memctl document, insight and consolidate: what was taken in and what was made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+LEASE = "The lease for the Harbour Street workshop starts on {} June 2026.\n"
+
+
+@pytest.fixture
+def leases(memctl: Run, tmp_path: Path) -> Run:
+    """A home with two documents that contradict each other."""
+    (tmp_path / "signed.md").write_text("---\ndate: 2026-03-24\n---\n" + LEASE.format(1))
+    (tmp_path / "moved.md").write_text("---\ndate: 2026-05-12\n---\n" + LEASE.format(15))
+    assert memctl("ingest", "signed.md", "moved.md").code == 0
+    return memctl
+
+
+def test_a_document_shows_what_was_understood(leases: Run) -> None:
+    row = leases("document", "list", "--source", "signed.md").rows[0]
+    view = leases("document", "show", row["id"], "-o", "json").json
+    assert view["document"]["title"]
+    assert "Harbour Street" in " ".join(view["document"]["entities"])
+    assert {memory["document_id"] for memory in view["memories"]} == {row["id"]}
+    assert sum(view["document"]["signals"].values()) == pytest.approx(
+        view["document"]["importance"], abs=0.01
+    )
+    out = leases("document", "show", row["id"][:12], "-o", "table").out
+    assert "importance" in out
+    assert "Harbour Street" in out
+
+
+def test_the_list_leaves_whole_texts_out(leases: Run) -> None:
+    assert all("text" not in row for row in leases("document", "list").rows)
+
+
+def test_consolidating_tells_of_the_contradiction_once(leases: Run) -> None:
+    dry = leases("consolidate", "--dry-run", "-o", "json").json[0]
+    assert dry["dry_run"]
+    assert leases("insight", "list").rows == []
+    (report,) = leases("consolidate", "-o", "json").json
+    (insight,) = [item for item in report["insights"] if item["kind"] == "contradiction"]
+    assert [item["id"] for item in dry["insights"]] == [item["id"] for item in report["insights"]]
+    assert leases("consolidate").rows[0]["examined"] == 0
+    assert insight["id"] in {row["id"] for row in leases("insight", "list").rows}
+    view = leases("insight", "show", insight["id"], "-o", "json").json
+    assert {Path(item["source"]).name for item in view["evidence"]} == {"signed.md", "moved.md"}
+
+
+def test_forgetting_a_document_takes_its_memories_and_insights(leases: Run, tmp_path: Path) -> None:
+    leases("consolidate")
+    row = leases("document", "list", "--source", "moved.md").rows[0]
+    assert "would forget" in leases("document", "delete", row["id"], "--dry-run").out
+    assert len(leases("document", "list").rows) == 2
+    assert leases("document", "delete", row["id"], "--yes").code == 0
+    assert [Path(r["source"]).name for r in leases("document", "list").rows] == ["signed.md"]
+    assert "15 June" not in leases("memory", "list", "-n", "0").out
+    assert "15 June" not in leases("export", "relations").out
+    assert (tmp_path / "moved.md").exists()
+    assert leases("ingest", "moved.md", "-o", "json").json["ingested"] == 1
+
+
+def test_a_document_can_be_read_again(leases: Run) -> None:
+    ids = [row["id"] for row in leases("document", "list").rows]
+    before = leases("memory", "list").rows
+    result = leases("document", "reprocess", *ids, "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 2)
+    assert {row["id"] for row in leases("memory", "list").rows} == {row["id"] for row in before}
+
+
+def test_which_documents_to_read_again_must_be_said(leases: Run) -> None:
+    assert leases("document", "reprocess").code == 2
+    assert leases("document", "reprocess", "d_000000").code == 1
+    assert leases("document", "reprocess", "d_000000", "--incomplete").code == 2
+
+
+def test_statistics_add_up(leases: Run) -> None:
+    (numbers,) = leases("stats").rows
+    assert numbers["documents"] == 2
+    assert sum(numbers["by_level"].values()) == numbers["memories"]
+    assert sum(numbers["by_day"].values()) == numbers["memories"]
+    assert len(leases("memory", "list", "-n", "0").rows) == numbers["memories"]
+    assert "█" in leases("stats", "-o", "table").out

@@ -1,0 +1,129 @@
+"""How a command ends when something goes wrong: one line, a next step, an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from memctl import errors
+from memctl.home import Home
+
+from .conftest import Run
+
+
+def test_every_error_has_the_documented_exit_code() -> None:
+    codes = {
+        name: kind.exit_code for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.MemctlError)
+    }  # fmt: skip
+    assert codes == {
+        "MemctlError": 1, "UsageError": 2, "ConfigError": 2, "NotFoundError": 1,
+        "PartialFailure": 3, "NothingFound": 4, "KnowledgeBaseNotFound": 10,
+        "KnowledgeBaseUnavailable": 1, "LockedError": 11, "DamagedError": 12,
+        "UnreadableSource": 1, "EmptySource": 1, "EncryptedSource": 1, "MissingReader": 1,
+    }  # fmt: skip
+
+
+def test_an_unknown_command_or_option_points_at_the_help(memctl: Run) -> None:
+    result = memctl("qery", "x")
+    assert result.code == 2
+    assert "did you mean 'query'" in result.err.lower()
+    result = memctl("query", "x", "--limt", "3")
+    assert result.code == 2
+    assert "hint: see memctl query --help" in result.err
+
+
+def test_an_unexpected_failure_is_one_line_unless_the_traceback_is_asked_for(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the sky\nfell \x1b[31mdown")
+
+    monkeypatch.setattr(Home, "entries", broken)
+    result = memctl("kb", "list")
+    assert result.code == 1
+    assert result.err == (
+        "error: unexpected RuntimeError: the sky fell \\x1b[31mdown\n"
+        "hint: run it again with MEMCTL_DEBUG=1 to see where\n"
+    )
+    assert "Traceback" in memctl("kb", "list", "--verbose").err
+    monkeypatch.setenv("MEMCTL_DEBUG", "1")
+    assert "Traceback" in memctl("kb", "list").err
+
+
+def test_a_failure_of_the_system_names_the_file(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/some/file")
+
+    monkeypatch.setattr(Home, "entries", denied)
+    result = memctl("kb", "list")
+    assert (result.code, result.err) == (1, "error: /some/file: Permission denied\n")
+
+
+def test_a_home_that_is_a_file_is_told_of(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file where a folder should be")
+    result = memctl("kb", "create", "notes")
+    assert result.code == 2
+    assert str(tmp_path / "home") in result.err
+
+
+def test_errors_go_to_standard_error_whatever_the_format(memctl: Run) -> None:
+    memctl("kb", "create", "notes")
+    for output in ("json", "ndjson", "csv", "arrow", "table"):
+        result = memctl("memory", "show", "m_000000", "-o", output)
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith("error: ")
+
+
+def test_a_damaged_ledger_is_exit_code_12(memctl: Run, tmp_path: Path) -> None:
+    memctl("kb", "create", "notes")
+    (tmp_path / "home/kb/notes/ledger.sqlite").write_bytes(b"garbage" * 1000)
+    result = memctl("memory", "list", "-k", "notes")
+    assert result.code == 12
+    assert "\nhint: " in result.err
+
+
+def test_interrupting_is_exit_code_130_and_one_line(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "-v", "ingest", "-"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "MEMCTL_HOME": str(tmp_path)},
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "kb/default/kb.toml").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+
+
+def test_what_is_logged_is_text_for_people_and_json_for_programs(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import logging
+
+    memctl("kb", "list")
+    log = logging.getLogger("memctl.somewhere")
+    monkeypatch.setenv("MEMCTL_LOG_LEVEL", "info")
+    monkeypatch.setenv("MEMCTL_LOG_FORMAT", "text")
+
+    def chatty(_: object) -> list[str]:
+        log.info("one\nline")
+        log.debug("too much")
+        return []
+
+    monkeypatch.setattr(Home, "entries", chatty)
+    assert memctl("kb", "list").err == "info: one line\n"
+    monkeypatch.setenv("MEMCTL_LOG_FORMAT", "json")
+    assert json.loads(memctl("kb", "list").err)["message"] == "one\nline"
+    assert memctl("kb", "list", "--quiet").err == ""

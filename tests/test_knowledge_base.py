@@ -1,0 +1,169 @@
+"""The Python interface: what the command line itself uses."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import memctl
+from memctl.errors import KnowledgeBaseNotFound, NotFoundError, UsageError
+from memctl.knowledge_base import KnowledgeBase
+from memctl.memories.editing import Edit, Statement
+from memctl.records import Filters, Progress, Question
+
+TEXT = "We decided to launch Aurora on 12 May 2026. The budget of Aurora is 40,000 euros."
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> KnowledgeBase:
+    """A new knowledge base."""
+    return memctl.open("notes", home=tmp_path, create=True)
+
+
+def test_one_that_is_not_there_is_not_made_by_accident(tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeBaseNotFound):
+        memctl.open("notes", home=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    memctl.open("notes", home=tmp_path, create=True).close()
+    memctl.open("notes", home=tmp_path).close()
+    assert memctl.open_home(tmp_path).names() == ["notes"]
+
+
+def test_every_kind_of_input_can_be_given_at_once(notes: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The venue is Hall 3.")
+    with notes:
+        report = notes.ingest(
+            [tmp_path / "a.txt"],
+            text=TEXT,
+            stream=io.BytesIO(b"Tomatoes want sun."),
+            jsonl=io.BytesIO(b'{"text": "tea is nice", "id": "t"}\n'),
+            tags=["all"],
+        )
+        assert (report.ingested, report.failed) == (4, 0)
+        assert notes.documents().num_rows == 4
+        assert {tuple(tags) for tags in notes.documents()["tags"].to_pylist()} == {("all",)}
+
+
+def test_a_single_path_needs_no_list(notes: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    with notes:
+        assert notes.ingest(tmp_path / "a.txt").ingested == 1
+        assert notes.ingest(str(tmp_path / "a.txt")).skipped == 1
+
+
+def test_progress_is_told(notes: KnowledgeBase) -> None:
+    told: list[Progress] = []
+    with notes:
+        notes.ingest(text=TEXT, progress=told.append)
+    assert told[-1].done == 1
+
+
+def test_results_are_frozen_and_tables_are_arrow(notes: KnowledgeBase) -> None:
+    with notes:
+        notes.ingest(text=TEXT)
+        result = notes.query("When is the launch?")
+        assert isinstance(notes.memories(), pa.Table)
+        assert isinstance(notes.export("memories"), pa.RecordBatchReader)
+        assert notes.sql("select count(*) n from documents").read_all()["n"].to_pylist() == [1]
+    assert result.answer is not None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.answer.text = "something else"  # type: ignore[misc]
+
+
+def test_a_citation_s_quote_stands_at_its_offsets(notes: KnowledgeBase) -> None:
+    with notes:
+        notes.ingest(text=TEXT)
+        answer = notes.query("What is the budget of Aurora?").answer
+        assert answer is not None
+        assert answer.citations
+        for citation in answer.citations:
+            assert citation.document_id is not None
+            text = notes.document(citation.document_id).document.text
+            assert text[citation.start : citation.end] == citation.quote
+
+
+def test_many_questions_are_asked_of_one_state(notes: KnowledgeBase) -> None:
+    with notes:
+        notes.ingest(text=TEXT, namespace="work")
+        asked = ["the budget", Question("the budget", "b", "nowhere")]
+        first, second = notes.query_many(asked, answer=False, limit=3)
+    assert (first.id, second.id) == (None, "b")
+    assert first.hits
+    assert first.answer is None
+    assert second.hits == ()
+
+
+def test_memories_are_added_edited_looked_at_and_forgotten(notes: KnowledgeBase) -> None:
+    with notes:
+        first = notes.add_memory("tea, not coffee")
+        second = notes.edit_memory(first.id, "coffee, not tea")
+        third = notes.edit_memory(second.id, Edit(tags=("drink",), importance=1.0))
+        view = notes.memory(third.id)
+        assert [m.version for m in view.history] == [1, 2, 3]
+        assert (view.memory.text, view.memory.tags) == ("coffee, not tea", ("drink",))
+        assert notes.memories().num_rows == 1
+        assert notes.delete_memory(third.id) == 3
+        with pytest.raises(NotFoundError):
+            notes.memory(first.id)
+
+
+def test_what_was_found_by_a_word_is_found_by_the_new_one_after_an_edit(
+    notes: KnowledgeBase,
+) -> None:
+    with notes:
+        memory = notes.add_memory("The door code is 4711.")
+        notes.edit_memory(memory.id, "The door code is 1234.")
+        texts = [hit.text for hit in notes.query("door code", answer=False).hits]
+    assert texts == ["The door code is 1234."]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [Statement(" "), Statement("x", importance=7), Statement("x", type="insight"),
+     Statement("x", type="a b")],
+)  # fmt: skip
+def test_a_statement_that_makes_no_sense_is_refused(
+    notes: KnowledgeBase, statement: Statement
+) -> None:
+    with notes:
+        with pytest.raises(UsageError):
+            notes.add_memory(statement)
+        assert notes.memories().num_rows == 0
+
+
+def test_a_memory_that_rests_on_a_forgotten_one_loses_only_that_source(
+    notes: KnowledgeBase,
+) -> None:
+    with notes:
+        one, two = notes.add_memory("tea is nice"), notes.add_memory("coffee is nice")
+        both = notes.add_memory(Statement("drinks are nice", source_ids=(one.id, two.id)))
+        notes.delete_memory(one.id)
+        assert notes.memory(both.id).memory.source_ids == (two.id,)
+
+
+def test_filters_limit_listings(notes: KnowledgeBase) -> None:
+    with notes:
+        notes.add_memory(Statement("tea", type="preference", tags=("drink",)))
+        notes.add_memory(Statement("the code is 4711", namespace="home"))
+        assert notes.memories(Filters(tags=("drink",)))["text"].to_pylist() == ["tea"]
+        assert notes.memories(Filters(namespaces=("home",))).num_rows == 1
+        assert notes.memories(limit=1).num_rows == 1
+        assert notes.memories(limit=1, offset=2).num_rows == 0
+
+
+def test_an_id_may_be_cut_short_while_it_is_clear(notes: KnowledgeBase) -> None:
+    with notes:
+        memory = notes.add_memory("tea is nice")
+        assert notes.memory(memory.id[:8]).memory.id == memory.id
+        with pytest.raises(NotFoundError):
+            notes.memory(memory.id[:3])
+
+
+def test_what_one_object_writes_another_reads(notes: KnowledgeBase, tmp_path: Path) -> None:
+    with notes, memctl.open("notes", home=tmp_path) as other:
+        notes.add_memory("tea is nice")
+        assert other.memories().num_rows == 1
