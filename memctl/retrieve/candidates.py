@@ -94,9 +94,8 @@ class Gatherer:
             return {}
         table = table.take(new)
         texts: list[str] = table["search_text"].to_pylist()
-        keyword = self._scorer.scores(texts)
+        keyword = [self._scorer.score(text) for text in texts]
         vector = cosines(self._vector, _matrix(table[VECTOR]))
-        wanted = frozenset(self._question.terms)
         columns = [table[name].to_pylist() for name in ("id", "level", "type", "source_ids")]
         return {
             (kb, id): Candidate(
@@ -104,9 +103,9 @@ class Gatherer:
                 level=level,
                 type=type_,
                 source_ids=tuple(source_ids or ()),
-                keyword=float(keyword[row]),
+                keyword=keyword[row][0],
                 vector=float(vector[row]),
-                terms=wanted.intersection(texts[row].split(" ")),
+                terms=keyword[row][1],
             )
             for row, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
         }

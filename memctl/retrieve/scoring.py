@@ -6,9 +6,7 @@ filter leaves, so they are not compared.  What is compared is computed here, the
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,23 +32,25 @@ class KeywordScorer:
             for pair in question.pairs
         }
 
-    def score(self, search_text: str) -> float:
-        """Return the score of one memory; 0 when it has none of the terms."""
-        found = search_text.split(" ")
-        counts = Counter(term for term in found if term in self._weights)
+    def score(self, search_text: str) -> tuple[float, frozenset[str]]:
+        """Return the score of one memory, 0 without any of the terms, and those that it has."""
+        # Counting in one string is ten times as fast as in a list of terms.  With two spaces
+        # between terms, neighbours do not share the space that a count has used up.
+        text = f" {search_text.replace(' ', '  ')} "
+        counts = {term: n for term in self._weights if (n := text.count(f" {term} "))}
         if not counts:
-            return 0.0
-        length = 1 - LENGTH_SHARE + LENGTH_SHARE * len(found) / self._average
+            return 0.0, frozenset()
+        terms = 1 + search_text.count(" ")
+        length = 1 - LENGTH_SHARE + LENGTH_SHARE * terms / self._average
         single = sum(self._weights[term] * _saturated(n, length) for term, n in counts.items())
-        return single + (self._phrases(found, length) if len(counts) > 1 else 0.0)
+        return single + self._phrases(text, counts, length), frozenset(counts)
 
-    def scores(self, search_texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the score of each memory."""
-        return np.array([self.score(text) for text in search_texts], dtype=np.float64)
-
-    def _phrases(self, found: list[str], length: float) -> float:
-        counts = Counter(pair for pair in pairwise(found) if pair in self._pairs)
-        return sum(self._pairs[pair] * _saturated(n, length) for pair, n in counts.items())
+    def _phrases(self, text: str, counts: Mapping[str, int], length: float) -> float:
+        return sum(
+            weight * _saturated(text.count(f" {first}  {second} "), length)
+            for (first, second), weight in self._pairs.items()
+            if first in counts and second in counts
+        )
 
 
 def cosines(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
