@@ -3,12 +3,13 @@
 The export of everything is an uncompressed tar: ``manifest.json`` first, then every table in
 parts, each an Arrow IPC stream of its own (``memories/000000.arrow``), vectors as stored.  A part
 is small enough to be built in memory, since a tar names the size of a member before its content;
-so it can go through a pipe.  Nothing is ever unpacked to disk: members are taken by their exact
-names and read as Arrow.
+so it can go through a pipe, and each carries its checksum.  Nothing is ever unpacked to disk:
+members are taken by their exact names and read as Arrow.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
@@ -43,6 +44,8 @@ FORMAT_VERSION = 1
 _BATCH_BYTES = 8 << 20
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 1 << 20
+_LARGEST_PART = 1 << 30
+_CHECKSUM = "MEMCTL.sha256"
 _PART = re.compile(rf"({'|'.join(TABLES)})/\d{{6}}\.arrow")
 _HINT = "import takes what `memctl export all` wrote"
 
@@ -174,6 +177,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, now: datetime) -> 
     member.size = len(content)
     member.mtime = int(now.timestamp())
     member.mode = 0o600
+    member.pax_headers = {_CHECKSUM: hashlib.sha256(content).hexdigest()}
     archive.addfile(member, io.BytesIO(content))
 
 
@@ -242,7 +246,7 @@ def _archive(source: BinaryIO) -> Iterator[tarfile.TarFile]:
         if "unexpected end" in str(error) or "truncated" in str(error):
             raise DamagedError(f"the export ends too early: {error}", "copy it again") from error
         raise UsageError(f"that is not an export: {error}", _HINT) from error
-    except (tarfile.TarError, pa.ArrowInvalid, EOFError) as error:
+    except (tarfile.TarError, EOFError) as error:
         raise DamagedError(f"the export cannot be read: {error}", "copy it again") from error
 
 
@@ -290,25 +294,44 @@ def _import_parts(
         if name is None or content is None:
             raise UsageError(f"that is not an export: it holds {member.name!r}", _HINT)
         table: TableName = name[1]  # type: ignore[assignment]
-        for batch in _read_part(content, member.name, expected[table]):
+        for batch in _read_part(_content(member, content), member.name, expected[table]):
             transaction.append(table, pa.Table.from_batches([batch]))
             found[table] += batch.num_rows
             counter.add(batch.num_rows)
     return found
 
 
-def _read_part(content: Any, name: str, expected: pa.Schema) -> Iterator[pa.RecordBatch]:
-    with pa.ipc.open_stream(content) as reader:
-        if reader.schema != expected:
-            raise MemctlError(
-                f"{name} has other columns than the tables here: {_difference(reader, expected)}",
-                "use the version of memctl that made the export",
-            )
-        yield from reader
+def _content(member: tarfile.TarInfo, file: IO[bytes]) -> bytes:
+    """Read a part and hold it against the checksum that stands beside its name."""
+    if member.size > _LARGEST_PART:
+        raise UsageError(f"that is not an export: {member.name} is too large", _HINT)
+    content = file.read()
+    if member.pax_headers.get(_CHECKSUM) != hashlib.sha256(content).hexdigest():
+        raise DamagedError(f"the export is damaged in {member.name}", "copy it again")
+    return content
 
 
-def _difference(reader: pa.RecordBatchReader, expected: pa.Schema) -> str:
-    theirs = {item.name: str(item.type) for item in reader.schema}
+def _read_part(content: bytes, name: str, expected: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Read the batches of a part; whoever made it, what they hold is checked before it is used."""
+    try:
+        with pa.ipc.open_stream(content) as reader:
+            schema, batches = reader.schema, list(reader)
+        for batch in batches:
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise DamagedError(
+            f"{name} in the export cannot be read: {error}", "copy it again"
+        ) from error
+    if schema != expected:
+        raise MemctlError(
+            f"{name} has other columns than the tables here: {_difference(schema, expected)}",
+            "use the version of memctl that made the export",
+        )
+    yield from batches
+
+
+def _difference(found: pa.Schema, expected: pa.Schema) -> str:
+    theirs = {item.name: str(item.type) for item in found}
     ours = {item.name: str(item.type) for item in expected}
     differing = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
     return ", ".join(differing) or "their order or nullability"

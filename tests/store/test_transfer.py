@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import hashlib
 import io
 import json
 import os
+import random
 import tarfile
 import threading
 from collections.abc import Callable, Mapping
@@ -231,8 +234,10 @@ def test_vectors_of_another_model_are_refused(fresh: Store, archive: Path, tmp_p
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.9, 0.97])
 def test_an_export_cut_short_brings_nothing_in(fresh: Store, archive: Path, share: float) -> None:
-    content = archive.read_bytes()
-    archive.write_bytes(content[: int(len(content) * share)])
+    with tarfile.open(archive) as opened:
+        last = opened.getmembers()[-1]
+    end = last.offset_data + last.size
+    archive.write_bytes(archive.read_bytes()[: int(end * share)])
     with pytest.raises(MemctlError) as refused:
         import_all(fresh, archive, embedder=MODEL)
     assert isinstance(refused.value, DamagedError | UsageError)
@@ -248,15 +253,40 @@ def test_an_export_cut_between_two_parts_brings_nothing_in(fresh: Store, archive
     assert rows(fresh)["memories"].num_rows == 0
 
 
-def test_a_part_overwritten_with_rubbish_brings_nothing_in(fresh: Store, archive: Path) -> None:
+@pytest.mark.parametrize("seed", range(12))
+def test_a_part_with_any_byte_changed_brings_nothing_in(
+    fresh: Store, archive: Path, seed: int
+) -> None:
     with tarfile.open(archive) as opened:
         part = opened.getmember("memories/000000.arrow")
     content = bytearray(archive.read_bytes())
-    content[part.offset_data : part.offset_data + 64] = os.urandom(64)
+    at = part.offset_data + random.Random(seed).randrange(part.size)
+    content[at] ^= 0xFF
     archive.write_bytes(bytes(content))
-    with pytest.raises(MemctlError):
+    with pytest.raises(DamagedError, match=r"damaged in memories/000000\.arrow"):
         import_all(fresh, archive, embedder=MODEL)
     assert rows(fresh)["documents"].num_rows == 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_forged_part_with_a_right_checksum_brings_nothing_in(
+    fresh: Store, archive: Path, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    forged = tmp_path / "forged.memctl"
+    with tarfile.open(archive) as old, tarfile.open(forged, "w") as new:
+        for member in old:
+            content = bytearray(old.extractfile(member).read())  # type: ignore[union-attr]
+            if member.name == "memories/000000.arrow":
+                for _ in range(40):
+                    content[chance.randrange(len(content) // 3)] = chance.randrange(256)
+                checksum = hashlib.sha256(content).hexdigest()
+                member.pax_headers = {"MEMCTL.sha256": checksum}
+            new.addfile(member, io.BytesIO(content))
+    with contextlib.suppress(MemctlError):
+        import_all(fresh, forged, embedder=MODEL)
+        return
+    assert rows(fresh)["memories"].num_rows == 0
 
 
 def _with(archive: Path, name: str, kind: bytes = tarfile.REGTYPE) -> None:
