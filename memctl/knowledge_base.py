@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
@@ -157,16 +158,17 @@ class KnowledgeBase:
         labels = Labels(namespace, tuple(tags), session, source or "")
         given = [paths] if isinstance(paths, (str, Path)) else list(paths)
         with ExitStack() as stack:
-            sources: list[Iterable[SourceOrFailure]] = []
+            few: list[SourceOrFailure] = []
             if given:
-                sources.append(from_paths([Path(path) for path in given], labels))
+                few += from_paths([Path(path) for path in given], labels)
             if text is not None:
-                sources.append([from_text(text, labels)])
+                few.append(from_text(text, labels))
             if stream is not None:
-                sources.append([_streamed(stream, labels, stack)])
-            if jsonl is not None:
-                sources.append(_lines(jsonl, labels, stack))
-            return self._ingestor.ingest((item for part in sources for item in part), progress)
+                few.append(_streamed(stream, labels, stack))
+            lines, total = _lines(jsonl, labels, stack) if jsonl is not None else ((), 0)
+            return self._ingestor.ingest(
+                chain(few, lines), progress, total=None if total is None else len(few) + total
+            )
 
     def reprocess(
         self,
@@ -459,11 +461,14 @@ def _streamed(stream: BinaryIO, labels: Labels, stack: ExitStack) -> SourceOrFai
 
 def _lines(
     given: Path | str | BinaryIO, labels: Labels, stack: ExitStack
-) -> Iterable[SourceOrFailure]:
+) -> tuple[Iterable[SourceOrFailure], int | None]:
+    """Return the sources of JSON lines, and how many there are if that can be told beforehand."""
     from memctl.ingest.jsonl import from_jsonl
+    from memctl.ingest.total import count_lines
 
     if isinstance(given, (str, Path)):
-        return from_jsonl(stack.enter_context(Path(given).open("rb")), str(given), labels)
+        total = count_lines(Path(given))
+        return from_jsonl(stack.enter_context(Path(given).open("rb")), str(given), labels), total
     name = getattr(given, "name", None)
     is_file = isinstance(name, str) and not name.startswith("<")
-    return from_jsonl(given, str(name) if is_file else "stdin", labels)
+    return from_jsonl(given, str(name) if is_file else "stdin", labels), count_lines(given)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memctl.cli.output import paragraph
 from memctl.cli.places import place
-from memctl.cli.text import count, one_line, safe
+from memctl.cli.text import count, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,17 +31,17 @@ def show_result(
     """
     answer = result.answer
     if answer is not None:
-        _print(console, answer.text, "bold" if answer.found else "yellow")
+        paragraph(console, answer.text, "bold" if answer.found else "yellow")
         for citation in answer.citations:
-            _print(console, f"  [{citation.number}] {place(citation)}", "cyan")
+            paragraph(console, f"[{citation.number}] {place(citation)}", "cyan", 2)
     if result.insights:
-        _print(console, "\nInsights")
+        paragraph(console, "\nInsights")
         for insight in result.insights:
             _show_insight(console, insight)
     if result.hits:
         _show_hits(console, result, None if answer is None or explain else below, explain)
     elif answer is None:
-        _print(console, "nothing found", "yellow")
+        paragraph(console, "nothing found", "yellow")
 
 
 def _show_hits(console: Console, result: QueryResult, most: int | None, explain: bool) -> None:
@@ -48,28 +49,24 @@ def _show_hits(console: Console, result: QueryResult, most: int | None, explain:
     answer = result.answer
     shown = result.hits[:most]
     if answer is not None:
-        _print(console, "\nFound" if answer.found else "\nNearest", "dim")
+        paragraph(console, "\nFound" if answer.found else "\nNearest", "dim")
     for hit in shown:
         _show_hit(console, hit, explain=explain)
     if len(shown) < len(result.hits):
-        _print(console, f"  and {len(result.hits) - len(shown)} more: --no-answer", "dim")
-
-
-def _print(console: Console, text: str, style: str = "") -> None:
-    console.print(safe(text), style=style, soft_wrap=not console.is_terminal)
+        paragraph(console, f"and {len(result.hits) - len(shown)} more: --no-answer", "dim", 2)
 
 
 def _show_insight(console: Console, insight: Hit) -> None:
-    _print(console, f"  {one_line(insight.text, _INSIGHT)}", "green")
+    paragraph(console, one_line(insight.text, _INSIGHT), "green", 2)
     sources = count(len(insight.source_ids), "memory", "memories")
-    _print(console, f"      from {sources}: memctl insight show {insight.memory_id}", "dim")
+    paragraph(console, f"from {sources}: memctl insight show {insight.memory_id}", "dim", 4)
 
 
 def _show_hit(console: Console, hit: Hit, *, explain: bool) -> None:
     kind = "" if hit.level == "evidence" else f"{hit.type}, "
-    _print(console, f"{hit.rank:3}. {kind}{place(hit)}", "cyan")
-    _print(console, f"     {one_line(hit.text, _SNIPPET)}")
+    paragraph(console, f"{hit.rank:3}. {kind}{place(hit)}", "cyan")
+    paragraph(console, one_line(hit.text, _SNIPPET), "", 5)
     if explain:
         legs = "  ".join(f"{leg} {score:.3f}" for leg, score in hit.legs.items())
-        _print(console, f"     score {hit.score:.3f}: {legs}", "dim")
-        _print(console, f"     {hit.memory_id} in {hit.document_id} of {hit.kb}", "dim")
+        paragraph(console, f"score {hit.score:.3f}: {legs}", "dim", 5)
+        paragraph(console, f"{hit.memory_id} in {hit.document_id} of {hit.kb}", "dim", 5)

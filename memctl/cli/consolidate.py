@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
-from memctl.cli.output import chosen, emit
+from memctl.cli.output import chosen, emit, paragraph
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count, duration, safe
+from memctl.cli.text import count, duration
 
 if TYPE_CHECKING:
     from memctl.records import ConsolidationReport
@@ -68,7 +68,7 @@ def show_report(session: Session, report: ConsolidationReport) -> None:
     )
     for insight in report.insights:
         style = "yellow" if insight.kind == "contradiction" else "green"
-        text = f"\n  {insight.kind}: {safe(insight.text)}"
-        out.print(text, style=style, soft_wrap=not out.is_terminal)
+        out.print()
+        paragraph(out, f"{insight.kind}: {insight.text}", style, 2)
         sources = count(len(insight.source_ids), "memory", "memories")
-        out.print(f"    from {sources}: memctl insight show {insight.id}", style="dim")
+        paragraph(out, f"from {sources}: memctl insight show {insight.id}", "dim", 4)

@@ -17,7 +17,7 @@ import typer
 from memctl.cli.answers import show_result
 from memctl.cli.commands import command
 from memctl.cli.consolidate import show_report
-from memctl.cli.output import Column, emit, rows_of
+from memctl.cli.output import Column, emit, paragraph, rows_of
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, one_line, size
@@ -131,7 +131,7 @@ class _Tour:
 
     def say(self, text: str, style: str = "") -> None:
         """Print a paragraph, indented."""
-        self.out.print(f"  {text}", style=style, soft_wrap=not self.out.is_terminal)
+        paragraph(self.out, text, style, 2)
 
     def command(self, words: str) -> None:
         """Print the command that does the same."""
@@ -148,9 +148,8 @@ def _prepare(home: Home, source: Path, *, is_sample: bool) -> None:
     inboxes = () if is_sample else (Inbox(source, "keep"),)
     home.create(_NAME, inboxes=inboxes, consolidate_interval=0)  # the tour does it by hand
     if is_sample:
-        inbox = home.layout(_NAME).inbox
-        hidden = shutil.ignore_patterns(".*", "__pycache__")
-        shutil.copytree(source, inbox, dirs_exist_ok=True, ignore=hidden)
+        for file in sorted(source.glob("[!.]*.*")):  # in order, so that the tour is always the same
+            shutil.copy2(file, home.layout(_NAME).inbox)
 
 
 def _take_in(tour: _Tour, home: Home, source: Path) -> None:

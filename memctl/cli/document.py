@@ -18,10 +18,10 @@ from memctl.cli.commands import (
 )
 from memctl.cli.ingest import raise_failures, show_report
 from memctl.cli.listings import columns_for, listed
-from memctl.cli.output import Column, emit, emit_one, shown_instant
+from memctl.cli.output import Column, emit, emit_one, paragraph, shown_instant
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count, moment, one_line, safe, size
+from memctl.cli.text import count, moment, one_line, size
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ def show(
 def _show_view(session: Session, view: DocumentView) -> None:
     out, d = session.console, view.document
     out.print(one_line(d.title or d.source), style="bold")
-    out.print(f"  {safe(d.summary)}\n", soft_wrap=not out.is_terminal)
+    paragraph(out, d.summary, indent=2)
+    out.print()
     rows = {
         "id": d.id,
         "source": d.source,
@@ -135,11 +136,12 @@ def _show_view(session: Session, view: DocumentView) -> None:
     }
     for key, value in rows.items():
         if value:
-            out.print(f"  {key:15}{one_line(str(value))}", soft_wrap=True)
+            paragraph(out, f"{key:15}{one_line(str(value))}", indent=2)
     distilled = [m for m in view.memories if m.level == "memory"]
     for m in distilled:
-        out.print(f"\n  {m.type}  {safe(m.text)}", soft_wrap=not out.is_terminal)
-        out.print(f"    {m.id}, importance {m.importance:.2f}", style="dim")
+        out.print()
+        paragraph(out, f"{m.type}  {m.text}", indent=2)
+        paragraph(out, f"{m.id}, importance {m.importance:.2f}", "dim", 4)
     passages = len(view.memories) - len(distilled)
     out.print(f"\n  {count(passages, 'passage')}; --text prints the text", style="dim")
 

@@ -17,10 +17,10 @@ from memctl.cli.commands import (
     group,
 )
 from memctl.cli.listings import columns_for, listed
-from memctl.cli.output import Column, emit, emit_one, shown_instant
+from memctl.cli.output import Column, emit, emit_one, paragraph, shown_instant
 from memctl.cli.places import place
 from memctl.cli.session import Session
-from memctl.cli.text import count, moment, one_line, safe
+from memctl.cli.text import count, moment, one_line
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def show(session: Session, id_: Id, kb: KnowledgeBasesOption = None, output: Out
 
 def _show_view(session: Session, view: MemoryView) -> None:
     out, m = session.console, view.memory
-    out.print(safe(m.text), style="bold", soft_wrap=True)
+    paragraph(out, m.text, "bold")
     rows = {
         "id": m.id,
         "type": f"{m.type} ({m.level}, by {m.method or 'the reader'})",
@@ -109,7 +109,7 @@ def _show_view(session: Session, view: MemoryView) -> None:
     }
     for key, value in rows.items():
         if value:
-            out.print(f"  {key:13}{safe(str(value))}", soft_wrap=True)
+            paragraph(out, f"{key:13}{value}", indent=2)
     _section(
         session, "evidence", [f"{place(e)}\n    “{one_line(e.text, 300)}”" for e in view.evidence]
     )
@@ -124,7 +124,7 @@ def _section(session: Session, title: str, lines: list[str]) -> None:
     if lines:
         session.console.print(f"\n{title}", style="dim")
         for line in lines:
-            session.console.print(f"  {safe(line)}", soft_wrap=True)
+            paragraph(session.console, line, indent=2)
 
 
 def _version(m: Memory) -> str:

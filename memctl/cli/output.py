@@ -20,11 +20,20 @@ from memctl.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
+    from rich.text import Text
 
 Format = Literal["table", "json", "ndjson", "csv", "arrow"]
 Row = Mapping[str, Any]
 _JSON_COLUMNS = ("metadata", "signals")
+_TEXTS = frozenset(
+    {
+        "entities", "inbox", "last_error", "missing", "origin", "problem", "reason", "source",
+        "summary", "text", "title", "topics", "value",
+    }
+)  # fmt: skip
 _UNLIMITED_WIDTH = 100_000
+_GAP = 3
+_NARROWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,11 @@ class Column:
     show: Callable[[Any], str] | None = None
     right: bool = False
     wrap: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it may be cut on a narrow terminal: ids, dates and numbers may not."""
+        return self.wrap or self.key in _TEXTS
 
 
 def chosen(output: Format | None) -> Format:
@@ -234,25 +248,57 @@ def console(*, stderr: bool = False) -> Console:
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
+def paragraph(out: Console, text: str, style: str = "", indent: int = 0) -> None:
+    """Print text that is made safe; on a terminal its lines are wrapped and all are indented."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if out.is_terminal:
+        out.print(Padding(Text(safe(text), style), (0, 0, 0, indent)))
+    else:
+        out.print(" " * indent + safe(text), soft_wrap=True)
+
+
 def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     from rich import box
     from rich.table import Table
 
+    out = console()
+    cells = [[_shown(column, row.get(column.key)) for column in columns] for row in rows]
+    if not cells:
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for column in columns:
+    for column, width in zip(columns, _widths(columns, cells, out.width), strict=True):
         table.add_column(
             column.header or column.key,
             justify="right" if column.right else "left",
             no_wrap=not column.wrap,
             overflow="fold" if column.wrap else "ellipsis",
+            max_width=width,
         )
-    for row in rows:
-        table.add_row(*(_shown(column, row.get(column.key)) for column in columns))
-    if table.row_count:
-        console().print(table)
+    for row_cells in cells:
+        table.add_row(*row_cells)
+    out.print(table)
 
 
-def _shown(column: Column, value: Any) -> Any:
+def _widths(columns: Sequence[Column], cells: list[list[Text]], total: int) -> list[int]:
+    """Return the width of each column: its own where all fit, else the widest texts are cut."""
+    widths = [
+        max(len(column.header or column.key), *(row[at].cell_len for row in cells))
+        for at, column in enumerate(columns)
+    ]
+    flexible = [at for at, column in enumerate(columns) if column.is_text]
+    excess = sum(widths) + _GAP * (len(widths) - 1) - total
+    while excess > 0 and flexible:
+        widest = max(flexible, key=lambda at: widths[at])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+        excess -= 1
+    return widths
+
+
+def _shown(column: Column, value: Any) -> Text:
     from rich.text import Text
 
     if value is None:

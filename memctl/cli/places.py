@@ -57,6 +57,8 @@ def place(where: Place) -> str:
     file_name = where.source.rsplit("/", 1)[-1]
     name = where.title or file_name
     parts = [one_line(name, 60)]
+    if file_name.rpartition(".")[0] == name:
+        parts = []
     if file_name and file_name != name:
         parts.append(one_line(file_name, 60))
     if where.page is not None:
