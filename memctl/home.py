@@ -299,6 +299,30 @@ class Home:
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)
 
+    # --- checking --------------------------------------------------------------------------------
+
+    def examine(self, name: str) -> list[dict[str, str]]:
+        """Read everything of a knowledge base once and return what is damaged.
+
+        Returns:
+            One mapping a finding: ``subject`` (the ledger or a table) and ``message``.
+        """
+        from memctl.store.repair import examine
+
+        return [dataclasses.asdict(finding) for finding in examine(self.layout(name).folder)]
+
+    def repair(self, name: str) -> list[dict[str, str]]:
+        """Put right what is damaged, keeping every row that can be read; return what was done.
+
+        Raises:
+            LockedError: Somebody is writing.
+            DamagedError: A table has no readable version at all.
+        """
+        from memctl.store.repair import repair
+
+        folder = self.layout(name).folder
+        return [dataclasses.asdict(finding) for finding in repair(folder, self._clock)]
+
     def _sweep(self) -> None:
         """Remove what a crash in the middle of creating or deleting left behind."""
         for path in self._folder.glob(".deleted-*"):

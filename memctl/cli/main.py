@@ -13,6 +13,7 @@ from memctl.cli import config as config_commands
 from memctl.cli import (
     consolidate,
     demo,
+    doctor,
     document,
     ingest,
     insight,
@@ -85,6 +86,7 @@ watch.register(app)
 stats.register(app)
 sql.register(app)
 transfer.register(app)
+doctor.register(app)
 config_commands.register(app)
 
 
