@@ -18,10 +18,10 @@ from memctl.cli.commands import (
 )
 from memctl.cli.ingest import raise_failures, show_report
 from memctl.cli.listings import columns_for, listed
-from memctl.cli.output import Column, emit, emit_one, paragraph, shown_instant
+from memctl.cli.output import Column, emit, emit_one, facts, paragraph, shown_instant
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count, moment, one_line, size
+from memctl.cli.text import count, moment, one_line, short_id, size
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Id = Annotated[
 ]
 
 _LIST = (
-    Column("id", "ID"),
+    Column("id", "ID", short_id),
     Column("status", "STATUS"),
     Column("created_at", "DATE", shown_instant),
     Column("size", "SIZE", size, right=True),
@@ -134,9 +134,7 @@ def _show_view(session: Session, view: DocumentView) -> None:
         "missing": ", ".join(d.missing),
         "understood by": d.method,
     }
-    for key, value in rows.items():
-        if value:
-            paragraph(out, f"{key:15}{one_line(str(value))}", indent=2)
+    facts(out, rows)
     distilled = [m for m in view.memories if m.level == "memory"]
     for m in distilled:
         out.print()

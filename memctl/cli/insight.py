@@ -13,6 +13,7 @@ from memctl.cli.memory import Id
 from memctl.cli.memory import show as show_memory
 from memctl.cli.output import Column, emit, shown_instant
 from memctl.cli.session import Session
+from memctl.cli.text import short_id
 
 if TYPE_CHECKING:
     from memctl.records import Filters
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 app = group("List and show what memories say together.")
 
 _LIST = (
-    Column("id", "ID"),
+    Column("id", "ID", short_id),
     Column("created_at", "DATE", shown_instant),
     Column("importance", "IMP.", right=True),
     Column("source_ids", "FROM", lambda ids: str(len(ids)), right=True),

@@ -10,9 +10,9 @@ import typer
 
 from memctl.choices import After, ChunkStrategy
 from memctl.cli.commands import Output, Yes, command, group
-from memctl.cli.output import Column, emit, emit_one, shown_instant
+from memctl.cli.output import Column, emit, emit_one, facts, shown_instant
 from memctl.cli.session import Session
-from memctl.cli.text import count, safe
+from memctl.cli.text import count
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -160,8 +160,7 @@ def _show(session: Session, name: str, output: Output) -> None:
 
     def table() -> None:
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
-        for key, item in (value | {"inboxes": ", ".join(inboxes)}).items():
-            session.console.print(f"{key:22}{safe(str(item))}", soft_wrap=True)
+        facts(session.console, value | {"inboxes": ", ".join(inboxes)}, indent=0)
 
     emit_one(value, output, table)
 

@@ -17,10 +17,10 @@ from memctl.cli.commands import (
     group,
 )
 from memctl.cli.listings import columns_for, listed
-from memctl.cli.output import Column, emit, emit_one, paragraph, shown_instant
+from memctl.cli.output import Column, emit, emit_one, facts, paragraph, shown_instant
 from memctl.cli.places import place
 from memctl.cli.session import Session
-from memctl.cli.text import count, moment, one_line
+from memctl.cli.text import count, moment, one_line, short_id
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ ImportanceOption = Annotated[
 ]
 
 _LIST = (
-    Column("id", "ID"),
+    Column("id", "ID", short_id),
     Column("type", "TYPE"),
     Column("created_at", "DATE", shown_instant),
     Column("importance", "IMP.", right=True),
@@ -49,11 +49,14 @@ _LIST = (
 )
 _HISTORY = (
     Column("version", "VERSION", right=True),
-    Column("id", "ID"),
+    Column("id", "ID", short_id),
     Column("valid_from", "FROM", shown_instant),
     Column("valid_to", "TO", shown_instant),
     Column("text", "TEXT", lambda text: one_line(text, 100)),
 )
+
+
+_QUOTE = 300
 
 
 def register(root: typer.Typer) -> None:
@@ -107,12 +110,12 @@ def _show_view(session: Session, view: MemoryView) -> None:
         "topics": ", ".join(m.topics),
         "tags": ", ".join(m.tags),
     }
-    for key, value in rows.items():
-        if value:
-            paragraph(out, f"{key:13}{value}", indent=2)
-    _section(
-        session, "evidence", [f"{place(e)}\n    “{one_line(e.text, 300)}”" for e in view.evidence]
-    )
+    facts(out, rows)
+    if view.evidence:
+        out.print("\nevidence", style="dim")
+    for evidence in view.evidence:
+        paragraph(out, place(evidence), "cyan", 2)
+        paragraph(out, f"“{one_line(evidence.text, _QUOTE)}”", indent=4)
     if len(view.history) > 1:
         _section(session, "versions", [_version(item) for item in view.history])
     _section(session, "insights", [f"{i.id}  {one_line(i.text, 200)}" for i in view.insights])

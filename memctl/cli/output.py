@@ -259,6 +259,26 @@ def paragraph(out: Console, text: str, style: str = "", indent: int = 0) -> None
         out.print(" " * indent + safe(text), soft_wrap=True)
 
 
+def facts(out: Console, values: Mapping[str, object], indent: int = 2) -> None:
+    """Print names with their values, one below the other; empty values are left out."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = {key: safe(str(value)) for key, value in values.items() if value not in ("", None)}
+    width = max(map(len, shown), default=0) + 2
+    if not out.is_terminal:
+        for key, value in shown.items():
+            out.print(" " * indent + key.ljust(width) + value, soft_wrap=True)
+        return
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(overflow="fold")
+    for key, value in shown.items():
+        grid.add_row(Text(key), Text(value))
+    out.print(Padding(grid, (0, 0, 0, indent)))
+
+
 def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     from rich import box
     from rich.table import Table

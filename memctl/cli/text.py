@@ -73,6 +73,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def short_id(id_: str) -> str:
+    """Return the beginning of an id, enough to name it by; a part's id has to be whole."""
+    return id_ if "." in id_ else id_[:10]
+
+
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: ``1 file``, ``2 memories``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
-from memctl.cli.output import Column, emit, plain, shown_instant
+from memctl.cli.output import Column, chosen, emit, paragraph, plain, shown_instant
 from memctl.cli.session import Session
-from memctl.cli.text import count, one_line
+from memctl.cli.text import count, moment, one_line
 
 if TYPE_CHECKING:
     from memctl.watch.report import Listener, WatchEvent
+    from memctl.watch.status import WatchStatus
 
 _QUIET_KINDS = frozenset({"failed", "waiting"})
 _DEBUG_KINDS = frozenset({"upkeep", "left"})
@@ -23,11 +24,9 @@ _STATUS = (
     Column("status", "STATUS"),
     Column("pid", "WATCHED BY", lambda pid: f"process {pid}"),
     Column("backlog", "WAITING", right=True),
-    Column("oldest_since", "OLDEST SINCE", shown_instant),
+    Column("oldest_since", "OLDEST", shown_instant),
     Column("failed", "FAILED", right=True),
     Column("last_consolidation", "CONSOLIDATED", shown_instant),
-    Column("last_error_at", "LAST ERROR", shown_instant),
-    Column("last_error", " ", wrap=True),
 )
 
 
@@ -124,5 +123,17 @@ def status(session: Session, kb: KnowledgeBasesOption = None, output: Output = N
         with session.home.open(name) as base:
             rows.append(watch_status(base))
     emit(rows, _STATUS, output)
+    if chosen(output) == "table":
+        for row in rows:
+            _show_details(session, row)
     if not names:
         session.hint("there is no knowledge base yet: memctl kb create NAME")
+
+
+def _show_details(session: Session, row: WatchStatus) -> None:
+    """Print, below the table, what would not fit into it."""
+    if row.oldest_waiting:
+        paragraph(session.console, f"\n{row.kb}: waiting longest is {row.oldest_waiting}")
+    if row.last_error:
+        when = moment(row.last_error_at)
+        paragraph(session.console, f"\n{row.kb}: last error, {when}: {row.last_error}", "yellow")
