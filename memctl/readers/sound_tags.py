@@ -1,35 +1,42 @@
-"""What a recording says about itself: duration, title, artist, comments, lyrics, by mutagen.
+"""What a recording says about itself: duration, title, artist, comments, lyrics, by tinytag.
 
-ID3, MP4 and Vorbis name the same things differently; the table below is where they meet.
+ID3, MP4 and Vorbis name the same things differently, and so does tinytag where it has no field
+for them; the table below is where they meet.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.pieces import storable
+
+if TYPE_CHECKING:
+    from tinytag import TinyTag
 
 LONGEST_TAG = 4_000
 LONGEST_WORDS = 500_000
 """Lyrics longer than this many characters are cut; some programs keep whole transcripts there."""
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "title": ("TIT2", "\xa9nam", "title"),
-    "subtitle": ("TIT3", "\xa9st3", "subtitle"),
-    "artist": ("TPE1", "\xa9ART", "artist"),
-    "album": ("TALB", "\xa9alb", "album"),
-    "date": ("TDRC", "TDRL", "TYER", "\xa9day", "date", "year"),
-    "genre": ("TCON", "\xa9gen", "genre"),
-    "composer": ("TCOM", "\xa9wrt", "composer"),
-    "comment": ("COMM", "TXXX:comment", "\xa9cmt", "comment"),
-    "description": ("TXXX:description", "desc", "ldes", "description", "synopsis"),
-    "words": ("USLT", "\xa9lyr", "lyrics", "unsyncedlyrics", "transcript", "TXXX:transcript"),
+    "title": ("title",),
+    "subtitle": ("tit3", "\xa9st3", "subtitle"),
+    "artist": ("artist",),
+    "album": ("album",),
+    "date": ("year", "tdrl", "_year"),
+    "genre": ("genre",),
+    "composer": ("composer",),
+    "comment": ("comment", "_comment"),
+    "description": ("description", "ldes", "synopsis"),
 }
+_LYRICS = ("lyrics", "transcript")
+_TIMED_LINE = re.compile(r"\[(\d+):(\d\d(?:\.\d+)?)\](.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,68 +59,59 @@ class Recording:
 
 
 def recording_of(path: Path, name: str) -> Recording | None:
-    """Read duration and tags; None for a format that mutagen doesn't know.
+    """Read duration and tags; None for a format that tinytag doesn't know.
 
     Raises:
         UnreadableSource: It is of a known format and damaged.
     """
-    import mutagen
+    from tinytag import TinyTag, TinyTagException, UnsupportedFormatError
 
-    with without_warnings(), told_as_damage(name, "a recording", mutagen.MutagenError):
-        file = mutagen.File(path)
-        if file is None:
-            return None
-        seconds = float(getattr(file.info, "length", 0.0) or 0.0)
-        tags = file.tags
-        values = {} if tags is None else {key: _value(tags, _NAMES[key]) for key in _NAMES}
-        words = values.pop("words", "")[:LONGEST_WORDS]
-        told = {key: text[:LONGEST_TAG] for key, text in values.items() if text}
-        return Recording(max(0.0, seconds), told, words, tuple(_synced(tags)))
-
-
-def _value(tags: Any, names: Iterable[str]) -> str:
-    """The first of these tags that holds text, its several values joined."""
-    for name in names:
-        found = tags.getall(name) if hasattr(tags, "getall") else _items(tags, name)
-        texts = dict.fromkeys(text for item in found for text in _texts(item))
-        if texts:
-            return "; ".join(texts)
-    return ""
-
-
-def _items(tags: Any, name: str) -> list[Any]:
-    try:
-        value = tags[name]
-    except (KeyError, ValueError):  # Vorbis keys are ASCII, and it says so
-        return []
-    return value if isinstance(value, list) else [value]
-
-
-def _texts(item: Any) -> Iterator[str]:
-    """The texts of an ID3 frame or of a plain value; remarks that programs leave are not text."""
-    if str(getattr(item, "desc", "")).startswith(("iTun", "ID3v1", "Songs-DB")):
-        return
-    values = getattr(item, "text", item)
-    for value in values if isinstance(values, list) else [values]:
-        text = "" if isinstance(value, bytes) else storable(str(value)).strip()
-        if text:
-            yield text
-
-
-def _synced(tags: Any) -> Iterator[Cue]:
-    """Lyrics with times, which only ID3 has: each lasts until the next."""
-    frames = tags.getall("SYLT") if hasattr(tags, "getall") else []
-    lines = [
-        (moment / 1000, text)
-        for frame in frames[:1]
-        if frame.format == 2  # milliseconds, not MPEG frames
-        for text, moment in frame.text
-    ]
-    for (start, text), (end, _) in zip(
-        lines, [*lines[1:], lines[-1]] if lines else [], strict=True
+    with (
+        without_warnings(),
+        told_as_damage(name, "a recording", TinyTagException),
+        path.open("rb") as file,
     ):
-        if text.strip():
-            yield Cue(start, max(start, end), storable(text).strip())
+        try:
+            # Only the bytes are handed over: by the name it would take anything for an mp3.
+            found = TinyTag.get(file_obj=file)
+        except UnsupportedFormatError:
+            return None
+        if found.duration is None and not str(found.mime_type).startswith("audio/ogg"):
+            raise ValueError("no sound is found in it")
+        return _recording(found)
+
+
+def _recording(found: TinyTag) -> Recording:
+    told = {key: _value(found, names)[:LONGEST_TAG] for key, names in _NAMES.items()}
+    lyrics = [text for name in _LYRICS for text in _texts(found, name)]
+    timed = [text for text in lyrics if _TIMED_LINE.match(text)]
+    return Recording(
+        seconds=max(0.0, found.duration or 0.0),
+        tags={key: text for key, text in told.items() if text},
+        words=next((text for text in lyrics if text not in timed), "")[:LONGEST_WORDS],
+        cues=tuple(_timed_cues(timed[0][:LONGEST_WORDS])) if timed else (),
+    )
+
+
+def _value(found: TinyTag, names: Iterable[str]) -> str:
+    """The first of these tags that holds text, its several values joined."""
+    return next((told for name in names if (told := "; ".join(_texts(found, name)))), "")
+
+
+def _texts(found: TinyTag, name: str) -> list[str]:
+    """The values of a tag: tinytag keeps the first in a field where it has one for it."""
+    values = [getattr(found, name, None), *found.other.get(name, ())]
+    texts = (storable(value).strip() for value in values if isinstance(value, str))
+    return list(dict.fromkeys(text for text in texts if text))
+
+
+def _timed_cues(lyrics: str) -> Iterator[Cue]:
+    """Lyrics with times in the LRC format, as tinytag gives those of ID3: each until the next."""
+    matches = filter(None, map(_TIMED_LINE.match, lyrics.splitlines()))
+    lines = [(int(match[1]) * 60 + float(match[2]), match[3].strip()) for match in matches]
+    for (start, text), (end, _) in pairwise([*lines, *lines[-1:]]):
+        if text:
+            yield Cue(start, max(start, end), text)
 
 
 def subtitles_from(cues: Iterable[Cue]) -> str:
