@@ -13,6 +13,7 @@ from memctl.records import Answer, Citation
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
 from memctl.retrieve.search import SearchOutcome
 from memctl.retrieve.statements import Statement, likeness, same_document, statements
+from memctl.understand.terms import query_terms
 
 METHOD = "extractive/1"
 NOT_FOUND = "Not in memory."
@@ -20,6 +21,8 @@ MOST_SENTENCES = 3
 
 _ENOUGH = 0.72
 """A further sentence must score this share of the best one's."""
+_LEAST_SHARE = 0.3
+"""And speak of this share of the question's content itself."""
 _SAME = 0.7
 """Sentences whose terms are alike to this degree say the same."""
 _SAME_SUBJECT = 0.45
@@ -49,7 +52,7 @@ def _chosen(candidates: Sequence[Statement], slots: int) -> list[Statement]:
     for item in candidates[1:]:
         if len(chosen) == MOST_SENTENCES or item.score < _ENOUGH * candidates[0].score:
             break
-        adds = not item.covered <= covered
+        adds = not item.covered <= covered and item.share >= _LEAST_SHARE
         if (adds or len(covered) == slots == 0) and not _repeats(item, chosen):
             chosen.append(item)
             covered |= item.covered
@@ -86,25 +89,25 @@ def _document(item: Statement) -> tuple[str, str]:
 
 
 def _disagreeing(best: Statement, others: Sequence[Statement]) -> Statement | None:
-    """Return a sentence of another document that gives other values for the same thing."""
+    """Return a sentence of another memory that gives other values for the same thing."""
     for other in others:
         if other.score < _ENOUGH * best.score:
             break
-        if not same_document(best, other) and _disagree(best, other):
+        if other.hit.memory_id != best.hit.memory_id and _disagree(best, other):
             return other
     return None
 
 
 def _disagree(one: Statement, other: Statement) -> bool:
     left, right = values(one.text), values(other.text)
-    if not left or not right or left & right or one.covered != other.covered:
+    if left <= right or right <= left or one.covered != other.covered:
         return False
     return likeness(_subject(one), _subject(other)) >= _SAME_SUBJECT
 
 
 def _subject(item: Statement) -> frozenset[str]:
-    stated = values(item.text)
-    return frozenset(term for term in item.terms if term not in stated and not term[:1].isdigit())
+    stated = frozenset(query_terms(" ".join(values(item.text))))
+    return item.terms - stated
 
 
 def _newest_first(items: Sequence[Statement]) -> list[Statement]:

@@ -51,12 +51,14 @@ _WEEKDAYS = (
     "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|montag|dienstag|mittwoch|donnerstag|freitag"
     "|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
 )
-_ABSOLUTE_DATE = re.compile(
-    rf"\b(?:(?:1\d|20)\d\d(?:-\d\d(?:-\d\d)?)?|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
-    rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?"
-    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS}))\b",
-    re.IGNORECASE,
+_DATE = (
+    r"(?:1\d|20)\d\d-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+    rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? (?:1\d|20)\d\d)?"
+    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS})(?:,? (?:1\d|20)\d\d)?"
+    r"|(?:1\d|20)\d\d(?:-\d\d)?"
 )
+_ABSOLUTE_DATE = re.compile(rf"\b(?:{_DATE})\b", re.IGNORECASE)
+_VALUE = re.compile(rf"\b(?:{_DATE}|\d[\d.,:/]*\d|\d|{_MONTHS}|{_WEEKDAYS})\b", re.IGNORECASE)
 _RELATIVE = re.compile(
     rf"\b(?:{_WEEKDAYS}|today|tomorrow|yesterday|tonight|weekend|now"
     r"|(?:last|next|this) (?:week|month|year|night)|(?:days?|weeks?|months?|years?) ago"
@@ -105,7 +107,7 @@ def meets(kind: Kind, sentence: str, question: str) -> bool:
             stated = has_date(sentence) or is_relative(sentence)
             return stated or _TIME.search(sentence) is not None
         case "quantity":
-            return _NUMBER.search(sentence) is not None
+            return _NUMBER.search(_ABSOLUTE_DATE.sub("", sentence)) is not None
         case "person":
             return _SPEAKER.search(sentence) is not None or _names_another(sentence, question)
         case "place":
@@ -126,9 +128,8 @@ def is_relative(sentence: str) -> bool:
 
 
 def values(sentence: str) -> frozenset[str]:
-    """Return the numbers, dates and days of a sentence: what an update changes."""
-    found = re.findall(rf"\d[\d.,:/-]*\d|\d|\b(?:{_MONTHS}|{_WEEKDAYS})\b", sentence, re.IGNORECASE)
-    return frozenset(value.lower() for value in found)
+    """Return the dates, days and numbers of a sentence: what an update changes."""
+    return frozenset(" ".join(found.lower().split()) for found in _VALUE.findall(sentence))
 
 
 def _names_another(sentence: str, question: str) -> bool:

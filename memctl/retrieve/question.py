@@ -18,6 +18,10 @@ STOP_WORD_WEIGHT = 0.3
 """Weight in the question's vector of a word that keyword search drops, where 1 is the rarest."""
 _WORD_WEIGHT_EXPONENT = 0.75
 
+_HOW = frozenset(("how", "wie"))
+_AFTER_HOW = frozenset(("much", "many", "long", "often", "come", "viel", "viele", "lange", "oft"))
+_ASKING = frozenset(("please", "tell", "bitte", "combien", "cuánto", "cuántos", "cuánta", "quanto"))
+_AROUND = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 _OPENING = "\"'([{“‘«„"
 
 Slot = tuple[str, ...]
@@ -66,7 +70,7 @@ def understood(text: str, languages: Sequence[str] = ("en",)) -> Question:
     words = tuple(text.split())
     if not words:
         raise UsageError("the question is empty", "say what you want to know")
-    by_language = [[terms(word, language) for word in words] for language in languages]
+    by_language = [_terms_by_word(words, language) for language in languages]
     slots = tuple(_slots(found) for found in zip(*by_language, strict=True))
     pairs = (pair for found in by_language for pair in _pairs(found))
     return Question(" ".join(words), words, slots, tuple(dict.fromkeys(pairs)))
@@ -94,6 +98,17 @@ def _word_weight(slots: tuple[Slot, ...], statistics: TermStatistics) -> float:
         return STOP_WORD_WEIGHT
     rarest = max(slot_weight(slot, statistics) for slot in slots)
     return float((rarest / statistics.highest_idf) ** _WORD_WEIGHT_EXPONENT)
+
+
+def _terms_by_word(words: Sequence[str], language: str) -> list[list[str]]:
+    return [[] if _only_asks(words, at) else terms(words[at], language) for at in range(len(words))]
+
+
+def _only_asks(words: Sequence[str], at: int) -> bool:
+    """Tell whether a word belongs to the asking: records of a rent never say "much"."""
+    word = words[at].strip(_AROUND).lower()
+    before = words[at - 1].strip(_AROUND).lower() if at else ""
+    return word in _ASKING or (before in _HOW and word in _AFTER_HOW)
 
 
 def _slots(by_language: Iterable[list[str]]) -> tuple[Slot, ...]:

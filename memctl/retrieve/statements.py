@@ -10,7 +10,7 @@ from memctl.records import Hit
 from memctl.retrieve.expectation import kind_of, meets
 from memctl.retrieve.scoring import cosines, coverage
 from memctl.understand.sentences import sentences
-from memctl.understand.terms import query_terms
+from memctl.understand.terms import query_terms, terms
 
 if TYPE_CHECKING:
     from memctl.retrieve.search import SearchOutcome
@@ -19,10 +19,13 @@ LONGEST = 400
 """Characters of a quote; a longer sentence is cut between words."""
 _HITS = 8
 _SHORTEST = 12
+_LABELS = frozenset(terms("title name subject heading"))
+"""What a line is labelled with that says no more than they do."""
 _MOST_A_HIT = 60
 
-_FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.4, 0.6, 0.6, 0.3
+_FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.8, 0.6, 0.6, 0.3
 _FOR_A_QUESTION = -0.4
+_FOR_A_TITLE = -0.5
 _FOR_A_REPLY = 0.4
 """To the sentence after a question, of what that question covers."""
 
@@ -36,6 +39,8 @@ class Statement:
     """Offset in the hit's text."""
     end: int
     score: float
+    share: float
+    """Which share of the question's content the sentence itself speaks of, 0 to 1."""
     covered: frozenset[tuple[str, ...]]
     """The question's slots that the sentence itself speaks of."""
     terms: frozenset[str]
@@ -50,6 +55,7 @@ def statements(outcome: SearchOutcome) -> list[Statement]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
     judge = _Judge(outcome)
     found = [item for hit in outcome.hits[:_HITS] for item in judge.judged(hit)]
+    found = [item for item in found if judge.is_new(item)] or found
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
@@ -68,22 +74,28 @@ class _Judge:
         """Yield the sentences of a hit with their scores."""
         spans = _spans(hit.text)
         texts = [hit.text[start:end] for start, end in spans]
-        terms = [self._terms(text) for text in texts]
-        everything = self._terms(f"{hit.title}\n{hit.heading}").union(*terms)
+        own_terms = [self._terms(text) for text in texts]
+        everything = self._terms(f"{hit.title}\n{hit.heading}").union(*own_terms)
         shared = _FROM_CONTEXT * self._coverage(everything) + _FROM_RANK * self._standing(hit)
         near = cosines(self._outcome.vector, self._outcome.embedder.embed(texts))
         replied_to = 0.0
         for row, (start, end) in enumerate(spans):
-            own = self._coverage(terms[row])
+            own = self._coverage(own_terms[row])
             score = _FROM_SENTENCE * own + _FROM_VECTOR * float(near[row]) + shared + replied_to
             score += self._suits(texts[row])
-            covered = frozenset(s for s in self._question.slots if not terms[row].isdisjoint(s))
-            yield Statement(hit, start, end, score, covered, terms[row])
+            score += _FOR_A_TITLE if _is_title(hit, start, end) else 0.0
+            covered = frozenset(s for s in self._question.slots if not own_terms[row].isdisjoint(s))
+            yield Statement(hit, start, end, score, own, covered, own_terms[row])
             replied_to = _FOR_A_REPLY * own if _asks(texts[row]) else 0.0
 
     def _suits(self, sentence: str) -> float:
         suits = _FROM_KIND * meets(self._kind, sentence, self._question.text)
         return suits + (_FOR_A_QUESTION if _asks(sentence) else 0.0)
+
+    def is_new(self, item: Statement) -> bool:
+        """Tell whether a sentence says more than the question and the titles above it."""
+        named = self._terms(f"{item.hit.title}\n{item.hit.heading}")
+        return not item.terms <= named.union(self._question.terms, _LABELS)
 
     def _terms(self, text: str) -> frozenset[str]:
         return frozenset(query_terms(text, self._outcome.languages))
@@ -93,6 +105,13 @@ class _Judge:
 
     def _standing(self, hit: Hit) -> float:
         return (hit.score - self._lowest) / self._span if self._span else 1.0
+
+
+def _is_title(hit: Hit, start: int, end: int) -> bool:
+    """Tell whether a sentence of a passage is a line that stands above others."""
+    line = hit.text[start:end]
+    alone = hit.text[end : end + 1] == "\n" and hit.text[start - 1 : start] in ("", "\n")
+    return hit.type == "passage" and alone and line[:1].isalnum() and line[-1:].isalnum()
 
 
 def _asks(sentence: str) -> bool:
