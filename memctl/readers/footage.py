@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.readers.damage import DAMAGE, told_as_damage
-from memctl.readers.ocr import Ocr
+from memctl.readers.ocr import find_ocr
 from memctl.readers.pieces import storable
 from memctl.readers.sound_tags import Cue
 
@@ -112,7 +112,7 @@ def _packet_texts(packet: Any) -> Iterator[str]:
 
 def _screen_texts(source: Any, video: Any) -> Iterator[Cue]:
     """Lines that come up on the screen, each where it is first seen."""
-    ocr = Ocr.find()
+    ocr = find_ocr()
     pixels = video.codec_context.width * video.codec_context.height
     if ocr is None or not 0 < pixels <= MOST_PIXELS:
         return

@@ -11,7 +11,7 @@ from memctl.errors import UnreadableSource
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.exif import Properties, properties_of
 from memctl.readers.names import date_from_name, shown_name, title_from_name
-from memctl.readers.ocr import Ocr
+from memctl.readers.ocr import find_ocr
 from memctl.readers.pieces import Piece, assemble
 from memctl.records import Metadata, SourceText
 
@@ -64,7 +64,7 @@ def _read(path: Path, name: str) -> SourceText:
 
 def _page_texts(image: Image, name: str) -> Iterator[tuple[int | None, str | None]]:
     """The number of each page and its text; None for a text that could not be read."""
-    ocr = Ocr.find()
+    ocr = find_ocr()
     seen: set[str] = set()
     many = _frame_count(image) > 1
     for number in _frames(image):

@@ -1,4 +1,4 @@
-"""Text in pictures, read by the tesseract program where it is installed; no model lives here.
+"""Text in pictures, read by the tesseract program where it is installed, else by a network.
 
 Only lines that tesseract itself is sure of come back: the grain of a photograph otherwise
 turns into pages of stray letters.
@@ -15,7 +15,9 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from memctl.readers.ocr_model import ModelOcr
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -40,15 +42,32 @@ _WORD_LEVEL = "5"
 _LETTERS = re.compile(r"[^\W_]")
 
 
+class Ocr(Protocol):
+    """Whatever reads the text in pictures."""
+
+    def read(self, image: Image) -> str | None:
+        """The text in the image, ``""`` where there is none; None when it could not be read.
+
+        Raises:
+            OSError, ValueError and what else Pillow raises for a damaged image.
+        """
+        ...
+
+
+def find_ocr() -> Ocr | None:
+    """Tesseract, else the network of the ocr extra; None where neither is installed."""
+    return Tesseract.find() or ModelOcr.find()
+
+
 @dataclass(frozen=True, slots=True)
-class Ocr:
+class Tesseract:
     """The program and the languages that it is to expect."""
 
     program: str
     languages: str = "eng"
 
     @classmethod
-    def find(cls, program: str = PROGRAM) -> Ocr | None:
+    def find(cls, program: str = PROGRAM) -> Tesseract | None:
         """The installed program with its first few languages, English first; None without one."""
         path = shutil.which(program)
         languages = _installed_languages(path) if path else ()

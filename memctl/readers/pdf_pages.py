@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.readers.damage import DAMAGE, without_warnings
 from memctl.readers.names import clean_title
-from memctl.readers.ocr import Ocr
+from memctl.readers.ocr import Ocr, find_ocr
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -65,7 +65,7 @@ def pdf_errors() -> tuple[type[Exception], ...]:
 
 def page_texts(reader: PdfReader, count: int) -> Iterator[PageText]:
     """Read page by page; one damaged page is no reason to lose the others."""
-    ocr, left, errors = Ocr.find(), OCR_PAGES, pdf_errors()
+    ocr, left, errors = find_ocr(), OCR_PAGES, pdf_errors()
     for index in range(count):
         try:
             with without_warnings():

@@ -49,7 +49,7 @@ PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentatio
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 _OFFICE = "the office extra (pip install 'memctl[office]')"
-_TESSERACT = "the tesseract program for the text in it"
+_OCR = "the tesseract program or the ocr extra for the text in it"
 _ENDPOINT = "a subtitle file beside it, or an endpoint that transcribes, for its words"
 
 CODE_LANGUAGES: Mapping[str, str] = {
@@ -105,13 +105,13 @@ def _table() -> tuple[Reader, ...]:
         Reader(PPTX, f"{here}.office:read_pptx", "pptx/1",
                (".pptx",), "PowerPoint slides", _OFFICE),
         Reader(XLSX, f"{here}.office:read_xlsx", "xlsx/1", (".xlsx",), "Excel tables", _OFFICE),
-        Reader("image/png", f"{here}.image:read", "image/1", (".png",), "images", _TESSERACT),
+        Reader("image/png", f"{here}.image:read", "image/1", (".png",), "images", _OCR),
         Reader("image/jpeg", f"{here}.image:read", "image/1",
-               (".jpg", ".jpeg"), "images", _TESSERACT),
-        Reader("image/gif", f"{here}.image:read", "image/1", (".gif",), "images", _TESSERACT),
-        Reader("image/webp", f"{here}.image:read", "image/1", (".webp",), "images", _TESSERACT),
+               (".jpg", ".jpeg"), "images", _OCR),
+        Reader("image/gif", f"{here}.image:read", "image/1", (".gif",), "images", _OCR),
+        Reader("image/webp", f"{here}.image:read", "image/1", (".webp",), "images", _OCR),
         Reader("image/tiff", f"{here}.image:read", "image/1",
-               (".tiff", ".tif"), "images", _TESSERACT),
+               (".tiff", ".tif"), "images", _OCR),
         Reader("audio/mpeg", f"{here}.media:read", "media/1", (".mp3",), "sound", _ENDPOINT),
         Reader("audio/wav", f"{here}.media:read", "media/1", (".wav",), "sound", _ENDPOINT),
         Reader("audio/flac", f"{here}.media:read", "media/1", (".flac",), "sound", _ENDPOINT),

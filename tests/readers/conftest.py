@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import UnreadableSource
+from memctl.readers.ocr_model import ModelOcr
 from memctl.records import SourceText
 
 ReadFunction = Callable[[Path, str], Iterator[SourceText]]
@@ -23,6 +24,12 @@ def without_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
+def without_ocr(without_tesseract: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which nothing reads pictures."""
+    monkeypatch.setattr(ModelOcr, "find", lambda: None)
+
+
+@pytest.fixture
 def with_tesseract() -> None:
     """Skip the test where tesseract is not installed."""
     if shutil.which("tesseract") is None:
@@ -30,7 +37,7 @@ def with_tesseract() -> None:
 
 
 @pytest.fixture
-def survives(without_tesseract: None, capfd: pytest.CaptureFixture[str]) -> Survives:
+def survives(without_ocr: None, capfd: pytest.CaptureFixture[str]) -> Survives:
     """Read so many damaged copies of a file: each is text or one clear error, and no noise."""
 
     def check(read: ReadFunction, path: Path, content: bytes, rounds: int) -> None:

@@ -16,7 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 from memctl.errors import UnreadableSource
 from memctl.readers import image as image_reader
 from memctl.readers import read
-from memctl.readers.ocr import Ocr
+from memctl.readers.ocr import Tesseract
 from memctl.records import SourceText
 
 
@@ -92,15 +92,17 @@ def test_an_animation_says_the_same_thing_once_and_few_frames_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = []
-    monkeypatch.setattr(Ocr, "read", lambda self, image: reads.append(image.size) or "The same")
+    monkeypatch.setattr(
+        Tesseract, "read", lambda self, image: reads.append(image.size) or "The same"
+    )
     frames = [Image.new("L", (200, 100), shade) for shade in range(0, 240, 6)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
     assert read_one(tmp_path / "a.gif").text.count("The same") == 1
     assert 2 <= len(reads) <= image_reader.ANIMATION_FRAMES
 
 
-@pytest.mark.usefixtures("without_tesseract")
-def test_without_tesseract_a_picture_is_kept_and_says_what_is_missing(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("without_ocr")
+def test_without_ocr_a_picture_is_kept_and_says_what_is_missing(tmp_path: Path) -> None:
     picture_of("Open day").save(tmp_path / "2026-06-20_open-day.png")
     source = read_one(tmp_path / "2026-06-20_open-day.png")
     assert source.missing == ("image text",)
@@ -109,7 +111,7 @@ def test_without_tesseract_a_picture_is_kept_and_says_what_is_missing(tmp_path: 
     assert source.created_at == datetime(2026, 6, 20, tzinfo=UTC)
 
 
-@pytest.mark.usefixtures("without_tesseract")
+@pytest.mark.usefixtures("without_ocr")
 def test_a_photo_tells_when_where_and_with_what_it_was_taken(tmp_path: Path) -> None:
     picture_of("x").save(tmp_path / "IMG_1.jpg", exif=camera_exif())
     source = read_one(tmp_path / "IMG_1.jpg")
@@ -120,13 +122,13 @@ def test_a_photo_tells_when_where_and_with_what_it_was_taken(tmp_path: Path) -> 
     assert (source.metadata["latitude"], source.metadata["longitude"]) == (-52.37, 4.895)
 
 
-@pytest.mark.usefixtures("without_tesseract")
+@pytest.mark.usefixtures("without_ocr")
 def test_a_camera_that_names_its_time_zone_is_believed(tmp_path: Path) -> None:
     picture_of("x").save(tmp_path / "a.jpg", exif=camera_exif(zone="+02:00"))
     assert read_one(tmp_path / "a.jpg").created_at == datetime(2026, 5, 1, 8, 22, 33, tzinfo=UTC)
 
 
-@pytest.mark.usefixtures("without_tesseract")
+@pytest.mark.usefixtures("without_ocr")
 def test_a_description_that_the_camera_wrote_is_left_out(tmp_path: Path) -> None:
     exif = camera_exif()
     exif[270] = "OLYMPUS DIGITAL CAMERA         "
@@ -134,7 +136,7 @@ def test_a_description_that_the_camera_wrote_is_left_out(tmp_path: Path) -> None
     assert "OLYMPUS" not in read_one(tmp_path / "a.jpg").text
 
 
-@pytest.mark.usefixtures("without_tesseract")
+@pytest.mark.usefixtures("without_ocr")
 def test_text_chunks_of_a_png_are_read(tmp_path: Path) -> None:
     info = PngInfo()
     info.add_text("Title", "Floor plan")

@@ -251,7 +251,7 @@ def test_lyrics_that_a_program_wrote_with_times_keep_them(tmp_path: Path) -> Non
     assert said(source) == [(0.5, "Hello"), (61.5, "Again")]
 
 
-@pytest.mark.usefixtures("without_tesseract")
+@pytest.mark.usefixtures("without_ocr")
 def test_subtitles_inside_a_video_are_read(tmp_path: Path) -> None:
     source = read_one(video_file(tmp_path / "a.mkv", "Hello", srt=SRT, sound=True))
     assert [text for _, text in said(source)] == [
@@ -275,7 +275,7 @@ def test_text_on_the_screen_is_read_where_it_comes_up(tmp_path: Path, name: str)
     assert 10 <= (seen[1][0] or 0) < 15
 
 
-@pytest.mark.usefixtures("without_tesseract")
+@pytest.mark.usefixtures("without_ocr")
 def test_a_video_with_sound_and_no_words_lacks_a_transcript_and_a_silent_one_doesnt(
     tmp_path: Path,
 ) -> None:

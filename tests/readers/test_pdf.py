@@ -176,7 +176,7 @@ def test_a_scanned_page_is_read_by_ocr(tmp_path: Path) -> None:
     assert source.missing == ()
 
 
-@pytest.mark.usefixtures("without_tesseract")
+@pytest.mark.usefixtures("without_ocr")
 def test_a_scanned_page_without_ocr_is_kept_and_says_what_is_missing(tmp_path: Path) -> None:
     picture_of("Invoice 2026-118").save(tmp_path / "oak_invoice.pdf")
     (source,) = read(tmp_path / "oak_invoice.pdf")
