@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ LONGEST = 400
 """Characters of a quote; a longer sentence is cut between words."""
 _HITS = 8
 _SHORTEST = 12
+_FRONT_MATTER = re.compile(r"(?:title|author|tags|name|subject|from|to|cc)\s*:", re.IGNORECASE)
 _LABELS = frozenset(terms("title name subject heading"))
 """What a line is labelled with that says no more than they do."""
 _MOST_A_HIT = 60
@@ -94,6 +96,8 @@ class _Judge:
 
     def is_new(self, item: Statement) -> bool:
         """Tell whether a sentence says more than the question and the titles above it."""
+        if _FRONT_MATTER.match(item.text):
+            return False
         named = self._terms(f"{item.hit.title}\n{item.hit.heading}")
         return not item.terms <= named.union(self._question.terms, _LABELS)
 
