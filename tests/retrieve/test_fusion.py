@@ -1,0 +1,63 @@
+"""How two legs' scores become one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.errors import UsageError
+from memctl.retrieve.fusion import (
+    FUSIONS,
+    KEYWORD_WEIGHT,
+    Fusion,
+    checked_fusion,
+    fuse,
+    reciprocal_rank,
+    zscore,
+)
+
+scores = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=30)
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_what_is_best_in_both_legs_is_best_of_all(fusion: Fusion) -> None:
+    fused = fuse(np.array([1.0, 9.0, 3.0]), np.array([0.1, 0.8, 0.7]), fusion)
+    assert int(np.argmax(fused)) == 1
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+@given(scores)
+def test_no_scores_become_infinite_or_undefined(fusion: Fusion, values: list[float]) -> None:
+    array = np.array(values)
+    assert np.isfinite(fuse(array, array[::-1], fusion)).all()
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_a_leg_that_says_nothing_leaves_the_order_to_the_other(fusion: Fusion) -> None:
+    vector = np.array([0.2, 0.9, 0.5])
+    fused = fuse(np.zeros(3), vector, fusion)
+    assert np.argsort(fused).tolist() == np.argsort(vector).tolist()
+
+
+def test_distance_counts_in_score_fusion_and_not_in_ranks() -> None:
+    far, near = np.array([100.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0])
+    assert zscore(far)[0] > zscore(near)[0]
+    assert reciprocal_rank(far).tolist() == reciprocal_rank(near).tolist()
+
+
+def test_equal_scores_share_a_rank() -> None:
+    ranks = reciprocal_rank(np.array([5.0, 7.0, 5.0]))
+    assert ranks[0] == ranks[2] < ranks[1]
+
+
+def test_the_legs_have_their_shares() -> None:
+    keyword, vector = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    assert fuse(keyword, vector, "minmax").tolist() == [1 - KEYWORD_WEIGHT, KEYWORD_WEIGHT]
+
+
+def test_an_unknown_fusion_is_refused_with_the_valid_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        checked_fusion("borda")
+    assert all(name in caught.value.hint for name in FUSIONS)
