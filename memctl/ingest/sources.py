@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from memctl.ingest.ignore import IgnoreRules
+from memctl.readers.sidecars import sidecars_among
 from memctl.records import FileOutcome, InboxSource, Metadata
 
 DEFAULT_NAMESPACE = "default"
@@ -92,7 +93,8 @@ def from_paths(paths: Sequence[Path], labels: Labels | None = None) -> Iterator[
     """The files among ``paths`` and in the folders among them, in a stable order.
 
     A path that is not there or is no regular file becomes a failed outcome.  In folders, hidden
-    and ignored files are skipped, and so are links, pipes and devices.
+    and ignored files are skipped, and so are links, pipes and devices, and subtitles that are
+    read with the recording beside them.
     """
     labels = labels or Labels()
     for path in paths:
@@ -123,7 +125,8 @@ def from_inbox(files: Sequence[InboxSource], labels: Labels | None = None) -> It
 def walk(folder: Path) -> Iterator[Path | FileOutcome]:
     """The regular files below a folder, sorted, without hidden and ignored ones and links.
 
-    A folder that cannot be listed is a failed outcome.
+    Subtitles that are read with the recording beside them are left out.  A folder that cannot be
+    listed is a failed outcome.
     """
     top = absolute(folder)
     yield from _walk(top, IgnoreRules.above(top))
@@ -177,12 +180,23 @@ def _walk(folder: Path, inherited: IgnoreRules) -> Iterator[Path | FileOutcome]:
         name = printable(folder)
         yield _failed(name, f"cannot list {name}: {error.strerror}", "check its permissions")
         return
-    for entry in children:
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if not is_hidden(entry.name) and (is_folder or entry.is_file(follow_symlinks=False)):
-            path = Path(entry.path)
-            if not rules.ignore(path, is_folder=is_folder):
-                yield from _walk(path, rules) if is_folder else (path,)
+    wanted = [(Path(entry.path), kind) for entry in children if (kind := _kind(entry, rules))]
+    sidecars = sidecars_among([path for path, kind in wanted if kind == "file"])
+    for path, kind in wanted:
+        if kind == "folder":
+            yield from _walk(path, rules)
+        elif path not in sidecars:
+            yield path
+
+
+def _kind(entry: os.DirEntry[str], rules: IgnoreRules) -> Literal["file", "folder", ""]:
+    """What it is, ``""`` where it is to be passed over."""
+    is_folder = entry.is_dir(follow_symlinks=False)
+    if is_hidden(entry.name) or not (is_folder or entry.is_file(follow_symlinks=False)):
+        return ""
+    if rules.ignore(Path(entry.path), is_folder=is_folder):
+        return ""
+    return "folder" if is_folder else "file"
 
 
 def _refusal(path: Path) -> FileOutcome | None:

@@ -7,10 +7,10 @@ text on the screen; nothing here listens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from memctl.errors import UnreadableSource
@@ -22,6 +22,7 @@ from memctl.readers.footage import Footage, footage_of
 from memctl.readers.names import clean_title, date_from_name, shown_name, title_from_name
 from memctl.readers.pieces import Piece, assemble
 from memctl.readers.plausible import plausible_date, plausible_title
+from memctl.readers.sidecars import find_sidecar
 from memctl.readers.sound_tags import Recording, recording_of, subtitles_from
 from memctl.readers.subtitles import subtitle_pieces
 from memctl.readers.text import prose_pieces
@@ -29,7 +30,6 @@ from memctl.records import SourceText
 
 READER = "media/1"
 TRANSCRIPT = "transcript"
-SIDECARS = (".srt", ".vtt")
 LARGEST_SIDECAR = 50 * 1024 * 1024
 
 _CONTAINERS = {
@@ -90,35 +90,6 @@ def _look_into(path: Path, name: str) -> _Heard:
     return _Heard(
         media_type, recording or Recording(), footage or Footage(), find_sidecar(path, name)
     )
-
-
-# --- subtitle files beside -----------------------------------------------------------------------
-
-
-def find_sidecar(path: Path, name: str) -> Path | None:
-    """The subtitle file that belongs to a recording: ``talk.srt``, ``talk.en.srt`` and the like.
-
-    It stands beside ``path`` and goes by the stem of ``path`` or of ``name``.  Without a language
-    in its name it comes first, then English, then the others by name.
-    """
-    stems = {PurePath(path.name).stem, PurePath(name).stem, path.name, PurePath(name).name}
-    try:
-        beside = [p for p in path.parent.iterdir() if p.suffix.lower() in SIDECARS and p.is_file()]
-    except OSError:
-        return None
-    ranked = [(_language_rank(p.stem, stems), p.name, p) for p in beside]
-    found = [entry for entry in ranked if entry[0] is not None]
-    return min(found)[2] if found else None
-
-
-def _language_rank(stem: str, stems: Iterable[str]) -> int | None:
-    """0 for no language, 1 for English, 2 for another; None for another recording's file."""
-    if stem in stems:
-        return 0
-    base, _, language = stem.rpartition(".")
-    if base not in stems or not re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", language):
-        return None
-    return 1 if language.lower().startswith("en") else 2
 
 
 # --- words ---------------------------------------------------------------------------------------

@@ -60,6 +60,29 @@ def test_memctlignore_weighs_more_than_gitignore(tmp_path: Path) -> None:
     assert names(tmp_path) == ["b.md", "drafts/a.md"]
 
 
+def test_subtitles_are_left_to_the_recording_beside_them(tmp_path: Path) -> None:
+    for name in (
+        "a/site visit.ogg", "a/site visit.srt", "a/talk.mp4", "a/talk.en.vtt",
+        "b/talk.srt", "c/talk.md", "c/talk.srt", "c/talk2.ogg",
+    ):  # fmt: skip
+        write(tmp_path / name)
+    assert names(tmp_path) == [
+        "a/site visit.ogg", "a/talk.mp4", "b/talk.srt", "c/talk.md", "c/talk.srt", "c/talk2.ogg",
+    ]  # fmt: skip
+
+
+def test_subtitles_of_an_ignored_recording_are_taken_by_themselves(tmp_path: Path) -> None:
+    write(tmp_path / ".gitignore", "*.mp4\n")
+    for name in ("talk.mp4", "talk.srt"):
+        write(tmp_path / name)
+    assert names(tmp_path) == ["talk.srt"]
+
+
+def test_subtitles_that_are_named_are_taken(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name) for name in ("talk.mp4", "talk.srt")]
+    assert [source.path for source in from_paths(paths) if isinstance(source, Source)] == paths
+
+
 def test_the_rules_of_the_repository_around_a_folder_hold_in_it(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     write(tmp_path / ".gitignore", "*.tmp.md\n/docs/out/\n")
