@@ -16,6 +16,12 @@ _DATE_KEYS = ("date", "created", "created_at", "published", "date_published", "d
               "published_at", "pubdate", "publishdate")  # fmt: skip
 _AUTHOR_KEYS = ("author", "authors", "creator", "by")
 _TAG_KEYS = ("tags", "tag", "keywords", "categories")
+_OTHER_DESCRIPTIONS = ("aliases", "alias", "slug", "permalink", "layout", "lang", "language", "id",
+                       "uid", "uuid", "draft", "publish", "modified", "updated", "lastmod",
+                       "cssclass", "cssclasses")  # fmt: skip
+_DESCRIPTIONS = frozenset(
+    (*_TITLE_KEYS, *_DATE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS, *_OTHER_DESCRIPTIONS)
+)
 _DEEPEST = 20
 
 
@@ -28,6 +34,8 @@ class Facts:
     created_at: datetime | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    only_describe: bool = False
+    """Whether they say what the document is and nothing of what it is about."""
 
 
 def facts_of(properties: Mapping[Any, Any]) -> Facts:
@@ -44,6 +52,7 @@ def facts_of(properties: Mapping[Any, Any]) -> Facts:
             for key, value in properties.items()
             if str(key).strip().lower() not in used
         },
+        only_describe=known.keys() <= _DESCRIPTIONS,
     )
 
 

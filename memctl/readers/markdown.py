@@ -1,4 +1,8 @@
-"""Markdown as it is written: the file's own text, front matter included; headings make paths."""
+"""Markdown as it is written: the file's own text, front matter included; headings make paths.
+
+Front matter that only describes the note, by title, date and the like, is told by its document:
+it stays in the text and is no evidence by itself.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     head = SourceText(
         "",
         "text/markdown",
-        "markdown/1",
+        "markdown/2",
         title=facts.title or _first_heading(body) or title_from_name(name),
         authors=facts.authors,
         created_at=day,
@@ -48,7 +52,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         metadata=facts.metadata,
     )
     reader = ChatReader(body, day) if looks_like_chat(body) else MarkdownReader()
-    properties = [Piece(front, "properties")] if front else []
+    properties = [Piece(front, None if facts.only_describe else "properties")] if front else []
     pieces = (piece for block in chain([body], blocks) for piece in reader.pieces(block))
     return assemble(head, chain(properties, pieces))
 

@@ -29,7 +29,8 @@ class Piece:
     """A run of text, line ends and blank lines after it included, and where it comes from."""
 
     text: str
-    kind: SegmentKind = "prose"
+    kind: SegmentKind | None = "prose"
+    """None for text that belongs to the document and says nothing by itself: it gets no segment."""
     heading: str = ""
     page: int | None = None
     row: int | None = None
@@ -80,7 +81,7 @@ def _cut_place(text: str, start: int, latest: int) -> int:
 
 def _segment(piece: Piece, offset: int) -> Segment | None:
     stripped = piece.text.strip()
-    if not stripped:
+    if not stripped or piece.kind is None:
         return None
     start = offset + piece.text.index(stripped[0])
     return Segment(

@@ -81,7 +81,7 @@ def _table() -> tuple[Reader, ...]:
                (".rst", ".rest"), "reStructuredText"),
         Reader("text/x-source", f"{here}.text:read_code", "code/1",
                tuple(CODE_LANGUAGES), "source code and settings files"),
-        Reader("text/markdown", f"{here}.markdown:read", "markdown/1",
+        Reader("text/markdown", f"{here}.markdown:read", "markdown/2",
                (".md", ".markdown", ".mdown", ".mkd", ".mdx"), "Markdown"),
         Reader("application/json", f"{here}.structured:read_json", "json/1",
                (".json", ".geojson", ".ipynb", ".webmanifest"), "JSON"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memctl.ingest.chunking import ChunkSizes, chunk
 from memctl.readers import read
 from memctl.readers.chat import looks_like_chat
 from memctl.readers.links import hashtags, wikilinks
@@ -86,6 +87,26 @@ def test_what_stands_under_a_heading_carries_its_path(tmp_path: Path) -> None:
     [table] = _cut(source, "table")
     assert table.endswith("| tar | 6 |")
     assert _cut(source, "properties")[0].startswith("---\ntitle:")
+
+
+@pytest.mark.parametrize("fence", ["---", "+++"])
+def test_front_matter_that_only_describes_the_note_is_text_and_no_evidence(
+    tmp_path: Path, fence: str
+) -> None:
+    fields = {"---": "title: Plan\nDate: 2026-05-01\naliases: [x]", "+++": 'title = "Plan"'}
+    front = f"{fence}\n{fields[fence]}\n{fence}\n"
+    source = _read(tmp_path, f"{front}\nWe open in June.\n", "x.md")
+    assert source.text.startswith(front)
+    assert _cut(source, "properties") == []
+    passages = [source.text[p.start : p.end] for p in chunk(source, ChunkSizes())]
+    assert passages == ["We open in June."]
+
+
+def test_front_matter_that_says_more_is_evidence(tmp_path: Path) -> None:
+    front = "---\ntitle: Coffee\nsupplier: Huila\n---"
+    source = _read(tmp_path, f"{front}\n\nWe open in June.\n", "x.md")
+    passages = [source.text[p.start : p.end] for p in chunk(source, ChunkSizes())]
+    assert passages == [front, "We open in June."]
 
 
 def test_without_front_matter_the_first_heading_is_the_title(tmp_path: Path) -> None:
