@@ -15,7 +15,8 @@ Kind = Literal["time", "quantity", "person", "place", "reason", "other"]
 _QUESTIONS: Mapping[Kind, re.Pattern[str]] = {
     "quantity": re.compile(
         r"\b(how (?:many|much|long|old|far|often|big|large|tall|high|fast|heavy|wide)"
-        r"|what (?:is the )?(?:number|price|cost|amount|percentage|share|age|budget|total)"
+        r"|what (?:(?:is|was|are|were) the )?"
+        r"(?:number|price|cost|amount|percentage|share|age|budget|total)"
         r"|wie ?viele?|wie (?:lange|oft|alt|hoch|weit)|combien|cu[aá]nt[oa]s?|quant[oi]s?)\b",
         re.IGNORECASE,
     ),

@@ -16,11 +16,11 @@ from memctl.retrieve.candidates import Candidate
 from memctl.retrieve.question import Question, Slot, slot_weight
 from memctl.retrieve.statistics import TermStatistics
 
-THRESHOLD = 0.36
+THRESHOLD = 0.35
 """Below this nothing is answered; about one answerable question in twenty scores lower."""
 
-_FOCUS, _LOST_NAMES, _COSINE, _BIAS = 4.43, -5.61, 4.71, -3.77
-_UNKNOWN_WORD = 0.5
+_FOCUS, _LOST_NAMES, _COSINE, _BIAS = 4.46, -5.54, 5.07, -4.00
+_UNKNOWN_WORD, _TOGETHER = 0.5, 0.6
 _LOOKED_AT = 5
 _AVERAGED = 3
 
@@ -30,7 +30,8 @@ class Relevance:
     """How much of the question the best of what was found speaks of; each measure is 0 to 1."""
 
     focus: float
-    """Highest share of the question's content, rare words counting most, in one memory."""
+    """Highest share of the question's content, rare words counting most, in one memory; what only
+    several memories together have counts less."""
     lost_names: float
     """Share of the question's content that is names which none of the memories has."""
     cosine: float
@@ -65,8 +66,10 @@ def relevance(
     }
     everything = frozenset[str]().union(*(candidate.terms for candidate in best))
     lost = [slot for slot in question.names if everything.isdisjoint(slot)]
+    single = max(_share(_covered(candidate.terms, squares), squares) for candidate in best)
+    together = _share(_covered(everything, squares), squares)
     return Relevance(
-        focus=max(_share(_covered(candidate.terms, squares), squares) for candidate in best),
+        focus=max(single, _TOGETHER * together),
         lost_names=_share(lost, weights),
         cosine=_mean(candidate.vector for candidate in islice(best, _AVERAGED)),
     )

@@ -26,9 +26,9 @@ _LABELS = frozenset(terms("title name subject heading"))
 _MOST_A_HIT = 60
 
 _FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.8, 0.6, 0.6, 0.3
-_FOR_A_QUESTION = -0.4
+_FOR_A_QUESTION = -1.0
 _FOR_A_TITLE = -0.5
-_FOR_A_REPLY = 0.4
+_FOR_A_REPLY = 0.7
 """To the sentence after a question, of what that question covers."""
 
 

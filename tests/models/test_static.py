@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from memctl.errors import ConfigError, MemctlError
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder, static
 
-EMBEDDER = load_embedder(BUILTIN_EMBEDDER)
+EMBEDDER = static.load_wordllama(BUILTIN_EMBEDDER)
 
 
 def similarity(left: str, right: str) -> float:
@@ -27,7 +27,7 @@ def similarity(left: str, right: str) -> float:
 
 
 def test_it_keeps_the_embedder_protocol() -> None:
-    embedder: Embedder = EMBEDDER
+    embedder: Embedder = load_embedder(BUILTIN_EMBEDDER)
     assert embedder.id == BUILTIN_EMBEDDER
     assert embedder.dimension == 256
     vectors = embedder.embed(["one", "two"])
@@ -40,6 +40,19 @@ def test_related_sentences_are_nearer_than_unrelated_ones() -> None:
     assert similarity(question, "My brother fixed the bike.") > similarity(
         question, "The bank raised interest rates."
     )
+
+
+def test_words_weighted_alike_are_the_text() -> None:
+    words = ["My", "brother", "fixed", "the", "bike"]
+    vector = EMBEDDER.embed_words(words, [0.5] * len(words))
+    np.testing.assert_allclose(vector, EMBEDDER.embed([" ".join(words)])[0], atol=1e-5)
+
+
+def test_a_heavier_word_pulls_the_vector_towards_itself() -> None:
+    coffee = EMBEDDER.embed(["coffee"])[0]
+    light, heavy = (EMBEDDER.embed_words(["coffee", "river"], [w, 1.0]) for w in (0.2, 5.0))
+    assert heavy @ coffee > light @ coffee
+    assert not EMBEDDER.embed_words([], []).any()
 
 
 def test_an_empty_or_blank_text_becomes_zeros_and_leaves_its_neighbours_alone() -> None:

@@ -1,0 +1,220 @@
+"""Answers: exact citations, honest refusals, and what is said where two memories differ."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from memctl.records import Answer
+from memctl.retrieve.answer import NOT_FOUND, answer
+from memctl.retrieve.expectation import kind_of, meets, values
+from memctl.retrieve.search import Searcher
+
+from .conftest import ROASTERY, MemoryOf, Shelf
+
+MARCH = datetime(2026, 3, 24, tzinfo=UTC)
+MAY = datetime(2026, 5, 12, tzinfo=UTC)
+
+
+def ask(searcher: Searcher, question: str) -> Answer:
+    return answer(searcher.search(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("How much is the rent?", "The rent is 1,450 euros a month."),
+        ("Who is allergic to hazelnuts?", "Ines is allergic to hazelnuts."),
+        ("Who supplies the green coffee?", "Our main supplier of green coffee is Huila Direct."),
+        ("When did the city allow the flue?", "The city has allowed the flue on 8 May."),
+        ("Who pays for the new door?", "Quayside Estates pays for the new front door."),
+        ("Where do the beans come from?", "Their beans come from Colombia."),
+    ],
+)
+def test_the_sentence_that_answers_is_the_answer(
+    roastery: Searcher, question: str, sentence: str
+) -> None:
+    given = ask(roastery, question)
+    assert given.found
+    assert given.text.startswith(f"{sentence} [1]")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the capital of Mars?",
+        "Who won the world cup in 1998?",
+        "How do I bake sourdough bread?",
+        "Which airline flies to Lisbon?",
+        "asdf qwer zxcv",
+        "who are you",
+    ],
+)
+def test_what_is_not_known_is_not_answered(roastery: Searcher, question: str) -> None:
+    given = ask(roastery, question)
+    assert (given.text, given.found, given.citations) == (NOT_FOUND, False, ())
+    assert given.confidence < 0.5
+
+
+def test_a_question_about_an_unknown_name_is_not_answered_with_another(roastery: Searcher) -> None:
+    assert ask(roastery, "Is Ines allergic to hazelnuts?").found
+    assert not ask(roastery, "Is Ludmila allergic to cheese?").found
+
+
+def test_nothing_is_answered_from_nothing(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("x", "gone", valid_to=MARCH)])
+    assert ask(shelf.searcher(), "What is gone?").text == NOT_FOUND
+
+
+@pytest.mark.parametrize("question", ["How much is the rent?", "Tell me about the flue and May"])
+def test_every_sentence_is_cited_by_the_characters_it_stands_in(
+    roastery: Searcher, question: str
+) -> None:
+    given = ask(roastery, question)
+    assert re.findall(r"\[(\d+)\]", given.text) == [str(c.number) for c in given.citations]
+    for citation in given.citations:
+        text = ROASTERY[str(citation.memory_id).removeprefix("m_")]
+        assert text[citation.start : citation.end] == citation.quote
+
+
+def test_offsets_count_from_the_beginning_of_the_document(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    document = "Preface.\n\nThe safe is behind the clock.  The key is under the mat.\n"
+    start = document.index("The safe")
+    text = document[start : document.index("mat.") + 4]
+    shelf.put([memory_of("x", text, start=start, end=start + len(text), page=4)])
+    given = ask(shelf.searcher(), "Where is the key?")
+    citation = given.citations[0]
+    assert document[citation.start : citation.end] == citation.quote == "The key is under the mat."
+    assert citation.page == 4
+
+
+@pytest.mark.parametrize("span", [(None, None), (0, 5)])
+def test_a_memory_that_is_not_the_documents_text_is_cited_without_offsets(
+    shelf: Shelf, memory_of: MemoryOf, span: tuple[int | None, int | None]
+) -> None:
+    shelf.put([memory_of("x", "The door code is 4711.", start=span[0], end=span[1])])
+    citation = ask(shelf.searcher(), "What is the door code?").citations[0]
+    assert (citation.start, citation.end) == (None, None)
+    assert citation.quote == "The door code is 4711."
+
+
+def test_a_list_marker_is_not_part_of_the_sentence(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("x", "Plan\n\n- buy a lamp\n- the lamp costs 40 euros\n- sell the desk")])
+    given = ask(shelf.searcher(), "What does the lamp cost?")
+    assert given.text.startswith("the lamp costs 40 euros [1]")
+
+
+def test_a_title_is_not_an_answer(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = "Moving plan\n\nThe truck comes to move everything on 18 June."
+    shelf.put([memory_of("x", text, title="Moving plan")])
+    assert ask(shelf.searcher(), "When do we move?").text.startswith("The truck comes")
+
+
+def test_a_reply_is_a_better_answer_than_the_question_before_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = "Ann: What is your favourite snack after a match? Bob: A banana and peanut butter."
+    shelf.put([memory_of("x", text)])
+    given = ask(shelf.searcher(), "What is the favourite snack after a match?")
+    assert "banana" in given.text
+
+
+def test_two_dates_for_one_thing_are_both_told_newest_first(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(
+        [
+            memory_of("old", "The lease for the workshop starts on 1 June 2026.", created_at=MARCH),
+            memory_of("new", "The lease for the workshop starts on 15 June 2026.", created_at=MAY),
+            memory_of("x", "The workshop has a ceiling of 4 metres."),
+        ]
+    )
+    given = ask(shelf.searcher(), "When does the lease for the workshop start?")
+    assert given.text == (
+        "As of 2026-05-12: The lease for the workshop starts on 15 June 2026. [1] "
+        "Earlier, on 2026-03-24: The lease for the workshop starts on 1 June 2026. [2]"
+    )
+    assert [c.memory_id for c in given.citations] == ["m_new", "m_old"]
+
+
+def test_two_that_differ_on_the_same_day_are_told_without_an_order(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put([memory_of(str(n), f"The budget for paint is {n}00 euros.") for n in (3, 5)])
+    assert "But also:" in ask(shelf.searcher(), "What is the budget for paint?").text
+
+
+def test_the_same_said_twice_is_told_once(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of(str(n), "The budget for paint is 300 euros.") for n in range(4)])
+    given = ask(shelf.searcher(), "What is the budget for paint?")
+    assert given.text == "The budget for paint is 300 euros. [1]"
+
+
+def test_numbers_of_different_things_do_not_disagree(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("a", "The flue costs 6,200 euros."),
+            memory_of("b", "The training bar costs 7,400 euros."),
+        ]
+    )
+    given = ask(shelf.searcher(), "How much does the flue cost?")
+    assert given.text == "The flue costs 6,200 euros. [1]"
+
+
+def test_when_it_was_said_is_told_with_yesterday(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("x", "Kim: I sold the old boat yesterday.", created_at=MAY)])
+    given = ask(shelf.searcher(), "When did Kim sell the boat?")
+    assert given.text == "Kim: I sold the old boat yesterday. [1] (2026-05-12)"
+
+
+def test_parts_of_a_question_are_answered_from_several_memories(roastery: Searcher) -> None:
+    given = ask(roastery, "Tell me about the flue, the tomatoes and the hazelnuts")
+    assert {c.memory_id for c in given.citations} == {"m_permit", "m_garden", "m_people"}
+    more = ask(roastery, "Tell me about the flue, tomatoes, hazelnuts and beans")
+    assert len(more.citations) <= 3
+
+
+def test_a_sentence_without_end_is_cut_between_words(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = "the key word kumquat " + "goes on and on " * 70
+    shelf.put([memory_of("x", text.strip())])
+    quote = ask(shelf.searcher(), "Where is the kumquat?").citations[0].quote
+    assert 100 < len(quote) <= 400
+    assert text.startswith(quote + " ")
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When is it?", "time"),
+        ("What year was that?", "time"),
+        ("How many came?", "quantity"),
+        ("What was the price?", "quantity"),
+        ("Who decided?", "person"),
+        ("Where is the key?", "place"),
+        ("Why so?", "reason"),
+        ("Is it raining?", "other"),
+        ("Wann war das?", "time"),
+        ("Who knows when it was?", "person"),
+    ],
+)
+def test_what_kind_of_thing_is_asked_for(question: str, kind: str) -> None:
+    assert kind_of(question) == kind
+
+
+def test_a_date_is_not_a_quantity() -> None:
+    assert meets("quantity", "It costs 12 euros.", "How much?")
+    assert not meets("quantity", "On 17 March 2026 we decided.", "How much?")
+
+
+def test_a_person_in_the_question_is_not_the_person_asked_for() -> None:
+    assert meets("person", "It was Eva who called Tom.", "Who called Tom?")
+    assert not meets("person", "Then someone called Tom.", "Who called Tom?")
+
+
+def test_values_are_whole_dates_and_numbers() -> None:
+    text = "On 15 June 2026, a Monday, 1,450 euros; again 2026-07-01 at 9:30."
+    assert values(text) == {"15 june 2026", "monday", "1,450", "2026-07-01", "9:30"}
