@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memctl.errors import UnreadableSource
 from memctl.readers import read
 from memctl.readers.decoding import text_blocks, text_lines
+from memctl.readers.markdown import split_front_matter
 from memctl.readers.pieces import PART_CHARS, Piece, assemble
 from memctl.records import SourceText
 
@@ -62,7 +63,8 @@ def _check(sources: list[SourceText]) -> None:
         rest = list(source.text)
         for segment in source.segments:
             rest[segment.start : segment.end] = " " * (segment.end - segment.start)
-        assert not "".join(rest).strip()
+        left_out = "".join(rest).strip()
+        assert left_out in ("", split_front_matter(source.text)[0].strip())
 
 
 def _check_or_refuse(path: Path) -> None:
@@ -111,7 +113,7 @@ def _mutated(content: bytes, dice: random.Random) -> bytes:
 def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path: Path, name: str) -> None:
     dice = random.Random(name)
     path = tmp_path / name
-    for _ in range(150):
+    for _ in range(100):
         path.write_bytes(_mutated(SAMPLES[name], dice))
         _check_or_refuse(path)
 
@@ -224,7 +226,7 @@ def test_a_big_file_streams_in_little_memory(tmp_path: Path, name: str) -> None:
     }[name]
     block = "".join(line.format(n=n) for n in range(10_000, 20_000))
     header = "id,name,remark\n" if name == "big.csv" else ""
-    count = (60_000_000 if name == "big.csv" else 10_000_000) // len(block) + 1
+    count = (24_000_000 if name == "big.csv" else 10_000_000) // len(block) + 1
     small, big = tmp_path / f"small-{name}", tmp_path / name
     small.write_text(header + block)
     with big.open("w") as file:
