@@ -9,8 +9,8 @@ import dataclasses
 import difflib
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +54,18 @@ class KnowledgeBaseEntry:
     folder: Path
     settings: KnowledgeBaseSettings | None
     problem: str = ""
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Turn what the disk or its permissions refuse into one line with a hint."""
+    try:
+        yield
+    except OSError as error:
+        raise KnowledgeBaseUnavailable(
+            f"cannot write to {folder}: {error.strerror or error}",
+            "check the disk's space and permissions",
+        ) from error
 
 
 class Home:
@@ -207,15 +219,16 @@ class Home:
             raise UsageError(
                 f"knowledge base {name!r} is there already", f"look at it: memctl kb show {name}"
             )
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._sweep()
-        made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
-        try:
-            self._fill(made, self._new_settings(name, made, inboxes, changes))
-            self._rename_folder(made.folder, self._folder / name)
-        except BaseException:
-            shutil.rmtree(made.folder, ignore_errors=True)
-            raise
+        with _writing(self._folder):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._sweep()
+            made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
+            try:
+                self._fill(made, self._new_settings(name, made, inboxes, changes))
+                self._rename_folder(made.folder, self._folder / name)
+            except BaseException:
+                shutil.rmtree(made.folder, ignore_errors=True)
+                raise
         return self.settings(name)
 
     def _new_settings(
@@ -235,13 +248,14 @@ class Home:
         save_settings(layout.settings, settings)
 
     def _rename_folder(self, old: Path, new: Path) -> None:
-        try:
-            old.rename(new)
-        except OSError as error:
-            if new.exists():
-                raise UsageError(f"knowledge base {new.name!r} is there already") from error
-            raise
-        sync_folder(self._folder)
+        with _writing(self._folder):
+            try:
+                old.rename(new)
+            except OSError as error:
+                if new.exists():
+                    raise UsageError(f"knowledge base {new.name!r} is there already") from error
+                raise
+            sync_folder(self._folder)
 
     def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; ``after`` is that of its own inbox.
@@ -257,7 +271,8 @@ class Home:
                 for inbox in changes.get("inboxes", settings.inboxes)
             )
         changed = dataclasses.replace(settings, **changes)
-        save_settings(layout.settings, changed)
+        with _writing(layout.folder):
+            save_settings(layout.settings, changed)
         return changed
 
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:

@@ -219,6 +219,7 @@ class KnowledgeBase:
                 f"knowledge base {self.name!r} is archived, so it cannot be written to",
                 f"memctl kb resume {self.name}",
             )
+        self.store.require_writable()
 
     # --- asking ----------------------------------------------------------------------------------
 
@@ -324,11 +325,13 @@ class KnowledgeBase:
         """Say whether a daemon serves it now."""
         from filelock import FileLock, Timeout
 
+        if not self.layout.watch_lock.exists():
+            return False
         lock = FileLock(self.layout.watch_lock, thread_local=False)
         try:
             with lock.acquire(timeout=0):
                 return False
-        except Timeout:
+        except (Timeout, PermissionError):  # it is a daemon's, perhaps another user's
             return True
 
     # --- changing --------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_a_failure_half_way_leaves_nothing(home: Home, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("memctl.home.save_settings", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(KnowledgeBaseUnavailable, match="No space"):
         home.create("notes")
     assert home.names() == []
     assert list((home.config.home / "kb").iterdir()) == []

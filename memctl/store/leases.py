@@ -1,6 +1,8 @@
 """Which versions readers are looking at, told to the one who prunes: a small file a process.
 
-A lease is rewritten only when a reader first sees a new HEAD, so a query costs nothing more.
+A lease is rewritten only when a reader first sees a new HEAD, so a query costs nothing more.  It is
+a courtesy: where it cannot be written, on a read-only mount or a full disk, reading goes on
+without, and a version is kept from pruning by its age alone.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,14 +38,15 @@ class Leases:
         self._mutex = threading.Lock()
         self._snapshots: weakref.WeakSet[Snapshot] = weakref.WeakSet()
         self._newest: Versions | None = None
-        weakref.finalize(self, self._path.unlink, missing_ok=True)  # runs at exit, too
+        weakref.finalize(self, _give_up, self._path)  # runs at exit, too
 
     def add(self, snapshot: Snapshot) -> None:
         """Hold a snapshot's versions for as long as it lives."""
         with self._mutex:
             self._snapshots.add(snapshot)
             if snapshot.versions != self._newest:
-                self._write([item.versions for item in self._snapshots])
+                with suppress(OSError):
+                    self._write([item.versions for item in self._snapshots])
                 self._newest = snapshot.versions
 
     def held(self, now: datetime) -> list[Versions]:
@@ -57,7 +61,7 @@ class Leases:
         with self._mutex:
             self._snapshots.clear()
             self._newest = None
-            self._path.unlink(missing_ok=True)
+            _give_up(self._path)
 
     def _write(self, versions: list[Versions]) -> None:
         lease = {
@@ -68,8 +72,17 @@ class Leases:
         }
         self._folder.mkdir(exist_ok=True)
         temporary = self._path.with_name(f".{self._path.name}.tmp")
-        temporary.write_text(json.dumps(lease), "utf-8")
-        temporary.replace(self._path)
+        try:
+            temporary.write_text(json.dumps(lease), "utf-8")
+            temporary.replace(self._path)
+        except OSError:
+            _give_up(temporary)
+            raise
+
+
+def _give_up(path: Path) -> None:
+    with suppress(OSError):  # a read-only mount refuses even what is not there
+        path.unlink()
 
 
 def _versions_in(path: Path, now: datetime) -> list[Versions]:

@@ -24,6 +24,7 @@ from memctl.store.books import (
     from_text,
     to_text,
 )
+from memctl.store.frozen import Fingerprint, connect, connect_read_only, fingerprint, obstacle
 from memctl.store.names import TableName
 
 BUSY_SECONDS = 30.0
@@ -64,6 +65,18 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 VERSION = len(_MIGRATIONS)
 
+_REFUSALS = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+}
+
 
 class Ledger:
     """One knowledge base's ledger; usable from several threads and processes at once.
@@ -71,9 +84,17 @@ class Ledger:
     Calls inside ``with ledger.transaction():`` join it; every other call is its own transaction.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        obstacle: str = "",
+        frozen: Fingerprint | None = None,
+    ) -> None:
         self._connection = connection
         self._path = path
+        self._obstacle = obstacle
+        self._frozen = frozen
         self._mutex = threading.RLock()
         self._depth = 0
         self.files = FileBook(self)
@@ -86,11 +107,12 @@ class Ledger:
     @classmethod
     def create(cls, path: Path) -> Ledger:
         """Make an empty ledger at ``path``, or open the one that is there."""
-        return cls._connect(path, "rwc")
+        with _translated(path):
+            return cls(_writable(path, "rwc"), path)
 
     @classmethod
     def open(cls, path: Path) -> Ledger:
-        """Open the ledger at ``path``.
+        """Open the ledger at ``path``; to read from alone where it cannot be written.
 
         Raises:
             DamagedError: It is missing or is not a ledger.
@@ -98,26 +120,26 @@ class Ledger:
         """
         if not path.is_file():
             raise DamagedError(f"there is no ledger at {path}", "run `memctl doctor --repair`")
-        return cls._connect(path, "rw")
-
-    @classmethod
-    def _connect(cls, path: Path, mode: str) -> Ledger:
         with _translated(path):
-            connection = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={mode}",
-                uri=True,
-                timeout=BUSY_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            why = obstacle(path)
             try:
-                if mode == "rw" and not _version(connection):
-                    raise DamagedError(f"{path} is empty", "run `memctl doctor --repair`")
-                _prepare(connection, path)
-            except BaseException:
-                connection.close()
-                raise
-        return cls(connection, path)
+                if not why:
+                    return cls(_writable(path, "rw"), path)
+            except sqlite3.OperationalError as error:  # a full disk has no room for its log
+                if not _is_refusal(error):
+                    raise
+                why = str(error)
+            connection, frozen = _readable(path)
+            return cls(connection, path, why, frozen)
+
+    def require_writable(self) -> None:
+        """Raise where it cannot be written.
+
+        Raises:
+            KnowledgeBaseUnavailable: This process may only read it.
+        """
+        if self._obstacle:
+            raise _refused(self._path.parent, self._obstacle)
 
     def close(self) -> None:
         """Close the file; the ledger is of no use afterwards."""
@@ -136,29 +158,53 @@ class Ledger:
     # --- transactions ---
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Do all that happens inside as one durable change, or none of it."""
+    def transaction(self, wait: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+        """Do all that happens inside as one durable change, or none of it.
+
+        Args:
+            wait: Seconds to wait for another process's transaction to end.
+
+        Raises:
+            LockedError: It did not end.
+            KnowledgeBaseUnavailable: The disk is full, or this process may only read.
+        """
         with self._mutex, _translated(self._path):
             if self._depth:
                 yield self._connection
                 return
-            self._connection.execute("BEGIN IMMEDIATE")
+            self.require_writable()
+            self._begin(wait)
             self._depth += 1
             try:
                 yield self._connection
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            else:
                 self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite itself rolls back on a full disk
+                    self._connection.execute("ROLLBACK")
+                raise
             finally:
                 self._depth -= 1
+
+    def _begin(self, wait: float) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Read; what is read by one statement is consistent."""
         with self._mutex, _translated(self._path):
+            self._refresh()
             yield self._connection
+
+    def _refresh(self) -> None:
+        """Copy the ledger again when what is read is a copy and the file has changed."""
+        if self._frozen is not None and fingerprint(self._path) != self._frozen:
+            former = self._connection
+            self._connection, self._frozen = _readable(self._path)
+            former.close()
 
     # --- settings of the store itself ---
 
@@ -235,16 +281,57 @@ class Ledger:
             )
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+def _writable(path: Path, mode: str) -> sqlite3.Connection:
+    connection = connect(path, f"mode={mode}", BUSY_SECONDS)
+    try:
+        if mode == "rw":
+            _require_content(connection, path)
+        _prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _readable(path: Path) -> tuple[sqlite3.Connection, Fingerprint | None]:
+    try:
+        connection, frozen = connect_read_only(path, BUSY_SECONDS)
+    except OSError as error:
+        raise KnowledgeBaseUnavailable(
+            f"cannot read {path}: {error.strerror}", "check its permissions"
+        ) from error
+    try:
+        _require_content(connection, path)
+        if _require_known(connection, path) < VERSION:
+            raise KnowledgeBaseUnavailable(
+                f"{path} was written by an older memctl and cannot be brought up to date here",
+                "use it once where it can be written",
+            )
+    except BaseException:
+        connection.close()
+        raise
+    return connection, frozen
+
+
+def _require_content(connection: sqlite3.Connection, path: Path) -> None:
+    if not _version(connection):
+        raise DamagedError(f"{path} is empty", "run `memctl doctor --repair`")
+
+
+def _require_known(connection: sqlite3.Connection, path: Path) -> int:
     found = _version(connection)
     if found > VERSION:
         raise KnowledgeBaseUnavailable(
             f"{path} was written by a newer memctl (ledger {found}, this one knows {VERSION})",
             "upgrade memctl: pip install -U memctl",
         )
-    if found < VERSION:
+    return found
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    if _require_known(connection, path) < VERSION:
         _migrate(connection)
 
 
@@ -276,13 +363,23 @@ def _translated(path: Path) -> Iterator[None]:
             raise LockedError(
                 f"{path} is in use by another process", "wait for it to finish, then try again"
             ) from error
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL):
-            raise KnowledgeBaseUnavailable(
-                f"cannot write {path}: {error}", "check the disk's space and permissions"
-            ) from error
+        if _is_refusal(error):
+            raise _refused(path, str(error)) from error
         raise _damaged(path, error) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, error) from error
+
+
+def _is_refusal(error: sqlite3.OperationalError) -> bool:
+    """Tell a disk that takes nothing more, or nothing from this user, from damage."""
+    code = error.sqlite_errorcode
+    return code in _REFUSALS or code & 0xFF in _REFUSALS
+
+
+def _refused(path: Path, why: str) -> KnowledgeBaseUnavailable:
+    return KnowledgeBaseUnavailable(
+        f"cannot write to {path}: {why}", "check the disk's space and permissions"
+    )
 
 
 def _damaged(path: Path, error: sqlite3.Error) -> DamagedError:

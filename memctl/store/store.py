@@ -107,6 +107,14 @@ class Store:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def require_writable(self) -> None:
+        """Raise where this process may only read, before work is done in vain.
+
+        Raises:
+            KnowledgeBaseUnavailable: On a read-only mount, or without the permission.
+        """
+        self.ledger.require_writable()
+
     def snapshot(self) -> Snapshot:
         """Return the tables as of the last commit, whoever made it."""
         head = self.ledger.head()
@@ -124,8 +132,10 @@ class Store:
 
         Raises:
             LockedError: Another process or thread kept writing; the message names it.
+            KnowledgeBaseUnavailable: This process may only read, or the disk is full.
             DamagedError: A table cannot be read.
         """
+        self.require_writable()
         with self._lock.held(wait), self._committed() as transaction:
             yield transaction
 
@@ -158,6 +168,7 @@ class Store:
             LockedError: Another process or thread kept writing.
         """
         began = self._clock()
+        self.require_writable()
         with self._lock.held(wait):
             with self._committed() as transaction:
                 done = improve(transaction, self.ledger, force=force)

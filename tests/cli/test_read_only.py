@@ -1,0 +1,73 @@
+"""Everything that only reads works where nothing can be written; what writes says so in a line."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+LIMITED = (
+    ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0
+    else []
+)
+"""What takes root's privilege to pass over permissions away."""
+
+pytestmark = pytest.mark.skipif(
+    os.name == "nt" or (bool(LIMITED) and shutil.which("setpriv") is None),
+    reason="needs permissions that hold for this user",
+)
+
+Limited = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def limited(memctl, tmp_path: Path) -> Iterator[Limited]:
+    """Run a command by a user who may not write to the home, in which there is one memory."""
+    memctl("ingest", "--text", "The door code is 4711.")
+    folders = [tmp_path / "home", *(tmp_path / "home").rglob("*")]
+    for path in folders:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*LIMITED, sys.executable, "-m", "memctl", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    yield run
+    for path in folders:
+        path.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["query code", "memory list", "kb list", "sql 'select text from memories'", "export memories"],
+)
+def test_reading_needs_no_permission_to_write(limited: Limited, command: str) -> None:
+    done = limited(*shlex.split(command))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "4711" in done.stdout or command == "kb list"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ingest --text more", "memory add more", "consolidate", "kb create other", "kb pause default",
+     "kb rename default other", "kb delete default --yes"],
+)  # fmt: skip
+def test_writing_without_permission_fails_in_one_line(limited: Limited, command: str) -> None:
+    done = limited(*command.split())
+    assert done.returncode == 1
+    error, hint = done.stderr.splitlines()
+    assert error.startswith("error: cannot")
+    assert "permission" in hint
+
+
+def test_a_home_that_cannot_be_made_is_one_line(limited: Limited, tmp_path: Path) -> None:
+    done = limited("--home", str(tmp_path / "home" / "below"), "ingest", "--text", "more")
+    assert done.returncode == 1
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["error", "hint"]
