@@ -27,6 +27,9 @@ _FEWEST_EXCERPTS = 20
 _SHORTEST_EXCERPT = 20
 """Tokens; so many hits are looked for that the budget of a context is used up."""
 
+_LOG_WAIT = 0.1
+"""Seconds; whoever asks does not wait for the log."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -215,7 +218,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             shown = [hit.memory_id for hit in result.hits if hit.kb == member.name]
             entry = QueryEntry(now, result.question, result.mode, len(shown), result.seconds)
             try:
-                with member.store.ledger.transaction():
+                with member.store.ledger.transaction(wait=_LOG_WAIT):
                     member.store.ledger.queries.add(entry)
                     member.store.ledger.accesses.add(shown, now)
             except MemctlError as error:

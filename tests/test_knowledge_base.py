@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +17,7 @@ from memctl.errors import KnowledgeBaseNotFound, NotFoundError, UsageError
 from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.editing import Edit, Statement
 from memctl.records import Filters, Progress, Question
+from memctl.store.ledger import BUSY_SECONDS
 
 TEXT = "We decided to launch Aurora on 12 May 2026. The budget of Aurora is 40,000 euros."
 
@@ -167,3 +171,20 @@ def test_what_one_object_writes_another_reads(notes: KnowledgeBase, tmp_path: Pa
     with notes, memctl.open("notes", home=tmp_path) as other:
         notes.add_memory("tea is nice")
         assert other.memories().num_rows == 1
+
+
+def test_a_question_does_not_wait_for_a_ledger_that_somebody_else_is_writing(
+    notes: KnowledgeBase,
+) -> None:
+    notes.ingest(text=TEXT)
+    with (
+        notes,
+        closing(
+            sqlite3.connect(notes.store.folder / "ledger.sqlite", isolation_level=None)
+        ) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert notes.query("When is the launch?").hits
+        assert time.monotonic() - began < BUSY_SECONDS / 3
+        assert notes.store.ledger.queries.recent() == []

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -180,6 +181,36 @@ def test_a_ledger_that_stays_busy_is_locked(
         other.set_meta("note", "x")
     other.set_meta("note", "x")
     other.close()
+
+
+def test_what_is_optional_gives_up_soon_and_leaves_the_patience_of_the_rest(
+    ledger: Ledger, path: Path
+) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    with pytest.raises(LockedError), ledger.transaction(wait=0.05):
+        pass
+    assert time.monotonic() - began < ledger_module.BUSY_SECONDS / 3
+    with ledger.reading() as connection:
+        patience = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    assert patience == ledger_module.BUSY_SECONDS * 1000
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(ledger: Ledger) -> None:
+    """SQLite rolls back by itself when the disk is full; the next transaction must not notice."""
+    with pytest.raises(KnowledgeBaseUnavailable, match="full"), ledger.transaction() as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+        for number in range(100):
+            ledger.set_meta(f"key {number}", "x" * 5000)
+    assert ledger.meta("key 0") is None
+    with ledger.reading() as connection:
+        connection.execute("PRAGMA max_page_count = 1000000")
+    ledger.set_meta("note", "kept")
+    assert ledger.meta("note") == "kept"
 
 
 # --- HEAD ----------------------------------------------------------------------------------------
