@@ -28,7 +28,7 @@ from memctl.readers.subtitles import subtitle_pieces
 from memctl.readers.text import prose_pieces
 from memctl.records import SourceText
 
-READER = "media/1"
+READER = "media/2"
 TRANSCRIPT = "transcript"
 LARGEST_SIDECAR = 50 * 1024 * 1024
 
