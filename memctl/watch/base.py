@@ -34,7 +34,6 @@ Clock = Callable[[], datetime]
 FILES_AT_ONCE = 64
 BYTES_AT_ONCE = 32 << 20
 """Files are taken in groups of at most so many, so that stopping never takes long."""
-FIRST_RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 300.0
 _log = logging.getLogger(__name__)
 _HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
@@ -119,6 +118,8 @@ class WatchOptions:
     once: bool = False
     """Whether to end when everything that is there has been dealt with."""
     upkeep_seconds: float = 300.0
+    retry_seconds: float = 5.0
+    """How long to wait for a store that failed; doubled each time it fails again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ class BaseWatch:
     _vaults: dict[Path, Vault] = field(default_factory=dict)
     _recovering: bool = True
     _retry_at: float = 0.0
-    _retry_seconds: float = FIRST_RETRY_SECONDS
+    _retry_seconds: float = 0.0
     _complaints: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -170,7 +171,7 @@ class BaseWatch:
             message = f"unexpected {type(error).__name__}: {error}"
             return self._wait_for(message, "this is a bug in memctl: please report the traceback")
         if self._retry_at:
-            self._retry_at, self._retry_seconds = 0.0, FIRST_RETRY_SECONDS
+            self._retry_at = self._retry_seconds = 0.0
             self._complaints.clear()
             self._say("resumed")
         return turn
@@ -218,9 +219,9 @@ class BaseWatch:
         """Leave everything as it is and try again later, ever more seldom."""
         self._complain("waiting", "", message, hint)
         self._recovering = True
-        wait = self._retry_seconds
+        wait = min(2 * self._retry_seconds or self.options.retry_seconds, LONGEST_RETRY_SECONDS)
+        self._retry_seconds = wait
         self._retry_at = self.monotonic() + wait
-        self._retry_seconds = min(2 * wait, LONGEST_RETRY_SECONDS)
         return Turn(False, wait)
 
     # --- inboxes that are emptied ---
@@ -278,7 +279,7 @@ class BaseWatch:
         group = _group(ready)
         if group:
             self._take_in_place(vault, group, rows)
-        missing = self._follow(vault, found) if len(group) == len(ready) else False
+        missing = self._follow(vault, found)
         if vault.is_waiting:
             wait = min(wait or self.options.settle_seconds, self.options.settle_seconds)
         more = len(group) < len(ready)
@@ -323,7 +324,11 @@ class BaseWatch:
     def _follow(self, vault: Vault, found: Scan) -> bool:
         """Bring the memories of files that were renamed or removed up to date."""
         files = self.base.store.ledger.files
-        missing = vault.missing(found, vault.rows())
+        rows = vault.rows()
+        unknown = [file for file in found.files if str(file.path) not in rows]
+        if any(self._is_readable(file) for file in unknown):
+            return False  # one of them may be a missing one under another name
+        missing = vault.missing(found, rows)
         for old, new in missing.renamed:
             name = printable(new.path)
             self.base.ingestor.rename(new.document_id or "", name)

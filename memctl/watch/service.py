@@ -31,6 +31,7 @@ LOCK_FILE = "watch.lock"
 _LOCK_SECONDS = 1.0
 _SHORTEST_SLEEP = 0.05
 _BEAT_SECONDS = 5.0
+_EXTRA_PATIENCE_SECONDS = 1.0
 
 
 class Bases(Protocol):
@@ -96,6 +97,7 @@ class WatchService:
         self._complaints: set[str] = set()
         self._polling_told = options.poll
         self._beaten = 0.0
+        self._idle_since = monotonic()
 
     def run(self) -> None:
         """Serve until told to stop or, with ``once``, until everything is dealt with.
@@ -126,14 +128,22 @@ class WatchService:
         return False
 
     def _drained(self) -> bool:
-        """Look at every knowledge base once; say whether nothing is left to do."""
+        """Look at every knowledge base once; say whether nothing is left to do.
+
+        What does not stand still for twice as long as it should is left for the next time.
+        """
         worked, wait = self._turns()
         self._beat()
-        waiting = [held.watch for held in self._held.values() if held.watch.is_waiting]
-        if worked or self._stopping:
+        now = self._monotonic()
+        if worked:
+            self._idle_since = now
             return False
-        if wait == float("inf") or len(waiting) == len(self._held):
+        patience = 2 * self._options.settle_seconds + _EXTRA_PATIENCE_SECONDS
+        watches = [held.watch for held in self._held.values()]
+        if wait == float("inf") or now - self._idle_since > patience:
             self._tidy()
+            return True
+        if all(watch.is_waiting for watch in watches):
             return True
         self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
         return False

@@ -97,17 +97,17 @@ class Vault:
     def missing(self, scan: Scan, rows: dict[str, FileEntry]) -> Missing:
         """Tell what became of files that two looks, some seconds apart, did not find.
 
-        Nothing is said while a folder cannot be listed, or a new file waits to be read, which may
-        be one of them under another name.
+        Nothing is said while a folder cannot be listed.
         """
+        if scan.problems:
+            self._missing_since = {}
+            return Missing()
         there = {str(file.path) for file in scan.files}
         there |= {str(sidecar) for file in scan.files for sidecar in file.sidecars}
         away = [row for path, row in rows.items() if path not in there]
         now = self.monotonic()
         since = self._missing_since
         self._missing_since = {row.path: since.get(row.path, now) for row in away}
-        if scan.problems or any(str(file.path) not in rows for file in scan.files):
-            return Missing()
         ripe = [r for r in away if now - self._missing_since[r.path] >= self.settle_seconds]
         return _sorted_out(ripe, [row for path, row in rows.items() if path in there])
 

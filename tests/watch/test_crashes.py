@@ -1,0 +1,167 @@
+"""A daemon that is killed at any step loses nothing and does nothing twice; signals end it well."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Place
+
+CHILD = """
+import os, signal, sys
+from memctl.config import load_config
+from memctl.home import Home
+from memctl.watch.base import WatchOptions
+from memctl.watch.bases import HomeBases
+from memctl.watch.service import WatchService
+
+home, module, name, moment, skip = sys.argv[1:]
+owner = __import__(module, fromlist=["x"])
+*path, attribute = name.split(".")
+for part in path:
+    owner = getattr(owner, part)
+original, left = getattr(owner, attribute), int(skip)
+
+def killed(*args, **kwargs):
+    global left
+    left -= 1
+    if moment == "before" and left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    result = original(*args, **kwargs)
+    if moment == "after" and left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+setattr(owner, attribute, killed)
+options = WatchOptions(settle_seconds=0.05, once=True)
+WatchService(HomeBases(Home(load_config({"home": home}, {}))), options, lambda event: None).run()
+"""
+
+STEPS = [
+    ("memctl.watch.claim", "Claims._note", "after", 0),
+    ("memctl.watch.claim", "move_file", "before", 0),
+    ("memctl.watch.claim", "move_file", "after", 0),
+    ("memctl.watch.claim", "move_file", "after", 2),
+    ("memctl.ingest.pipeline", "Ingestor.ingest", "before", 0),
+    ("memctl.store.transaction", "Transaction.commit", "before", 0),
+    ("memctl.store.transaction", "Transaction.commit", "after", 0),
+    ("memctl.ingest.pipeline", "Ingestor.ingest", "after", 0),
+    ("memctl.watch.claim", "Claims._moved_entry", "after", 0),
+    ("memctl.watch.claim", "save_reason", "after", 0),
+    ("memctl.watch.claim", "move_file", "after", 4),
+    ("memctl.watch.claim", "move_file", "after", 5),
+    ("memctl.watch.claim", "Claims._drop_folder", "before", 0),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "moment", "skip"), STEPS)
+def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
+    place: Place, module: str, name: str, moment: str, skip: int
+) -> None:
+    place.drop("sub/a.txt", "Ann sails to Lisbon.")
+    place.drop("empty.txt", "")
+    place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nThe harbour is closed.\n")
+    place.drop("talk.md", "Notes of the talk.")
+    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
+    child = subprocess.run([*command, module, name, moment, str(skip)], timeout=120, check=False)
+    assert child.returncode == -signal.SIGKILL
+    place.drain()
+    assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
+    assert place.tree(place.layout.processed) == ["sub/a.txt", "talk.md", "talk.srt"]
+    failed = [name for name in place.tree(place.layout.failed) if name != "empty.txt.reason.json"]
+    assert failed == ["empty.txt"]
+    assert (place.layout.failed / "empty.txt.reason.json").exists()
+    assert sorted(row["source"] for row in place.rows("documents", "source")) == [
+        "sub/a.txt",
+        "talk.md",
+        "talk.srt",
+    ]
+    with place.open() as base:
+        entries = base.store.ledger.files.entries()
+    assert sorted(entry.state for entry in entries) == ["done", "done", "done", "failed"]
+    assert all(Path(entry.path).exists() for entry in entries)
+
+
+# --- the real command ----------------------------------------------------------------------------
+
+
+def watch(place: Place, *arguments: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "MEMCTL_HOME": str(place.home.config.home)}
+    environment |= {"MEMCTL_WATCH_SETTLE_SECONDS": "0.1", "MEMCTL_WATCH_RESCAN_SECONDS": "0.5"}
+    command = [sys.executable, "-m", "memctl", "watch", *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def next_event(process: subprocess.Popen[str], kind: str) -> dict[str, object]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["kind"] == kind:
+            return dict(event)
+    raise AssertionError(f"it ended without saying {kind}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_the_files_in_hand_done_or_put_back(
+    place: Place, number: signal.Signals
+) -> None:
+    with watch(place) as process:
+        next_event(process, "started")
+        for n in range(200):
+            place.drop(f"{n}.txt", f"File number {n}.")
+        next_event(process, "ingested")
+        process.send_signal(number)
+        rest = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert json.loads(rest.splitlines()[-1])["kind"] == "stopped"
+    assert place.tree(place.layout.processing) == []
+    done, left = place.tree(place.layout.processed), place.tree(place.layout.inbox)
+    assert len(done) + len(left) == 200
+    assert len(place.rows("documents", "id")) == len(done)
+
+
+def test_a_second_command_for_the_same_knowledge_base_is_refused(place: Place) -> None:
+    with watch(place) as first:
+        next_event(first, "started")
+        with watch(place) as second:
+            assert second.wait(60) == 11
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=60)
+    assert first.returncode == 0
+
+
+def test_a_daemon_that_was_killed_does_not_keep_the_next_one_out(place: Place) -> None:
+    with watch(place) as first:
+        next_event(first, "started")
+        first.kill()
+        first.communicate()
+    place.drop("a.txt", "Remember me.")
+    with watch(place, "--once") as second:
+        second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert place.tree(place.layout.processed) == ["a.txt"]
+
+
+def test_it_survives_its_reader_going_away(place: Place) -> None:
+    with watch(place) as process:
+        next_event(process, "started")
+        assert process.stdout is not None
+        process.stdout.close()
+        place.drop("a.txt", "Remember me.")
+        deadline = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.terminate()
+        process.wait(30)
+    everywhere = place.tree(place.layout.processed) + place.tree(place.layout.inbox)
+    assert everywhere == ["a.txt"]
+    assert place.tree(place.layout.processing) == []

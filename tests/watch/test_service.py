@@ -1,0 +1,415 @@
+"""The watcher as a whole, in this process, on real folders and a real store."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from filelock import FileLock
+
+from memctl.config import Inbox
+from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
+from memctl.ingest.pipeline import Ingestor
+from memctl.watch import base as base_module
+from memctl.watch import moving
+from memctl.watch.bases import HomeBases
+from memctl.watch.service import LOCK_FILE
+from memctl.watch.status import watch_status
+
+if TYPE_CHECKING:
+    from conftest import Place
+
+Said = Callable[[list], list[str]]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+class Daemon:
+    """A service that runs in a thread."""
+
+    def __init__(self, place: Place, **options: object) -> None:
+        self.service = place.service(**options)
+        self.thread = threading.Thread(target=self.service.run)
+
+    def __enter__(self) -> Daemon:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.service.stop()
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+
+
+# --- what becomes of a file ----------------------------------------------------------------------
+
+
+def test_a_file_is_remembered_and_moved_on_with_its_subfolder_as_tag(
+    place: Place, said: Said
+) -> None:
+    place.drop("work/plans/a.md", "# Plans\n\nWe sail on Friday.")
+    assert said(place.drain()) == ["ingested"]
+    assert place.tree(place.layout.folder / "inbox") == []
+    assert place.tree(place.layout.processed) == ["work/plans/a.md"]
+    assert place.tree(place.layout.processing) == []
+    (document,) = place.rows("documents", "source", "title", "tags")
+    assert (document["source"], document["title"]) == ("work/plans/a.md", "Plans")
+    assert set(document["tags"]) >= {"work", "plans"}
+
+
+def test_a_file_that_fails_is_kept_with_its_reason(place: Place, said: Said) -> None:
+    place.drop("sub/empty.txt", "")
+    place.drop("broken.pdf", b"%PDF-1.4 nothing more")
+    place.drop("good.txt", "All is well.")
+    assert sorted(said(place.drain())) == ["failed", "failed", "ingested"]
+    failed = place.layout.failed
+    assert place.tree(failed) == [
+        "broken.pdf",
+        "broken.pdf.reason.json",
+        "sub/empty.txt",
+        "sub/empty.txt.reason.json",
+    ]
+    reason = json.loads((failed / "sub" / "empty.txt.reason.json").read_text())
+    assert reason["error"] == "EmptySource"
+    assert reason["source"] == str(place.layout.inbox / "sub" / "empty.txt")
+    assert all(reason[key] for key in ("message", "hint", "at"))
+
+
+def test_duplicates_are_moved_on_too_and_called_known(place: Place, said: Said) -> None:
+    for name in ("a.txt", "b.txt", "sub/a.txt"):
+        place.drop(name, "The same words.")
+    assert sorted(said(place.drain())) == ["ingested", "known", "known"]
+    assert place.tree(place.layout.processed) == ["a.txt", "b.txt", "sub/a.txt"]
+    assert len(place.rows("documents", "id")) == 1
+
+
+def test_a_name_that_comes_again_does_not_overwrite_the_first(place: Place) -> None:
+    for text in ("one", "two", "three"):
+        place.drop("a.txt", f"Number {text}.")
+        place.drain()
+    assert place.tree(place.layout.processed) == ["a-2.txt", "a-3.txt", "a.txt"]
+    assert (place.layout.processed / "a-3.txt").read_text() == "Number three."
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"caf\xe9.txt", b"two\nlines.txt", b"n" * 251 + b".txt", "日本語.txt".encode(), b"-rf.txt"],
+)
+@pytest.mark.parametrize("content", ["Something to remember.", ""])
+def test_names_of_every_kind_find_their_way(place: Place, name: bytes, content: str) -> None:
+    place.drop(name, content)
+    place.drain()
+    folder = place.layout.processed if content else place.layout.failed
+    assert name in [os.fsencode(path.name) for path in folder.iterdir()]
+    assert len(list(folder.iterdir())) == (1 if content else 2)
+
+
+def test_subtitles_travel_with_their_recording(place: Place, said: Said) -> None:
+    import wave
+
+    place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nThe harbour is closed.\n")
+    with wave.open(str(place.drop("talk.wav")), "wb") as writer:
+        writer.setparams((1, 1, 8000, 0, "NONE", ""))
+        writer.writeframes(b"\0" * 8000)
+    place.drop("alone.srt", "1\n00:00:00,000 --> 00:00:02,000\nA lone subtitle.\n")
+    assert said(place.drain()) == ["ingested", "ingested"]
+    assert place.tree(place.layout.processed) == ["alone.srt", "talk.srt", "talk.wav"]
+    texts = [row["text"] for row in place.rows("documents", "text")]
+    assert any("The harbour is closed." in text for text in texts)
+
+
+def test_a_file_may_be_deleted_once_it_is_remembered(place: Place, said: Said) -> None:
+    place.set(after="delete")
+    place.drop("a.txt", "Remember me.")
+    place.drop("empty.txt", "")
+    assert sorted(said(place.drain())) == ["failed", "ingested"]
+    assert place.tree(place.layout.processed) == []
+    assert place.tree(place.layout.failed) == ["empty.txt", "empty.txt.reason.json"]
+
+
+def test_a_document_can_be_reprocessed_from_where_its_file_went(place: Place) -> None:
+    place.drop("a.txt", "Remember me.")
+    place.drain()
+    (row,) = place.rows("documents", "id")
+    with place.open() as base:
+        assert base.reprocess([row["id"]]).ingested == 1
+
+
+def test_a_file_that_may_not_be_read_is_left_and_told_once(place: Place, said: Said) -> None:
+    path = place.drop("secret.txt", "x")
+    original = os.access
+    denied = lambda p, mode: Path(p) != path and original(p, mode)  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base_module.os, "access", denied)
+        assert said(place.drain()) == ["failed"]
+    assert path.exists()
+    assert "permission denied" in place.events[-3].message + place.events[-4].message
+
+
+def test_an_inbox_on_another_file_system_works_too(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    outside = tmp_path / "stick"
+    outside.mkdir()
+    place.set(inboxes=(Inbox(place.layout.inbox), Inbox(outside)))
+    rename = Path.rename
+
+    def refuses(self: Path, target: Path) -> Path:
+        if outside in self.parents:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return rename(self, target)
+
+    monkeypatch.setattr(moving.Path, "rename", refuses)
+    (outside / "a.txt").write_text("From a stick.")
+    assert said(place.drain()) == ["ingested"]
+    assert list(outside.iterdir()) == []
+    assert place.tree(place.layout.processed) == ["a.txt"]
+
+
+# --- trouble -------------------------------------------------------------------------------------
+
+
+def test_a_store_that_is_full_makes_the_watcher_wait_and_no_file_fail(
+    place: Place, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    place.drop("a.txt", "Remember me.")
+
+    def full(*args: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ingestor, "ingest", full)
+        assert said(place.drain()) == ["waiting", "put_back"]
+    assert place.tree(place.layout.inbox) == ["a.txt"]
+    assert place.tree(place.layout.failed) == []
+    assert said(place.drain()) == ["ingested"]
+
+
+def test_a_store_that_recovers_goes_on_with_the_files_in_hand(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest = Ingestor.ingest
+    failures = iter([True, True])
+
+    def sometimes(self: Ingestor, *args: object, **options: object) -> object:
+        if next(failures, False):
+            raise LockedError("process 1 is writing")
+        return ingest(self, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Ingestor, "ingest", sometimes)
+    place.drop("a.txt", "Remember me.")
+    with Daemon(place, retry_seconds=0.1):
+        wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
+    kinds = [event.kind for event in place.events]
+    assert kinds.count("waiting") == 1
+    assert kinds.index("waiting") < kinds.index("ingested")
+    assert "resumed" in kinds
+
+
+def test_what_a_killed_daemon_left_in_processing_is_put_through_once(
+    place: Place, said: Said
+) -> None:
+    place.drop("a.txt", "Remember me.")
+    place.drain()
+    folder = place.layout.processing / "0123456789abcdef"
+    folder.mkdir()
+    (folder / "b.txt").write_text("Left behind.")
+    (place.layout.processing / "loose.txt").write_text("Put there by hand.")
+    (folder.with_name("empty")).mkdir()
+    assert said(place.drain()) == ["ingested", "ingested"]
+    assert place.tree(place.layout.processed) == ["a.txt", "b.txt", "loose.txt"]
+    assert list(place.layout.processing.iterdir()) == []
+
+
+def test_a_crash_between_a_sidecar_and_its_recording_loses_neither(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.watch import claim
+
+    place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nHello there.\n")
+    place.drop("talk.mp3", b"ID3")
+    move = claim.move_file
+
+    def dies(source: Path, target: Path) -> None:
+        if source.suffix == ".mp3":
+            raise KeyboardInterrupt
+        move(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(claim, "move_file", dies)
+        patch.setattr(base_module.BaseWatch, "put_back", lambda self: None)
+        with pytest.raises(KeyboardInterrupt):
+            place.drain()
+    assert place.tree(place.layout.inbox) == ["talk.mp3"]
+    place.drain()
+    everywhere = place.tree(place.layout.failed) + place.tree(place.layout.processed)
+    assert {"talk.mp3", "talk.srt"} <= set(everywhere)
+
+
+# --- which knowledge bases -----------------------------------------------------------------------
+
+
+def test_a_second_watcher_is_refused_and_told_who_the_first_is(place: Place) -> None:
+    with Daemon(place):
+        wait_for(lambda: any(event.kind == "started" for event in place.events))
+        with pytest.raises(LockedError, match=f"process {os.getpid()}"):
+            place.service(once=True).run()
+    place.service(once=True).run()
+
+
+def test_paused_and_archived_ones_are_not_served(place: Place, said: Said) -> None:
+    place.drop("a.txt", "x y z")
+    for status in ("paused", "archived"):
+        place.home.set_status("notes", status)
+        assert said(place.drain()) == []
+    place.home.set_status("notes", "active")
+    assert said(place.drain()) == ["ingested"]
+
+
+def test_one_that_is_not_always_on_is_served_only_by_name(place: Place) -> None:
+    place.set(always_on=False)
+    assert HomeBases(place.home).names() == []
+    assert HomeBases(place.home, ["notes"]).names() == ["notes"]
+
+
+def test_a_name_that_cannot_be_served_is_refused(place: Place) -> None:
+    with pytest.raises(KnowledgeBaseNotFound):
+        HomeBases(place.home, ["nots"]).check()
+    place.home.set_status("notes", "paused")
+    with pytest.raises(KnowledgeBaseUnavailable, match="paused"):
+        HomeBases(place.home, ["notes"]).check()
+
+
+def test_one_made_later_is_taken_up_and_one_paused_is_left(place: Place) -> None:
+    with Daemon(place, poll=True):
+        wait_for(lambda: any(event.kind == "started" for event in place.events))
+        place.home.create("later", consolidate_interval=0)
+        (place.home.layout("later").inbox / "a.txt").write_text("A new one.")
+        wait_for(lambda: any(e.kb == "later" and e.kind == "ingested" for e in place.events))
+        place.home.set_status("later", "paused")
+        wait_for(lambda: any(e.kb == "later" and e.kind == "left" for e in place.events))
+
+
+def test_a_new_inbox_is_looked_at_without_a_restart(place: Place, tmp_path: Path) -> None:
+    with Daemon(place, poll=True):
+        wait_for(lambda: any(event.kind == "started" for event in place.events))
+        vault = tmp_path / "vault"
+        vault.mkdir()
+        (vault / "a.md").write_text("Kept where it is.")
+        place.keep(vault)
+        wait_for(lambda: any(event.kind == "ingested" for event in place.events))
+    assert (vault / "a.md").exists()
+
+
+def test_once_ends_though_a_file_never_stands_still(place: Place, said: Said) -> None:
+    place.drop("a.txt", "Remember me.")
+    stop = threading.Event()
+
+    def keeps_writing() -> None:
+        while not stop.wait(0.02):
+            place.drop("growing.log", "x" * (time.monotonic_ns() % 1000))
+
+    writer = threading.Thread(target=keeps_writing)
+    writer.start()
+    try:
+        assert said(place.drain()) == ["ingested"]
+    finally:
+        stop.set()
+        writer.join()
+    assert place.tree(place.layout.inbox) == ["growing.log"]
+
+
+# --- the loop ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("poll", [False, True])
+def test_a_file_dropped_while_watching_is_taken(place: Place, poll: bool) -> None:
+    with Daemon(place, poll=poll):
+        wait_for(lambda: any(event.kind == "started" for event in place.events))
+        place.drop("new/a.txt", "Dropped just now.")
+        wait_for(lambda: place.tree(place.layout.processed) == ["new/a.txt"])
+
+
+def test_events_wake_the_watcher_long_before_the_rescan(place: Place) -> None:
+    from memctl.watch.base import WatchOptions
+    from memctl.watch.service import WatchService
+
+    options = WatchOptions(settle_seconds=0.1, rescan_seconds=3600)
+    service = WatchService(HomeBases(place.home), options, place.events.append)
+    thread = threading.Thread(target=service.run)
+    thread.start()
+    try:
+        wait_for(lambda: any(event.kind == "started" for event in place.events))
+        time.sleep(0.5)
+        place.drop("a.txt", "Dropped just now.")
+        wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
+    finally:
+        service.stop()
+        thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_it_looks_from_time_to_time_where_the_system_gives_no_events(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from watchdog.observers import Observer
+
+    def exhausted(self: object) -> None:
+        raise OSError(errno.ENOSPC, "inotify watch limit reached")
+
+    monkeypatch.setattr(Observer, "start", exhausted)
+    with Daemon(place):
+        place.drop("a.txt", "Dropped just now.")
+        wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
+    (event,) = [event for event in place.events if event.kind == "polling"]
+    assert "inotify watch limit reached" in event.message
+
+
+def test_it_consolidates_on_the_interval_and_notes_when(place: Place, said: Said) -> None:
+    place.set(consolidate_interval=60)
+    place.drop("a.txt", "Ann Smith sails to Lisbon.\n\nAnn Smith owns a boat in Lisbon.")
+    assert said(place.drain()) == ["ingested", "consolidated"]
+    place.drop("b.txt", "Ann Smith sold her boat.")
+    assert said(place.drain()) == ["ingested"]
+    with place.open() as base:
+        assert watch_status(base).last_consolidation is not None
+
+
+# --- status --------------------------------------------------------------------------------------
+
+
+def test_status_tells_what_waits_and_what_went_wrong(place: Place) -> None:
+    place.drop("empty.txt", "")
+    place.drain()
+    old = place.drop("old.txt", "waits")
+    place.drop(".hidden", "does not wait")
+    with place.open() as base:
+        status = watch_status(base)
+    assert (status.alive, status.pid, status.backlog) == (False, None, 1)
+    assert (status.oldest_waiting, status.failed) == (str(old), 1)
+    assert "empty" in status.last_error
+
+
+def test_status_knows_a_living_daemon_by_its_lock(place: Place) -> None:
+    with Daemon(place), place.open() as base:
+        wait_for(lambda: any(event.kind == "started" for event in place.events))
+        status = watch_status(base)
+        assert (status.alive, status.pid) == (True, os.getpid())
+    with place.open() as base:
+        assert watch_status(base).alive is False
+        base.store.ledger.daemon.register(os.getpid(), "here", status.since)
+        assert watch_status(base).alive is False
+    with FileLock(place.layout.folder / LOCK_FILE), place.open() as base:
+        assert watch_status(base).alive is True
