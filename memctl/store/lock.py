@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
 
 
@@ -44,6 +42,8 @@ class WriteLock:
         Raises:
             LockedError: Somebody else holds it; the message names the process.
         """
+        from filelock import FileLock, Timeout  # only writers pay for its import
+
         lock = FileLock(self._path, thread_local=False)
         try:
             lock.acquire(timeout=-1 if wait is None else wait)
