@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memctl.store.filters import col
+from memctl.consolidate.pool import count_waiting
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from memctl.store.store import Store
 
 _DAYS = 14
-_WAITING = (col("is_consolidated") == False) & (col("level") != "insight")  # noqa: E712
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Statistics:
     superseded: int
     """Memories that have a newer version; they are kept for the history."""
     waiting: int
-    """Memories that have not been consolidated yet."""
+    """Memories that the next consolidation would look at."""
     source_bytes: int
     """Size of all sources together."""
     disk_bytes: int
@@ -79,7 +78,7 @@ def statistics(name: str, store: Store, now: datetime) -> Statistics:
         by_namespace=_counts(memories["namespace"]),
         by_day=_by_day(memories["valid_from"], now),
         superseded=memories.num_rows - memories["superseded_by"].null_count,
-        waiting=snapshot.count("memories", _WAITING),
+        waiting=count_waiting(snapshot, now),
         source_bytes=int(pc.sum(firsts["size"]).as_py() or 0),
         disk_bytes=_disk_bytes(store.folder),
         queries=len(questions),

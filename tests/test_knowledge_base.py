@@ -188,3 +188,14 @@ def test_a_question_does_not_wait_for_a_ledger_that_somebody_else_is_writing(
         assert notes.query("When is the launch?").hits
         assert time.monotonic() - began < BUSY_SECONDS / 3
         assert notes.store.ledger.queries.recent() == []
+
+
+def test_waiting_is_what_the_next_consolidation_would_look_at(notes: KnowledgeBase) -> None:
+    with notes:
+        notes.ingest(text=f"# Aurora\n\n{TEXT}\n\n" + "The venue has seats and tables. " * 200)
+        notes.add_memory("The door code is 4711.")
+        unconsolidated = notes.memories().num_rows
+        would = notes.consolidate(dry_run=True).examined
+        assert 0 < notes.statistics().waiting == would < unconsolidated
+        notes.consolidate()
+        assert notes.statistics().waiting == 0
