@@ -10,7 +10,7 @@ import difflib
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,11 +34,12 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import sync_folder
-from memctl.knowledge_base import KnowledgeBase
+from memctl.knowledge_base import KnowledgeBase, exclusively
 from memctl.knowledge_bases import KnowledgeBases
 
 Clock = Callable[[], datetime]
 _STALE_SECONDS = 3600
+_LOCKS = {"lock", "lock.holder", "watch.lock"}
 
 
 def utc_now() -> datetime:
@@ -221,7 +222,7 @@ class Home:
             )
         with _writing(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._sweep()
+            self._sweep(name)
             made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
             try:
                 self._fill(made, self._new_settings(name, made, inboxes, changes))
@@ -293,7 +294,8 @@ class Home:
         layout = self.layout(old)
         if self.exists(new):
             raise UsageError(f"knowledge base {new!r} is there already", "choose another name")
-        with self.open(old) as opened, opened.exclusively():
+        with exclusively(layout, self._clock):
+            self.layout(old)  # somebody may have been faster
             self._rename_folder(layout.folder, self._folder / new)
         return self.settings(new)
 
@@ -307,10 +309,8 @@ class Home:
         """
         layout = self.layout(name)
         trash = self._folder / f".deleted-{secrets.token_hex(6)}"
-        try:
-            with self.open(name) as opened, opened.exclusively():
-                self._rename_folder(layout.folder, trash)
-        except (KnowledgeBaseUnavailable, UsageError):  # its settings cannot be read
+        with exclusively(layout, self._clock):
+            self.layout(name)  # somebody may have been faster
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)
 
@@ -338,10 +338,15 @@ class Home:
         folder = self.layout(name).folder
         return [dataclasses.asdict(finding) for finding in repair(folder, self._clock)]
 
-    def _sweep(self) -> None:
+    def _sweep(self, name: str) -> None:
         """Remove what a crash in the middle of creating or deleting left behind."""
         for path in self._folder.glob(".deleted-*"):
             shutil.rmtree(path, ignore_errors=True)
         for path in self._folder.glob(".new-*"):
-            if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
-                shutil.rmtree(path, ignore_errors=True)
+            with suppress(FileNotFoundError):  # another process has just finished it
+                if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
+                    shutil.rmtree(path, ignore_errors=True)
+        # Whoever waits for the lock of one that is being deleted makes its folder again.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if {path.name for path in (self._folder / name).iterdir()} <= _LOCKS:
+                shutil.rmtree(self._folder / name, ignore_errors=True)

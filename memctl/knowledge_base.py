@@ -369,24 +369,6 @@ class KnowledgeBase:
         """Forget a document and its memories; return how many memories are gone."""
         return self._editor.delete_document(id_)
 
-    @contextmanager
-    def exclusively(self) -> Iterator[None]:
-        """Keep every other process from writing, and let go of the files, to move the folder.
-
-        Raises:
-            LockedError: Somebody is writing to it or watching it.
-        """
-        from memctl.store.lock import WriteLock
-
-        if self.is_watched():
-            raise LockedError(
-                f"{self.name!r} is being watched",
-                "stop that first; memctl status names the process",
-            )
-        with WriteLock(self.layout.folder, self.clock).held(_EXCLUSIVE_WAIT):
-            self.store.close()
-            yield
-
     # --- going out and coming back ---------------------------------------------------------------
 
     def export(self, table: TableName) -> pa.RecordBatchReader:
@@ -454,6 +436,30 @@ class KnowledgeBase:
     def sql(self, statement: str) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""
         return KnowledgeBases([self]).sql(statement)
+
+
+@contextmanager
+def exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
+    """Keep every other process from writing to a knowledge base and watching it.
+
+    Raises:
+        LockedError: Somebody does.
+        KnowledgeBaseUnavailable: There is no permission to.
+    """
+    from filelock import FileLock, Timeout
+
+    from memctl.store.lock import WriteLock
+
+    watching = FileLock(layout.watch_lock, thread_local=False)
+    with WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT), ExitStack() as stack:
+        try:
+            stack.enter_context(watching.acquire(timeout=0))
+        except Timeout as error:
+            raise LockedError(
+                f"{layout.name!r} is being watched",
+                "stop that first; memctl status names the process",
+            ) from error
+        yield
 
 
 def _streamed(stream: BinaryIO, labels: Labels, stack: ExitStack) -> SourceOrFailure:

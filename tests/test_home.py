@@ -237,3 +237,36 @@ def test_two_processes_may_make_the_default_one_at_once(tmp_path: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [process.wait() for process in running] == [0, 0]
     assert [path.name for path in Layout(tmp_path / "kb").folder.iterdir()] == ["default"]
+
+
+def test_one_that_is_open_elsewhere_when_it_is_renamed_is_not_written_to_any_more(
+    home: Home,
+) -> None:
+    home.create("notes")
+    with home.open("notes") as opened:
+        opened.add_memory("the door code is 4711")
+        home.rename("notes", "diary")
+        home.create("notes")
+        for use in (lambda: opened.add_memory("the key is under the mat"), opened.memories):
+            with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
+                use()
+    with home.open("diary") as diary, home.open("notes") as notes:
+        assert (diary.memories().num_rows, notes.memories().num_rows) == (1, 0)
+    assert not home.examine("notes")
+
+
+def test_one_with_a_damaged_ledger_can_be_deleted(home: Home) -> None:
+    home.create("notes")
+    (home.layout("notes").folder / "ledger.sqlite").write_bytes(b"nothing")
+    home.delete("notes")
+    assert home.names() == []
+
+
+def test_locks_left_by_one_who_waited_do_not_take_the_name(home: Home) -> None:
+    home.create("notes")
+    home.delete("notes")
+    left = home.config.home / "kb" / "notes"
+    left.mkdir()
+    (left / "lock").touch()
+    home.create("notes")
+    assert home.names() == ["notes"]

@@ -57,10 +57,19 @@ def connect_read_only(path: Path, wait: float) -> tuple[sqlite3.Connection, Fing
 
 def fingerprint(path: Path) -> Fingerprint:
     """Return what tells one state of a ledger's files from another."""
-    return tuple(_identity(item) for item in (path, _log_of(path)))
+    return tuple(_state(item) for item in (path, _log_of(path)))
 
 
-def _identity(path: Path) -> tuple[int, int, int]:
+def identity(path: Path) -> tuple[int, int]:
+    """Return what tells a file from another that stands in its place; zeros where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -84,7 +93,7 @@ def _copied(path: Path) -> tuple[sqlite3.Connection, Fingerprint]:
 
 
 def _in_memory(path: Path) -> sqlite3.Connection:
-    if _identity(_log_of(path))[1]:  # what it holds must not be lost, so it is read along
+    if _state(_log_of(path))[1]:  # what it holds must not be lost, so it is read along
         with tempfile.TemporaryDirectory(prefix="memctl-") as folder:
             copy = Path(folder) / path.name
             for item in (path, _log_of(path)):

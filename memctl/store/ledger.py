@@ -13,7 +13,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
+from memctl.errors import (
+    DamagedError,
+    KnowledgeBaseNotFound,
+    KnowledgeBaseUnavailable,
+    LockedError,
+)
 from memctl.store.books import (
     AccessBook,
     DaemonBook,
@@ -24,7 +29,14 @@ from memctl.store.books import (
     from_text,
     to_text,
 )
-from memctl.store.frozen import Fingerprint, connect, connect_read_only, fingerprint, obstacle
+from memctl.store.frozen import (
+    Fingerprint,
+    connect,
+    connect_read_only,
+    fingerprint,
+    identity,
+    obstacle,
+)
 from memctl.store.names import TableName
 
 BUSY_SECONDS = 30.0
@@ -95,6 +107,7 @@ class Ledger:
         self._path = path
         self._obstacle = obstacle
         self._frozen = frozen
+        self._identity = identity(path)
         self._mutex = threading.RLock()
         self._depth = 0
         self.files = FileBook(self)
@@ -140,6 +153,18 @@ class Ledger:
         """
         if self._obstacle:
             raise _refused(self._path.parent, self._obstacle)
+
+    def require_in_place(self) -> None:
+        """Raise where what was opened has gone: nothing must be written to what is there instead.
+
+        Raises:
+            KnowledgeBaseNotFound: It has been renamed or deleted, or another one stands there.
+        """
+        if identity(self._path) != self._identity:
+            raise KnowledgeBaseNotFound(
+                f"the knowledge base in {self._path.parent} has been renamed, deleted or replaced",
+                "memctl kb list shows what there is",
+            )
 
     def close(self) -> None:
         """Close the file; the ledger is of no use afterwards."""

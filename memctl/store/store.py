@@ -116,7 +116,12 @@ class Store:
         self.ledger.require_writable()
 
     def snapshot(self) -> Snapshot:
-        """Return the tables as of the last commit, whoever made it."""
+        """Return the tables as of the last commit, whoever made it.
+
+        Raises:
+            KnowledgeBaseNotFound: It has been renamed or deleted since it was opened.
+        """
+        self.ledger.require_in_place()
         head = self.ledger.head()
         versions = {table: head[table] for table in TABLES}
         snapshot = Snapshot(self._datasets, versions, self.dimension)
@@ -133,11 +138,19 @@ class Store:
         Raises:
             LockedError: Another process or thread kept writing; the message names it.
             KnowledgeBaseUnavailable: This process may only read, or the disk is full.
+            KnowledgeBaseNotFound: It has been renamed or deleted since it was opened.
             DamagedError: A table cannot be read.
         """
-        self.require_writable()
-        with self._lock.held(wait), self._committed() as transaction:
+        with self._held(wait), self._committed() as transaction:
             yield transaction
+
+    @contextmanager
+    def _held(self, wait: float | None) -> Iterator[None]:
+        self.require_writable()
+        self.ledger.require_in_place()
+        with self._lock.held(wait):
+            self.ledger.require_in_place()  # it may have been renamed or deleted while this waited
+            yield
 
     @contextmanager
     def _committed(self) -> Iterator[Transaction]:
@@ -168,8 +181,7 @@ class Store:
             LockedError: Another process or thread kept writing.
         """
         began = self._clock()
-        self.require_writable()
-        with self._lock.held(wait):
+        with self._held(wait):
             with self._committed() as transaction:
                 done = improve(transaction, self.ledger, force=force)
             held = self._leases.held(began)
