@@ -141,7 +141,7 @@ class Ledger:
             except sqlite3.OperationalError as error:  # a full disk has no room for its log
                 if not _is_refusal(error):
                     raise
-                why = str(error)
+                why = _why(error)
             connection, frozen = _readable(path)
             return cls(connection, path, why, frozen)
 
@@ -389,7 +389,7 @@ def _translated(path: Path) -> Iterator[None]:
                 f"{path} is in use by another process", "wait for it to finish, then try again"
             ) from error
         if _is_refusal(error):
-            raise _refused(path, str(error)) from error
+            raise _refused(path, _why(error)) from error
         raise _damaged(path, error) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, error) from error
@@ -399,6 +399,12 @@ def _is_refusal(error: sqlite3.OperationalError) -> bool:
     """Tell a disk that takes nothing more, or nothing from this user, from damage."""
     code = error.sqlite_errorcode
     return code in _REFUSALS or code & 0xFF in _REFUSALS
+
+
+def _why(error: sqlite3.OperationalError) -> str:
+    """Return SQLite's words; for a disk without room for its log they are "disk I/O error"."""
+    is_vague = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR
+    return f"{error}, perhaps no space is left" if is_vague else str(error)
 
 
 def _refused(path: Path, why: str) -> KnowledgeBaseUnavailable:
