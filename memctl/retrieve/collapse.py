@@ -7,6 +7,11 @@ from dataclasses import dataclass, replace
 
 from memctl.retrieve.candidates import Candidate, Key
 
+LIFT = 0.25
+"""Of the difference, when a distilled memory scores higher than its passage.  Being short, it
+often does; giving the passage all of it pushed better passages down.  It gets all where the
+distilled memory has words of the question that the passage lacks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Collapsed:
@@ -20,8 +25,8 @@ class Collapsed:
 def collapsed(items: Sequence[Collapsed], collapses: bool) -> list[Collapsed]:
     """Return the items best first; equal scores by knowledge base and id.
 
-    With ``collapses`` a distilled memory gives its score to the best of the passages it rests on,
-    when that is higher than the passage's own, and is left out; ``via_<type>`` tells so.
+    With ``collapses`` a distilled memory is left out, but raises the best of the passages that it
+    rests on; ``via_<type>`` tells the score that it had.
     """
     kept = _without_distilled(items) if collapses else list(items)
     return sorted(kept, key=lambda item: (-item.score, item.candidate.key))
@@ -29,11 +34,12 @@ def collapsed(items: Sequence[Collapsed], collapses: bool) -> list[Collapsed]:
 
 def _without_distilled(items: Sequence[Collapsed]) -> list[Collapsed]:
     kept = {item.candidate.key: item for item in items}
+    own = {item.candidate.key: item.score for item in items}
     for item in items:
         passage = _passage_of(item, kept)
         if passage is not None:
             del kept[item.candidate.key]
-            kept[passage.candidate.key] = _joined(passage, item)
+            kept[passage.candidate.key] = _joined(passage, item, own[passage.candidate.key])
     return list(kept.values())
 
 
@@ -47,9 +53,17 @@ def _passage_of(item: Collapsed, kept: dict[Key, Collapsed]) -> Collapsed | None
     return max(passages, key=lambda passage: passage.score, default=None)
 
 
-def _joined(passage: Collapsed, distilled: Collapsed) -> Collapsed:
+def _joined(passage: Collapsed, distilled: Collapsed, own: float) -> Collapsed:
+    """Return the passage, raised from its own score by what was distilled from it."""
     via = f"via_{distilled.candidate.type}"
-    score = max(distilled.score, passage.legs.get(via, distilled.score))
+    raised = own + _lift(passage.candidate, distilled.candidate) * (distilled.score - own)
     return replace(
-        passage, score=max(passage.score, distilled.score), legs=passage.legs | {via: score}
+        passage,
+        score=max(passage.score, raised),
+        legs=passage.legs | {via: max(distilled.score, passage.legs.get(via, distilled.score))},
     )
+
+
+def _lift(passage: Candidate, distilled: Candidate) -> float:
+    whole_document = distilled.type == "gist" or len(distilled.source_ids) > 1
+    return LIFT if whole_document or distilled.terms <= passage.terms else 1.0
