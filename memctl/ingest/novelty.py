@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memctl.ingest.batch import Prepared
+from memctl.understand.importance import with_novelty
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
 
-SIGNAL = "novelty"
-SHARE = 0.1
-"""The most that novelty adds to an importance."""
 PASSAGES_LOOKED_AT = 2
 """Only so many passages of a document are compared: each costs a search."""
 ROWS_LOOKED_AT = 500_000
@@ -43,7 +41,7 @@ class Novelty:
         for item in made:
             own = vectors[at : at + min(len(item.memories), PASSAGES_LOOKED_AT)]
             at += len(item.memories)
-            weighed.append(_weighed(item, SHARE * (1 - _likeness(snapshot, own))))
+            weighed.append(_weighed(item, 1 - _likeness(snapshot, own)))
         return weighed
 
 
@@ -55,17 +53,11 @@ def _likeness(snapshot: Snapshot, vectors: NDArray[np.float32]) -> float:
     return min(max(mean, 0.0), 1.0)
 
 
-def _weighed(item: Prepared, more: float) -> Prepared:
-    document = item.document
-    added = min(more, 1 - document.importance)
-    importance = document.importance + added
+def _weighed(item: Prepared, novelty: float) -> Prepared:
+    importance, signals = with_novelty(item.document.signals, novelty)
+    document = replace(item.document, importance=importance, signals=signals)
     memories = tuple(
-        replace(memory, importance=importance)
-        if memory.importance == document.importance
-        else memory
+        replace(memory, importance=importance) if memory.level == "evidence" else memory
         for memory in item.memories
     )
-    signals = {**document.signals, SIGNAL: added}
-    return replace(
-        item, document=replace(document, importance=importance, signals=signals), memories=memories
-    )
+    return replace(item, document=document, memories=memories)

@@ -6,6 +6,7 @@ commits what is finished.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -14,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.config import KnowledgeBaseSettings
-from memctl.errors import MemctlError
+from memctl.errors import LockedError, MemctlError
 from memctl.ingest.ahead import ahead
 from memctl.ingest.batch import Batch, Wanted
 from memctl.ingest.crew import Crew
@@ -35,8 +36,13 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 
+_log = logging.getLogger(__name__)
+
 DEPTH = 2
 """Batches that may wait between two stages."""
+UPKEEP = "upkeep"
+MANY_MEMORIES = 1_000
+"""From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
 MOST_OUTCOMES = 1_000
 """A report keeps so many outcomes besides the failures."""
 
@@ -194,11 +200,26 @@ class Ingestor:
                         tally.add(outcomes)
                         if progress is not None:
                             progress(Progress(tally.done, total, "documents"))
+                    self._tidy(tally)
                 except (MemctlError, OSError) as error:
                     if not tally.ingested:
                         raise
                     raise IngestStopped(error, tally.report()) from error
         return tally.report()
+
+    def _tidy(self, tally: _Tally) -> None:
+        """Index what is new, where there is enough of it; whoever writes next can do it too."""
+        if not tally.ingested:
+            return
+        began = self._clock()
+        try:
+            self._store.upkeep(wait=0)
+        except LockedError as error:
+            _log.info("no upkeep now: %s", error.message)
+            return
+        if tally.memories >= MANY_MEMORIES:
+            jobs = self._store.ledger.jobs
+            jobs.finish(jobs.start(UPKEEP, began), "done", self._clock())
 
 
 def _wanted(batch: Batch) -> Iterator[Wanted]:

@@ -43,9 +43,9 @@ BYTES_TOGETHER = 1 << 20
 class Limits:
     """When a batch is worth a commit, and after how many seconds of work workers are started."""
 
-    documents: int = 8_192
-    memories: int = 10_000
-    characters: int = 32 << 20
+    documents: int = 20_000
+    memories: int = 25_000
+    bytes: int = 32 << 20
     seconds: float = 2.0
     hire_after: float = 1.0
 
@@ -72,7 +72,7 @@ class _Filling:
         return (
             self.documents + len(self.batch.outcomes) >= self.limits.documents
             or self.memories >= self.limits.memories
-            or self.bytes >= self.limits.characters
+            or self.bytes >= self.limits.bytes
             or time.monotonic() - self.since >= self.limits.seconds
         )
 

@@ -188,6 +188,8 @@ class Run:
     seconds: float
     peak_bytes: int
     report: dict[str, object]
+    upkeep: float
+    """Of the seconds, those spent on indexes and files after the last record."""
 
 
 def measure_command(file: Path, home: Path) -> Run:
@@ -202,7 +204,17 @@ def measure_command(file: Path, home: Path) -> Run:
     peak.stop()
     if process.returncode:
         raise SystemExit(f"the command failed with {process.returncode}")
-    return Run(seconds, peak.bytes, json.loads(output))
+    return Run(seconds, peak.bytes, json.loads(output), upkeep_seconds(home))
+
+
+def upkeep_seconds(home: Path) -> float:
+    """How long the upkeep at the end of the ingest took, by the ledger's account."""
+    from memctl.ingest.pipeline import UPKEEP
+    from memctl.store.store import Store
+
+    with Store.open(home / "kb" / "default") as store:
+        job = store.ledger.jobs.last(UPKEEP)
+    return (job.finished_at - job.started_at).total_seconds() if job and job.finished_at else 0.0
 
 
 class Peak(threading.Thread):
@@ -276,8 +288,10 @@ def show(count: int, parts: Parts, run: Run) -> None:
         ("lance alone", parts.appending),
         ("sum of the parts", bare),
         ("memctl ingest --jsonl", run.seconds),
+        ("  of that upkeep", run.upkeep),
     ):
-        print(f"{label:24} {seconds:8.2f} s {count / seconds:10,.0f} records/s")
+        rate = count / max(seconds, 1e-9)
+        print(f"{label:24} {seconds:8.2f} s {rate:10,.0f} records/s")
     print(f"{'ratio':24} {bare / run.seconds:8.2f}")
     print(f"{'peak memory':24} {run.peak_bytes / 1e6:8.0f} MB")
     told = {key: run.report[key] for key in ("ingested", "failed", "memories", "seconds")}
