@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from memctl.config import KnowledgeBaseSettings
 from memctl.ingest.batch import Wanted, Worked
 from memctl.ingest.work import Weigh, Workshop
-from memctl.ingest.workers import Worker, WorkerDied, started, work_apart
+from memctl.ingest.workers import Worker, WorkerDied, start, work_apart
 
 _log = logging.getLogger(__name__)
 
@@ -73,9 +73,11 @@ class Crew:
     def close(self) -> None:
         """End the workers, whatever they are doing."""
         self._closed = True
+        for worker in list(self._hired):
+            worker.close()
         if self._hiring is not None:
             self._hiring.join()
-        for worker in self._hired:
+        for worker in list(self._hired):
             worker.close()
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
@@ -101,9 +103,10 @@ class Crew:
     def _hire(self, settings: KnowledgeBaseSettings) -> None:
         """Start workers while the work goes on here."""
         try:
-            self._hired = started(settings, processors())
+            start(settings, processors(), self._hired)
         except WorkerDied as error:
-            _log.warning("working in one process, for no other could be started: %s", error)
+            if not self._closed:
+                _log.warning("working in one process, for no other could be started: %s", error)
             return
         for worker in self._hired:
             self._idle.put(worker)

@@ -175,10 +175,9 @@ class Ingestor:
         from memctl.understand import BuiltinUnderstander
 
         made = workshop(self._settings, self._embedder, self._understander)
-        ours = self._embedder.id in BUILTIN_EMBEDDERS and isinstance(
-            self._understander, BuiltinUnderstander
-        )
-        settings = self._settings if ours else None
+        builtin = isinstance(self._understander, BuiltinUnderstander)
+        hires = builtin and self._embedder.id in BUILTIN_EMBEDDERS
+        settings = self._settings if hires else None
         return Crew(made, settings, self._limits.hire_after, Novelty(self._store))
 
     def _run(
@@ -188,24 +187,32 @@ class Ingestor:
         total: int | None,
     ) -> IngestReport:
         tally = _Tally()
-        with closing(self._crew()) as crew:
-            known = Known(self._store)
-            preparer = Preparer(known, crew, self._clock, self._limits)
-            prepared = ahead(batches(preparer), DEPTH)
-            with closing(prepared), closing(known):  # known first: the thread may wait for it
-                try:
-                    for batch in prepared:
-                        outcomes, used = write(self._store, batch, prepared)
-                        known.committed(wanted for each in used for wanted in _wanted(each))
-                        tally.add(outcomes)
-                        if progress is not None:
-                            progress(Progress(tally.done, total, "documents"))
-                    self._tidy(tally)
-                except (MemctlError, OSError) as error:
-                    if not tally.ingested:
-                        raise
-                    raise IngestStopped(error, tally.report()) from error
+        try:
+            self._commit(batches, tally, progress, total)
+            self._tidy(tally)
+        except (MemctlError, OSError) as error:
+            if not tally.ingested:
+                raise
+            raise IngestStopped(error, tally.report()) from error
         return tally.report()
+
+    def _commit(
+        self,
+        batches: Callable[[Preparer], Generator[Batch, None, None]],
+        tally: _Tally,
+        progress: ProgressListener | None,
+        total: int | None,
+    ) -> None:
+        known, crew = Known(self._store), self._crew()
+        prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
+        # Closed from last to first: the thread may be waiting for a worker or for a commit.
+        with closing(prepared), closing(known), closing(crew):
+            for batch in prepared:
+                outcomes, used = write(self._store, batch, prepared)
+                known.committed(wanted for each in used for wanted in _wanted(each))
+                tally.add(outcomes)
+                if progress is not None:
+                    progress(Progress(tally.done, total, "documents"))
 
     def _tidy(self, tally: _Tally) -> None:
         """Index what is new, where there is enough of it; whoever writes next can do it too."""

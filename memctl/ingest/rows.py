@@ -32,7 +32,8 @@ def prepared(parts: Parts) -> Prepared:
     document = _document(parts)
     evidence = _passages(parts, document)
     distilled = list(_distilled(parts, document, evidence))
-    memories = (*evidence, *_gist(parts, document, evidence), *distilled)
+    made = (*evidence, *_gist(parts, document, evidence), *distilled)
+    memories = tuple({memory.id: memory for memory in made}.values())
     return Prepared(
         document,
         memories,

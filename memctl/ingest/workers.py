@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import IO, Any
@@ -78,15 +79,13 @@ class Worker:
         raise answer
 
     def close(self) -> None:
-        """End the process."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except OSError as error:  # what was left in the buffer has no reader any more
-                    _log.debug("closing a worker: %s", error)
-        self._process.kill()
+        """End the process, whatever it is doing."""
+        self._process.kill()  # first, or closing the pipe would wait for whoever reads from it
         self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # what is left in the buffer has no reader any more
+                if pipe is not None:
+                    pipe.close()
 
     def _tell(self, question: object) -> None:
         assert self._process.stdin is not None
@@ -103,13 +102,17 @@ class Worker:
             raise WorkerDied(_ENDED) from error
 
 
-def started(settings: KnowledgeBaseSettings, count: int) -> list[Worker]:
-    """Start workers, all at once.
+def start(settings: KnowledgeBaseSettings, count: int, workers: list[Worker]) -> None:
+    """Start workers, all at once, and wait until they are ready.
+
+    Args:
+        settings: What they make their workshop of.
+        count: How many.
+        workers: Gets each as soon as there is a process, so that whoever holds it can end them.
 
     Raises:
-        WorkerDied: One of them did not start.
+        WorkerDied: One of them did not start; none is left.
     """
-    workers: list[Worker] = []
     try:
         for _ in range(count):
             workers += [Worker(settings)]
@@ -118,8 +121,14 @@ def started(settings: KnowledgeBaseSettings, count: int) -> list[Worker]:
     except BaseException:
         for worker in workers:
             worker.close()
+        workers.clear()
         raise
-    return workers
+
+
+def _one(settings: KnowledgeBaseSettings) -> Worker:
+    workers: list[Worker] = []
+    start(settings, 1, workers)
+    return workers[0]
 
 
 def work_apart(
@@ -130,14 +139,14 @@ def work_apart(
     Returns:
         What was made, and the worker that is alive now.
     """
-    (worker,) = started(settings, 1)
+    worker = _one(settings)
     results: list[Worked] = []
     for wanted in group:
         try:
             made = worker.work([wanted], now)
         except WorkerDied:
             worker.close()
-            (worker,) = started(settings, 1)
+            worker = _one(settings)
             made = _deadly(worker, wanted, now)
         results.append(replace(made, wanted=(wanted,)))
     return results, worker

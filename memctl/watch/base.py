@@ -48,6 +48,10 @@ class Taker(Protocol):
         """Take sources in; failures are outcomes, an exception means that the store failed."""
         ...
 
+    def reprocess(self, document_ids: Sequence[str]) -> IngestReport:
+        """Read documents again from where their files are."""
+        ...
+
     def rename(self, document_id: str, source: str) -> None:
         """Note another name of the same content."""
         ...
@@ -263,7 +267,7 @@ class BaseWatch:
             self._failed(outcome, printable(self._claims.fail(claimed, outcome)))
         else:
             self._claims.finish(claimed, self._after(claimed.inbox), outcome)
-            self._taken(outcome)
+            self._taken(self._with_sidecars(outcome, claimed.sidecars))
 
     def _after(self, path: Path) -> After:
         return next((i.after for i in self.base.settings.inboxes if i.path == path), "move")
@@ -310,7 +314,7 @@ class BaseWatch:
             if outcome.outcome == "failed":
                 self._failed(outcome, outcome.source)
             else:
-                self._taken(outcome)
+                self._taken(self._with_sidecars(outcome, files[number].sidecars))
         self._retire_orphans(vault, [str(file.path) for file in files], rows)
 
     def _retire_orphans(
@@ -374,6 +378,14 @@ class BaseWatch:
             hint = "allow it to be read; it is left where it is"
             self._complain("failed", name, f"cannot read {name}: permission denied", hint)
         return False
+
+    def _with_sidecars(self, outcome: FileOutcome, sidecars: Sequence[Path]) -> FileOutcome:
+        """Read a known recording again that has come with subtitles, which may be new."""
+        if outcome.outcome != "known" or not sidecars or outcome.document_id is None:
+            return outcome
+        report = self.base.ingestor.reprocess([outcome.document_id])
+        again = next((o for o in report.outcomes if o.outcome == "ingested"), None)
+        return outcome if again is None else replace(again, source=outcome.source)
 
     def _ingest(self, sources: Sequence[Source]) -> list[tuple[int, FileOutcome]]:
         """Take sources in; return each outcome with the number of its source."""

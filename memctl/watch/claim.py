@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from memctl.choices import After
 from memctl.config import Layout
 from memctl.ingest.sources import is_hidden, printable
+from memctl.readers.sidecars import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
-from memctl.watch.inbox import SUBTITLE_SUFFIXES, InboxFile, folder_tags
+from memctl.watch.inbox import InboxFile, folder_tags
 from memctl.watch.moving import free_place, move_file, save_reason
 
 if TYPE_CHECKING:
@@ -266,5 +267,5 @@ def _main(files: Sequence[Path], name: str | None) -> Path | None:
     """The file that was claimed, among its sidecars."""
     if name is not None:
         return next((path for path in files if path.name == name), None)
-    others = [path for path in files if path.suffix.lower() not in SUBTITLE_SUFFIXES]
+    others = [path for path in files if path.suffix.lower() not in SIDECARS]
     return (others or list(files))[0]

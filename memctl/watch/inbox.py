@@ -13,16 +13,13 @@ from pathlib import Path
 
 from memctl.ingest.ignore import IgnoreRules
 from memctl.ingest.sources import is_hidden, printable
+from memctl.readers.registry import by_extension
+from memctl.readers.sidecars import SIDECARS
 
 _BROWSERS = (".part", ".partial", ".crdownload", ".download", ".opdownload", ".filepart", ".aria2")
 _EDITORS = (".tmp", ".temp", ".swp", ".swo", ".swx")
 PARTIAL_SUFFIXES = frozenset((*_BROWSERS, *_EDITORS))
 _SYSTEM_NAMES = frozenset(["thumbs.db", "desktop.ini"])
-
-SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt"])
-_SOUND = (".mp3", ".wav", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aiff")
-_VIDEO = (".mp4", ".m4v", ".mkv", ".mov", ".webm", ".avi")
-MEDIA_SUFFIXES = frozenset((*_SOUND, *_VIDEO))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +128,11 @@ def _file(entry: os.DirEntry[str], inbox: Path) -> InboxFile | None:
 def _with_sidecars(files: Iterable[InboxFile]) -> list[InboxFile]:
     """Put subtitles to the recordings of the same name; those without one stay on their own."""
     everything = list(files)
-    subtitles = [f for f in everything if f.path.suffix.lower() in SUBTITLE_SUFFIXES]
+    subtitles = [f for f in everything if f.path.suffix.lower() in SIDECARS]
     taken: set[Path] = set()
     result: list[InboxFile] = []
     for file in everything:
-        if file.path.suffix.lower() in MEDIA_SUFFIXES:
+        if subtitles and is_recording(file.path.name):
             own = [s for s in subtitles if s.path not in taken and is_sidecar(s.path, file.path)]
             taken.update(subtitle.path for subtitle in own)
             file = _joined(file, own)
@@ -143,10 +140,16 @@ def _with_sidecars(files: Iterable[InboxFile]) -> list[InboxFile]:
     return [file for file in result if file.path not in taken]
 
 
+def is_recording(name: str) -> bool:
+    """Whether a name is that of sound or video."""
+    reader = by_extension(name)
+    return reader is not None and reader.media_type.startswith(("audio/", "video/"))
+
+
 def is_sidecar(subtitle: Path, media: Path) -> bool:
     """Whether subtitles belong to a recording: ``talk.srt``, ``talk.en.vtt``, ``talk.mp4.srt``."""
     return (
-        subtitle.suffix.lower() in SUBTITLE_SUFFIXES
+        subtitle.suffix.lower() in SIDECARS
         and subtitle != media
         and subtitle.name.startswith(f"{media.stem}.")
     )

@@ -105,6 +105,25 @@ def test_a_source_that_kills_its_reader_fails_and_the_others_go_on(
     assert fates(crew.submit([wanted("four")], NOW).result()) == [Taken]
 
 
+def test_closing_does_not_wait_for_workers_that_start_or_are_busy(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = KnowledgeBaseSettings("test", NOW)
+    starting = Crew(workshop(settings), settings, hire_after=0)
+    starting.submit([wanted("one")], NOW)
+    starting.close()
+    busy = Crew(workshop(settings), settings, hire_after=0)
+    busy.submit([wanted("one")], NOW)
+    while not busy.capacity:
+        time.sleep(0.01)
+    forever = busy.submit([wanted(f"We decided {n}. " * 2_000) for n in range(500)], NOW)
+    time.sleep(0.3)
+    closing_began = time.monotonic()
+    busy.close()
+    assert time.monotonic() - closing_began < 5
+    assert isinstance(forever.exception(), WorkerDied)
+
+
 def test_the_work_goes_on_here_where_no_worker_can_be_started(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

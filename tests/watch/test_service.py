@@ -130,6 +130,26 @@ def test_subtitles_travel_with_their_recording(place: Place, said: Said) -> None
     assert any("The harbour is closed." in text for text in texts)
 
 
+def test_a_recording_that_comes_again_with_subtitles_is_read_with_them(
+    place: Place, said: Said
+) -> None:
+    import wave
+
+    def record() -> None:
+        with wave.open(str(place.drop("talk.wav")), "wb") as writer:
+            writer.setparams((1, 1, 8000, 0, "NONE", ""))
+            writer.writeframes(b"\0" * 8000)
+
+    record()
+    place.drain()
+    record()
+    place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nThe harbour is closed.\n")
+    assert said(place.drain()) == ["ingested"]
+    (row,) = place.rows("documents", "text", "missing")
+    assert "The harbour is closed." in row["text"]
+    assert row["missing"] == []
+
+
 def test_a_file_may_be_deleted_once_it_is_remembered(place: Place, said: Said) -> None:
     place.set(after="delete")
     place.drop("a.txt", "Remember me.")

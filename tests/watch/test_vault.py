@@ -158,6 +158,18 @@ def test_a_vault_that_is_not_mounted_does_not_make_everything_gone(
     assert said(place.drain()) == []
 
 
+def test_subtitles_that_come_later_complete_their_recording(place: Place, vault: Path) -> None:
+    import wave
+
+    with wave.open(str(vault / "talk.wav"), "wb") as writer:
+        writer.setparams((1, 1, 8000, 0, "NONE", ""))
+        writer.writeframes(b"\0" * 8000)
+    place.drain()
+    (vault / "talk.srt").write_text("1\n00:00:00,000 --> 00:00:02,000\nThe tide is out.\n")
+    place.drain()
+    assert "The tide is out." in live(place)["talk.wav"]
+
+
 def test_hidden_folders_of_a_vault_are_left_alone(place: Place, vault: Path, said: Said) -> None:
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").write_text("{}")
