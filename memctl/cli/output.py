@@ -5,13 +5,14 @@ Standard output carries data alone.  Nothing here knows what the rows mean.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import UTC, date, datetime
-from pathlib import Path
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from memctl.cli.text import moment, one_line, safe
@@ -136,15 +137,45 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, str):
         return value
+    if hasattr(value, "months"):
+        return _interval(value)
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return _instant(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, (date, Path)):
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return _plain_of_engine(value)
+
+
+def _plain_of_engine(value: Any) -> Any:
+    """Return a value of a type that JSON lacks: whole decimals are integers, bytes base64."""
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(value).decode("ascii")
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)
+
+
+def _instant(value: datetime) -> str:
+    """Return ISO 8601; an instant without a zone, which only SQL gives, stays without."""
+    if value.tzinfo is None:
+        return value.isoformat()
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _interval(value: Any) -> str:
+    """Return months, days and nanoseconds as an ISO 8601 duration: ``P1M2DT30S``."""
+    seconds = f"{Decimal(value.nanoseconds).scaleb(-9).normalize():f}"
+    return f"P{value.months}M{value.days}DT{seconds}S"
+
+
+def _number(value: Decimal) -> int | float | str:
+    if not value.is_finite():
         return str(value)
-    return value
+    return int(value) if value == value.to_integral_value() else float(value)
 
 
 def reader_of(source: object) -> pa.RecordBatchReader:

@@ -88,7 +88,8 @@ def run_sql(
     except BaseException:
         connection.close()
         raise
-    return pa.RecordBatchReader.from_batches(reader.schema, _stream(connection, reader, guard))
+    schema = _with_own_names(reader.schema)
+    return pa.RecordBatchReader.from_batches(schema, _stream(connection, reader, guard, schema))
 
 
 def cap_process_memory(extra_bytes: int) -> None:
@@ -278,7 +279,7 @@ class _Guard:
         if "INTERRUPT" in str(error) and self._left <= 0:
             raise MemctlError(
                 f"the query was stopped after {self._timeout:g} seconds",
-                "ask for less, or allow more time",
+                "ask for less, or allow more time with MEMCTL_SQL_TIMEOUT_SECONDS",
             ) from error
         if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             raise MemctlError(
@@ -300,7 +301,10 @@ def _one_line(error: BaseException) -> str:
 
 
 def _stream(
-    connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, guard: _Guard
+    connection: duckdb.DuckDBPyConnection,
+    reader: pa.RecordBatchReader,
+    guard: _Guard,
+    schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
     with closing(connection):
         while True:
@@ -308,4 +312,19 @@ def _stream(
                 batch = next(reader, None)
             if batch is None:
                 return
-            yield batch
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _with_own_names(schema: pa.Schema) -> pa.Schema:
+    """Number the columns that share a name, ``a`` and ``a_2``: rows are told apart by name."""
+    taken = set(schema.names)
+    seen: set[str] = set()
+    fields = []
+    for field in schema:
+        name, number = field.name, 1
+        while name in seen or (number > 1 and name in taken):
+            number += 1
+            name = f"{field.name}_{number}"
+        seen.add(name)
+        fields.append(field.with_name(name))
+    return pa.schema(fields, schema.metadata)

@@ -118,3 +118,33 @@ def test_sql_that_may_not_run_is_one_line_and_does_nothing(
     assert result.err.startswith("error: ")
     assert result.err.count("\n") == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("output", ["ndjson", "json", "csv", "table"])
+def test_every_value_that_sql_can_give_is_written(notes: Run, output: str) -> None:
+    result = notes("sql", "select sum(is_consolidated::int) s from memories", "-o", output)
+    assert (result.code, result.err) == (0, "")
+    assert notes("sql", "summarize documents", "-o", output).code == 0
+
+
+def test_values_of_sql_are_the_nearest_that_json_has(notes: Run) -> None:
+    (row,) = notes(
+        "sql",
+        r"select sum(2) whole, 1.5::decimal(5, 2) broken, '\xAA'::blob bytes, uuid() id,"
+        " date '2026-05-12' d, time '10:00' t, timestamp '2026-05-12 10:00' local,"
+        " interval '1 month 2 days 30 seconds' i, {'x': 1::hugeint} nested",
+        "-o",
+        "ndjson",
+    ).rows
+    assert len(row.pop("id")) == 36
+    assert row == {
+        "whole": 2, "broken": 1.5, "bytes": "qg==", "d": "2026-05-12", "t": "10:00:00",
+        "local": "2026-05-12T10:00:00", "i": "P1M2DT30S", "nested": {"x": 1},
+    }  # fmt: skip
+    assert type(row["whole"]) is int
+
+
+def test_columns_of_one_name_are_all_kept(notes: Run) -> None:
+    statement = "select 1 as a, 2 as a, 3 as a_2, 4 as a"
+    (row,) = notes("sql", statement, "-o", "ndjson").rows
+    assert row == {"a": 1, "a_3": 2, "a_2": 3, "a_4": 4}
