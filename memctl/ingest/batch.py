@@ -23,6 +23,8 @@ class Identified:
     source: Source
     sha256: str
     size: int
+    key: str
+    """Id of the first version of the document; all later ones are found by the same key."""
     mtime_ns: int = 0
 
 

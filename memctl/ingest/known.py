@@ -72,19 +72,19 @@ class Known:
     def begun(self, wanted: Wanted) -> None:
         """Note a source that is being read; others under its key wait for what comes of it."""
         with self._changed:
-            self._pending[base_id(wanted.item)] = None
+            self._pending[wanted.item.key] = None
 
     def prepared(self, wanted: Wanted) -> None:
         """Note a document that will be committed."""
         with self._changed:
             entry = (wanted.item.sha256, wanted.document_id)
-            self._pending[base_id(wanted.item)] = entry
+            self._pending[wanted.item.key] = entry
 
     def committed(self, wanted: Iterable[Wanted]) -> None:
         """Note that documents are in the store, or never will be."""
         with self._changed:
             for each in wanted:
-                self._pending.pop(base_id(each.item), None)
+                self._pending.pop(each.item.key, None)
             self._changed.notify_all()
 
     def wait_for_commits(self) -> None:
@@ -108,7 +108,7 @@ class Known:
 
     def judge(self, items: Sequence[Identified]) -> list[Verdict]:
         """Say of each source whether it is wanted, known, or has to wait for another one."""
-        bases = [base_id(item) for item in items]
+        bases = [item.key for item in items]
         with self._changed:  # before the store is looked at, or a commit in between is missed
             pending = {base: self._pending[base] for base in bases if base in self._pending}
         versions = self._versions(items, bases)
@@ -164,12 +164,6 @@ class Known:
             stored = _stored(row)
             if stored.live:
                 versions.setdefault(named[stored.id], _Versions()).named = stored
-
-
-def base_id(item: Identified) -> str:
-    """Id of the first version of a document; all later ones are found by the same key."""
-    source = item.source
-    return document_id(source.namespace, item.sha256, external_id=source.external_id)
 
 
 def _while_pending(item: Identified, pending: tuple[str, str] | None) -> Verdict:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from memctl.config import KnowledgeBaseSettings
 from memctl.errors import LockedError, MemctlError
 from memctl.ingest.ahead import ahead
-from memctl.ingest.batch import Batch, Wanted
+from memctl.ingest.batch import Batch
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
@@ -208,9 +208,8 @@ class Ingestor:
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
-                outcomes, used = write(self._store, batch, prepared)
-                known.committed(wanted for each in used for wanted in _wanted(each))
-                tally.add(outcomes)
+                tally.add(write(self._store, batch, prepared))
+                known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
 
@@ -227,7 +226,3 @@ class Ingestor:
         if tally.memories >= MANY_MEMORIES:
             jobs = self._store.ledger.jobs
             jobs.finish(jobs.start(UPKEEP, began), "done", self._clock())
-
-
-def _wanted(batch: Batch) -> Iterator[Wanted]:
-    return (wanted for worked in batch.worked for wanted in worked.wanted)

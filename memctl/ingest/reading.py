@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
+from memctl.ids import document_id
 from memctl.ingest.batch import Identified
 from memctl.ingest.sources import Source
 from memctl.records import SourceText
@@ -39,14 +40,20 @@ def identify(source: Source) -> Identified:
     """
     if source.path is None:
         content = source.text.encode("utf-8", "replace")
-        return Identified(source, hashlib.sha256(content).hexdigest(), len(content))
+        digest = hashlib.sha256(content).hexdigest()
+        return Identified(source, digest, len(content), _key(source, digest))
     try:
         with source.path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         status = source.path.stat()
     except OSError as error:
         raise _unreadable(source, error) from error
-    return Identified(source, digest, status.st_size, status.st_mtime_ns)
+    key = _key(source, digest)
+    return Identified(source, digest, status.st_size, key, status.st_mtime_ns)
+
+
+def _key(source: Source, sha256: str) -> str:
+    return document_id(source.namespace, sha256, external_id=source.external_id)
 
 
 def parts(item: Identified) -> Generator[SourceText, None, None]:

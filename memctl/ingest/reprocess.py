@@ -67,7 +67,8 @@ def _wanted(snapshot: Snapshot, document: Document, place: str | None) -> Wanted
     if document.status != "indexed":
         return _failed(document, f"it is {document.status}", "only live documents are read again")
     if document.reader == RECORD_READER:
-        item = Identified(_record(snapshot, document), document.sha256, document.size)
+        source = _record(snapshot, document)
+        item = Identified(source, document.sha256, document.size, document.id)
         return Wanted(item, document.id, redo=True)
     path = Path(place or document.source)
     if not path.is_file():

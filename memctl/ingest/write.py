@@ -33,31 +33,36 @@ if TYPE_CHECKING:
 class _Abandoned(Exception):
     """A source in many parts failed half-way; what was written of it is to be rolled back."""
 
+    def __init__(self, failure: FileOutcome) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
 
-def write(
-    store: Store, batch: Batch, rest: Iterator[Batch]
-) -> tuple[list[FileOutcome], list[Batch]]:
+
+def write(store: Store, batch: Batch, rest: Iterator[Batch]) -> list[FileOutcome]:
     """Commit a batch, and with it those from ``rest`` that continue it.
 
     Returns:
-        What became of each source, and the batches that were used up.
+        What became of each source.
     """
-    used = [batch]
     if not batch.worked:
-        return [*batch.outcomes, *([batch.failure] if batch.failure else [])], used
+        return [*batch.outcomes, *([batch.failure] if batch.failure else [])]
     try:
         with store.write() as transaction:
-            writing = _Writing(transaction)
-            writing.add(batch)
-            while not used[-1].last:
-                used.append(next(rest))
-                if used[-1].failure is not None:
-                    raise _Abandoned
-                writing.add(used[-1])
-            outcomes = writing.finish()
-    except _Abandoned:
-        outcomes = [failure for each in used if (failure := each.failure)]
-    return [*batch.outcomes, *outcomes], used
+            outcomes = _write_all(_Writing(transaction), batch, rest)
+    except _Abandoned as abandoned:
+        outcomes = [abandoned.failure]
+    return [*batch.outcomes, *outcomes]
+
+
+def _write_all(writing: _Writing, batch: Batch, rest: Iterator[Batch]) -> list[FileOutcome]:
+    """Hold no more than one batch at a time: together they may be bigger than memory."""
+    writing.add(batch)
+    while not batch.last:
+        batch = next(rest)
+        if batch.failure is not None:
+            raise _Abandoned(batch.failure)
+        writing.add(batch)
+    return writing.finish()
 
 
 class _Writing:
