@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from memctl.records import Answer, Citation
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
+from memctl.retrieve.forms import spoken_from
 from memctl.retrieve.search import SearchOutcome
 from memctl.retrieve.statements import Statement, likeness, same_document, statements
 from memctl.understand.terms import query_terms
@@ -40,6 +41,7 @@ def answer(outcome: SearchOutcome) -> Answer:
     other = _disagreeing(best, candidates[1:])
     chosen = [best] if other else _chosen(candidates, len(outcome.question.slots))
     ordered = _newest_first([best, other]) if other else _reading_order(chosen)
+    ordered = [replace(item, start=item.start + spoken_from(item.text)) for item in ordered]
     citations = tuple(_citation(number, item) for number, item in enumerate(ordered, start=1))
     text = _disagreement(ordered) if other else _plain(ordered, outcome.question.text)
     return Answer(text, found=True, method=METHOD, confidence=confidence, citations=citations)

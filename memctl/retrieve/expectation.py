@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-Kind = Literal["time", "quantity", "person", "place", "reason", "other"]
+Kind = Literal["time", "quantity", "person", "place", "reason", "decision", "other"]
 
 _QUESTIONS: Mapping[Kind, re.Pattern[str]] = {
     "quantity": re.compile(
@@ -38,6 +38,11 @@ _QUESTIONS: Mapping[Kind, re.Pattern[str]] = {
     "reason": re.compile(
         r"\b(why|how come|what (?:is|was) the reason|warum|wieso|weshalb|pourquoi|por qu[eé]"
         r"|perch[eé])\b",
+        re.IGNORECASE,
+    ),
+    "decision": re.compile(
+        r"\b(?:which|what|whom|did we|have we)\b.*\b(?:cho[ou]?se|chosen|decided?|pick(?:ed)?"
+        r"|select(?:ed)?|settled?|agreed?)\b",
         re.IGNORECASE,
     ),
 }
@@ -84,6 +89,11 @@ _PLACE = re.compile(
     r"|\b(?:street|road|avenue|room|floor|building|hall|office|park|school|hotel|station|city|town"
     r"|country|kitchen|garage|shelf|drawer|north|south|east|west)\b",
 )
+_DECISION = re.compile(
+    r"\b(?:decided|decision|chose|chosen|choose|choice|picked|selected|settled|agreed|opted"
+    r"|went with|beschlossen|entschieden|décidé|choisi|decidido|decidimos|elegido)\b",
+    re.IGNORECASE,
+)
 _REASON = re.compile(
     r"\b(?:because|since|due to|so that|in order to|as a result|therefore|thanks to|reason|caused?"
     r"|to avoid|weil|wegen|denn|damit|parce que|car|porque|para que)\b",
@@ -115,6 +125,8 @@ def meets(kind: Kind, sentence: str, question: str) -> bool:
             return _PLACE.search(sentence) is not None
         case "reason":
             return _REASON.search(sentence) is not None
+        case "decision":
+            return _DECISION.search(sentence) is not None
     return True
 
 

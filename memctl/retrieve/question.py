@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.retrieve.statistics import TermStatistics
+from memctl.understand.stopwords import stop_words
 from memctl.understand.terms import terms
 
 STOP_WORD_WEIGHT = 0.3
@@ -70,7 +71,8 @@ def understood(text: str, languages: Sequence[str] = ("en",)) -> Question:
     words = tuple(text.split())
     if not words:
         raise UsageError("the question is empty", "say what you want to know")
-    by_language = [_terms_by_word(words, language) for language in languages]
+    own = _own_language(words, languages)
+    by_language = [_terms_by_word(words, language, own) for language in languages]
     slots = tuple(_slots(found) for found in zip(*by_language, strict=True))
     pairs = (pair for found in by_language for pair in _pairs(found))
     return Question(" ".join(words), words, slots, tuple(dict.fromkeys(pairs)))
@@ -100,8 +102,23 @@ def _word_weight(slots: tuple[Slot, ...], statistics: TermStatistics) -> float:
     return float((rarest / statistics.highest_idf) ** _WORD_WEIGHT_EXPONENT)
 
 
-def _terms_by_word(words: Sequence[str], language: str) -> list[list[str]]:
-    return [[] if _only_asks(words, at) else terms(words[at], language) for at in range(len(words))]
+def _own_language(words: Sequence[str], languages: Sequence[str]) -> str | None:
+    """Return the language that most of the question's words are stop words of, if any are."""
+    plain = {word.strip(_AROUND).lower() for word in words}
+    counts = {language: len(plain & stop_words(language)) for language in languages}
+    best = max(languages, key=lambda language: counts[language], default=None)
+    return best if best is not None and counts[best] else None
+
+
+def _terms_by_word(words: Sequence[str], language: str, own: str | None) -> list[list[str]]:
+    """Return each word's terms; none for what says nothing in the question's own language, which
+    as a word of another language would be content that no record has."""
+    return [
+        []
+        if _only_asks(words, at) or (own is not None and not terms(words[at], own))
+        else terms(words[at], language)
+        for at in range(len(words))
+    ]
 
 
 def _only_asks(words: Sequence[str], at: int) -> bool:

@@ -32,6 +32,7 @@ from memctl.retrieve.candidates import (
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
 from memctl.retrieve.hits import hits_of
+from memctl.retrieve.kin import kin_of, widened, with_kin
 from memctl.retrieve.question import Question, question_vector, understood
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
@@ -118,15 +119,18 @@ class Searcher:
         gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
         ranked = self._ranked(gatherer, where, plan)
         hits = hits_of(self._sources, ranked[:limit])
+        kin = kin_of(asked, statistics, self._embedder, self._languages, hits)
+        best = [item.candidate for item in ranked[:limit]]
+        best = with_kin(best, hits, kin, self._languages)
         return SearchOutcome(
-            question=asked,
+            question=widened(asked, kin),
             statistics=statistics,
             vector=vector,
             embedder=self._embedder,
             languages=self._languages,
             hits=hits,
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
-            relevance=relevance(asked, [item.candidate for item in ranked[:limit]], statistics),
+            relevance=relevance(widened(asked, kin), best, statistics),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
         )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memctl.records import Hit
 from memctl.retrieve.expectation import kind_of, meets
+from memctl.retrieve.forms import is_row, states
 from memctl.retrieve.scoring import cosines, coverage
 from memctl.understand.sentences import sentences
 from memctl.understand.terms import query_terms, terms
@@ -28,6 +29,10 @@ _MOST_A_HIT = 60
 _FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.8, 0.6, 0.6, 0.3
 _FOR_A_QUESTION = -1.0
 _FOR_A_TITLE = -0.5
+_FOR_STATING = 0.5
+"""To a sentence that says of the very thing asked for what it is."""
+_FOR_ANOTHERS_ROW = -0.8
+"""To a row of a table without a name that the question has."""
 _FOR_A_REPLY = 0.7
 """To the sentence after a question, of what that question covers."""
 
@@ -84,7 +89,7 @@ class _Judge:
         for row, (start, end) in enumerate(spans):
             own = self._coverage(own_terms[row])
             score = _FROM_SENTENCE * own + _FROM_VECTOR * float(near[row]) + shared + replied_to
-            score += self._suits(texts[row])
+            score += self._suits(texts[row]) + self._form(texts[row], own_terms[row])
             score += _FOR_A_TITLE if _is_title(hit, start, end) else 0.0
             covered = frozenset(s for s in self._question.slots if not own_terms[row].isdisjoint(s))
             yield Statement(hit, start, end, score, own, covered, own_terms[row])
@@ -93,6 +98,11 @@ class _Judge:
     def _suits(self, sentence: str) -> float:
         suits = _FROM_KIND * meets(self._kind, sentence, self._question.text)
         return suits + (_FOR_A_QUESTION if _asks(sentence) else 0.0)
+
+    def _form(self, sentence: str, own_terms: frozenset[str]) -> float:
+        stated = states(self._question, sentence, self._outcome.languages)
+        strange = is_row(sentence) and any(map(own_terms.isdisjoint, self._question.names))
+        return _FOR_STATING * stated + _FOR_ANOTHERS_ROW * strange
 
     def is_new(self, item: Statement) -> bool:
         """Tell whether a sentence says more than the question and the titles above it."""

@@ -218,3 +218,98 @@ def test_a_person_in_the_question_is_not_the_person_asked_for() -> None:
 def test_values_are_whole_dates_and_numbers() -> None:
     text = "On 15 June 2026, a Monday, 1,450 euros; again 2026-07-01 at 9:30."
     assert values(text) == {"15 june 2026", "monday", "1,450", "2026-07-01", "9:30"}
+
+
+def test_stop_words_of_the_question_are_no_content_among_records_in_other_languages(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    handover = "The handover of the keys is on 9 March 2026 at noon."
+    shelf.put([memory_of("x", handover)], language="en")
+    german = [memory_of(f"d{n}", f"Die Wohnung {n} ist am Montag frei.") for n in range(20)]
+    spanish = [memory_of(f"s{n}", f"La casa {n} queda libre en mayo.") for n in range(20)]
+    shelf.put(german, language="de")
+    shelf.put(spanish, language="es")
+    outcome = shelf.searcher().search("When is the handover of the keys?")
+    assert {"de", "es"} < set(outcome.languages)
+    assert len(outcome.question.slots) == 2
+    assert answer(outcome).text == f"{handover} [1]"
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        (
+            "Which supplier did we choose?",
+            "On 21 April we decided to make Huila Direct our main supplier.",
+        ),
+        ("What is the ceiling height?", "The ceiling is 4.1 metres high."),
+        (
+            "What is the rent for the Harbour Street workshop?",
+            "The rent for the Harbour Street workshop is 1,450 euros a month.",
+        ),
+        (
+            "What was the cupping score of Huila?",
+            "Supplier: Huila Direct; Price: 6.90 euros; Cupping score: 86.75",
+        ),
+    ],
+)
+def test_the_sentence_that_states_the_thing_is_preferred_to_one_that_mentions_it(
+    shelf: Shelf, memory_of: MemoryOf, question: str, sentence: str
+) -> None:
+    choice = "On 21 April we decided to make Huila Direct our main supplier."
+    table = (
+        "Supplier: Santos Trading; Price: 5.60 euros; Cupping score: 78.75\n"
+        "Supplier: Huila Direct; Price: 6.90 euros; Cupping score: 86.75"
+    )
+    rent = "The rent for the Harbour Street workshop is 1,450 euros a month."
+    rented = "On 17 March we decided to rent the Harbour Street workshop from Quayside Estates."
+    fillers = [
+        memory_of(str(n), f"The supplier sends lot {n} on Mondays, the workshop pays the supplier.")
+        for n in range(20)
+    ]
+    shelf.put(
+        [
+            memory_of("choice", choice, title="Supplier choice"),
+            memory_of("table", table, title="Supplier choice"),
+            memory_of("rent", f"Signed today. {rent}"),
+            memory_of("rented", rented),
+            memory_of("ceiling", "We went there. The ceiling is 4.1 metres high."),
+            *fillers,
+        ]
+    )
+    assert ask(shelf.searcher(), question).text.startswith(f"{sentence} [1]")
+
+
+def test_words_that_are_only_a_little_alike_do_not_stand_for_one_another(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put([memory_of("ceiling", "The ceiling is 4.1 metres high.")])
+    outcome = shelf.searcher().search("What is the ceiling colour or height?")
+    assert outcome.question.slots[1:] == (("colour",), ("height", "high"))
+
+
+@pytest.mark.parametrize(
+    ("line", "quote"),
+    [
+        (
+            "[2026-05-12 14:31] Jonas: Kranich moves the roaster on 18 June.",
+            "Kranich moves the roaster on 18 June.",
+        ),
+        (
+            "[2026-05-12 14:31] Jonas: I move the roaster on 18 June.",
+            "Jonas: I move the roaster on 18 June.",
+        ),
+        (
+            "[[Kranich 24]] moves the roaster on 18 June.",
+            "[[Kranich 24]] moves the roaster on 18 June.",
+        ),
+    ],
+)
+def test_a_quote_from_a_chat_begins_with_what_is_said(
+    shelf: Shelf, memory_of: MemoryOf, line: str, quote: str
+) -> None:
+    shelf.put([memory_of("chat", line)])
+    given = ask(shelf.searcher(), "When does the roaster move?")
+    citation = given.citations[0]
+    assert citation.quote == quote == line[citation.start : citation.end]
+    assert given.text == f"{quote} [1]"

@@ -1,0 +1,104 @@
+"""Other words for a word of the question that no memory has: "choose" is told by "choice".
+
+Looked for among the words of the best hits only, by the vectors of single words, so that a memory
+is not passed over because it says the same thing with a noun.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memctl.models.protocols import Embedder, WordEmbedder
+from memctl.records import Hit
+from memctl.retrieve.candidates import Candidate
+from memctl.retrieve.question import Question, Slot
+from memctl.retrieve.statistics import TermStatistics
+from memctl.understand.terms import query_terms
+
+NEAR = 0.48
+"""Cosine of two words that are taken for one another."""
+_LOOKED_AT = 5
+_WORD = re.compile(r"[^\W\d_]{3,}")
+
+Kin = Mapping[Slot, frozenset[str]]
+"""The terms that stand for a slot which itself is nowhere."""
+
+
+def kin_of(
+    question: Question,
+    statistics: TermStatistics,
+    embedder: Embedder,
+    languages: Sequence[str],
+    hits: Sequence[Hit],
+) -> Kin:
+    """Return what the best hits have for the question's unknown words, names aside."""
+    lost = dict(_unknown(question, statistics)) if isinstance(embedder, WordEmbedder) else {}
+    words = _words(hits[:_LOOKED_AT]) if lost else []
+    if not words:
+        return {}
+    near = _normal(embedder.embed(list(lost.values()))) @ _normal(embedder.embed(words)).T
+    found = {
+        slot: frozenset(
+            query_terms(" ".join(words[at] for at in np.flatnonzero(row >= NEAR)), languages)
+        )
+        for slot, row in zip(lost, near, strict=True)
+    }
+    return {slot: terms for slot, terms in found.items() if terms}
+
+
+def widened(question: Question, kin: Kin) -> Question:
+    """Return the question with each slot also found by its kin."""
+    if not kin:
+        return question
+    slots = tuple(
+        tuple((*slot, *sorted(kin.get(slot, ()))) for slot in found)
+        for found in question.word_slots
+    )
+    return replace(question, word_slots=slots)
+
+
+def with_kin(
+    candidates: Sequence[Candidate], hits: Sequence[Hit], kin: Kin, languages: Sequence[str]
+) -> list[Candidate]:
+    """Return the candidates, each of which became a hit, with the kin that their hits have."""
+    wanted = frozenset[str]().union(*kin.values())
+    if not wanted:
+        return list(candidates)
+    return [
+        replace(candidate, terms=candidate.terms | wanted.intersection(_terms(hit, languages)))
+        for candidate, hit in zip(candidates, hits, strict=True)
+    ]
+
+
+def _unknown(question: Question, statistics: TermStatistics) -> Iterator[tuple[Slot, str]]:
+    names = frozenset(question.names)
+    for word, slots in zip(question.words, question.word_slots, strict=True):
+        plain = _WORD.findall(word.lower())
+        if len(slots) != 1 or len(plain) != 1 or slots[0] in names:
+            continue
+        if not any(statistics.frequencies.get(term) for term in slots[0]):
+            yield slots[0], plain[0]
+
+
+def _words(hits: Iterable[Hit]) -> list[str]:
+    return sorted({word for hit in hits for word in _WORD.findall(_text(hit).lower())})
+
+
+def _terms(hit: Hit, languages: Sequence[str]) -> list[str]:
+    return query_terms(_text(hit), languages)
+
+
+def _text(hit: Hit) -> str:
+    return f"{hit.title}\n{hit.heading}\n{hit.text}"
+
+
+def _normal(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    result: NDArray[np.float32] = vectors / lengths
+    return result
