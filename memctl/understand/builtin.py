@@ -14,7 +14,7 @@ from memctl.understand.importance import Evidence, importance
 from memctl.understand.keywords import keywords
 from memctl.understand.language import detect
 from memctl.understand.marks import links, tags
-from memctl.understand.outline import Line, code_spans, outline
+from memctl.understand.outline import Line, code_spans, outline, written
 from memctl.understand.topics import topics
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class BuiltinUnderstander:
     def _understand(self, source: SourceText) -> Understanding:
         lines = outline(source)
         language = detect(source.text)
-        phrases = self._keywords(source, language)
+        phrases = self._keywords(written(source, lines), language)
         marked = _tags(source)
         named = entities(source, lines)
         dated = _dates(source, lines)
@@ -57,7 +57,7 @@ class BuiltinUnderstander:
         matter, signals = importance(_evidence(source, named, dated, distilled))
         return Understanding(
             method=METHOD,
-            gist=gist(source, lines, phrases, dated, language),
+            gist=gist(source, lines, phrases, dated, language, distilled),
             language=language,
             entities=named,
             topics=topics(source, phrases, marked, language),
@@ -70,10 +70,10 @@ class BuiltinUnderstander:
             distilled=distilled,
         )
 
-    def _keywords(self, source: SourceText, language: str) -> tuple[str, ...]:
-        if len(source.text) <= _SHORT:
-            return keywords(source.text, language, limit=_FEW_KEYWORDS)
-        return keywords(source.text, language, embedder=self._embedder)
+    def _keywords(self, text: str, language: str) -> tuple[str, ...]:
+        if len(text) <= _SHORT:
+            return keywords(text, language, limit=_FEW_KEYWORDS)
+        return keywords(text, language, embedder=self._embedder)
 
 
 def _tags(source: SourceText) -> tuple[str, ...]:

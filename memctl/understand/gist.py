@@ -10,19 +10,28 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import sqrt
 
-from memctl.records import SourceText
+from memctl.records import Distilled, Segment, SourceText
 from memctl.understand.dates import DateSpan
-from memctl.understand.outline import Line
+from memctl.understand.outline import Line, written
 from memctl.understand.terms import terms
 
 _SHORT = 280
 _LONGEST = 420
 _MOST_SENTENCES = 3
 _SCORED = 400
+_MOST_SHEETS = 5
 _SENTENCE_LENGTHS = (25, 320)
 _MARKER = re.compile(r"^(?:[-*+•>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
+_ONLY_TAGS = re.compile(r"(?:#[^\W\d_][\w/-]*\s*)+|[-=*_~\s]+")
+_HEADING = re.compile(r"#{1,6}\s")
+_ENDED = re.compile(r"[.!?…:;,。！？｡][\"'”’»)\]*_]*$")
+_TITLE_LIKE = 90
+_TELLING = ("decision", "important_fact", "fact", "plan", "observation")
+_MOST_STATEMENTS = 2
+_OF_ONE = re.compile(r"(?:I|my|mine|me)\b", re.IGNORECASE)
 _FIELD = re.compile(r"(?:^|; )([^:;\n]{1,40}): ")
 _DEFINITION = re.compile(
     r"^(?:export |public |async |pub |static )*(?:def|class|function|func|fn|struct|interface|type|"
@@ -39,6 +48,7 @@ def gist(
     phrases: Sequence[str] = (),
     dates: Sequence[DateSpan] = (),
     language: str = "",
+    distilled: Sequence[Distilled] = (),
 ) -> str:
     """Return the gist of a document; empty only for one without text.
 
@@ -48,19 +58,20 @@ def gist(
         phrases: Its keywords, best first.
         dates: The dates in it.
         language: Its language, "" when unknown.
+        distilled: What is worth remembering of it.
     """
-    text = source.text
+    text = written(source, lines)
     if not source.segments and len(text) <= _SHORT:
-        return _plain(text)
+        return _whole(source, lines)
     shares = _shares(source)
     if shares["table"] > 0.5:
         return _of_table(source, dates)
     if shares["code"] > 0.5:
         return _of_code(source)
     if len(text) <= _SHORT:
-        return _plain(text)
+        return _whole(source, lines)
     if shares["turn"] > 0.5 or (not source.segments and _is_chat(lines)):
-        return _of_conversation(source, lines, phrases, language)
+        return _of_conversation(source, lines, phrases, language, distilled)
     found = _of_prose(source, lines, language)
     return found or _of_values(source)
 
@@ -71,6 +82,34 @@ def _plain(text: str) -> str:
     if len(line) <= _LONGEST:
         return line
     return f"{line[:_LONGEST].rsplit(' ', 1)[0]}…"
+
+
+def _whole(source: SourceText, lines: Sequence[Line]) -> str:
+    """All that a short document says, without its headings where it says more than these."""
+    below = [line for line in lines if not _is_heading(source.text, line)]
+    said = [(line.start, _said(source.text, line)) for line in below]
+    values = [part for part in source.segments if part.kind in ("table", "code")]
+    said += [(part.start, source.text[part.start : part.end]) for part in values]
+    told = _joined(text for _, text in sorted(said) if not _ONLY_TAGS.fullmatch(text))
+    return _plain(told or written(source, lines) or source.text)
+
+
+def _is_heading(text: str, line: Line) -> bool:
+    return line.kind == "heading" or bool(_HEADING.match(text, line.start, line.end))
+
+
+def _said(text: str, line: Line) -> str:
+    return f"{line.speaker}: {_sentence(text, line)}" if line.speaker else _sentence(text, line)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Sentences in one line; one that ends without a mark gets one before the next begins."""
+    kept = [" ".join(text.split()) for text in texts if text.strip()]
+    ended = [
+        text if _ENDED.search(text) or after[:1].islower() else f"{text}."
+        for text, after in pairwise(kept)
+    ]
+    return " ".join([*ended, *kept[-1:]])
 
 
 def _shares(source: SourceText) -> Mapping[str, float]:
@@ -90,13 +129,25 @@ def _is_chat(lines: Sequence[Line]) -> bool:
 
 
 def _of_prose(source: SourceText, lines: Sequence[Line], language: str) -> str:
-    kept = [line for line in lines if line.kind != "heading"] or lines
+    kept = [line for line in lines if not _is_heading(source.text, line)] or lines
     texts = [_sentence(source.text, line) for line in kept[:_SCORED]]
     candidates = [number for number, text in enumerate(texts) if _may_stand_alone(text)]
+    full = [number for number in candidates if not _is_title_like(source.text, kept[number])]
+    candidates = full or candidates
     if not candidates:
-        return _plain(" ".join(texts))
+        return _plain(_joined(texts))
     chosen = _choose(texts, candidates, source.title, language)
-    return " ".join(texts[number] for number in sorted(chosen))
+    return _joined(texts[number] for number in sorted(chosen))
+
+
+def _is_title_like(text: str, line: Line) -> bool:
+    """Tell whether a sentence is a short paragraph of one line that does not end like one."""
+    said = text[line.start : line.end]
+    if len(said) > _TITLE_LIKE or "\n" in said or _ENDED.search(said):
+        return False
+    after = text[line.end : line.end + 3].replace("\r", "").lstrip(" ")
+    before = text[max(0, line.start - 3) : line.start].replace("\r", "").rstrip(" ")
+    return after[:2] in ("", "\n", "\n\n") and before[-2:] in ("", "\n", "\n\n")
 
 
 def _sentence(text: str, line: Line) -> str:
@@ -162,11 +213,20 @@ def _overlap(some: Mapping[str, int], other: Mapping[str, int]) -> float:
 
 
 def _of_conversation(
-    source: SourceText, lines: Sequence[Line], phrases: Sequence[str], language: str
+    source: SourceText,
+    lines: Sequence[Line],
+    phrases: Sequence[str],
+    language: str,
+    distilled: Sequence[Distilled],
 ) -> str:
-    """Who speaks about what, and the most telling thing that was said."""
+    """Who speaks, and what matters most of it; else about what, and the most telling turn."""
     speakers = Counter(line.speaker for line in lines if line.speaker)
     names = _listed([name for name, _ in speakers.most_common(4)], more=len(speakers) > 4)
+    statements = _statements(distilled)
+    if statements:
+        return f"{names}: {_joined(statements)}"
+    spoken = {word for name in speakers for word in name.lower().split()}
+    phrases = [phrase for phrase in phrases if spoken.isdisjoint(phrase.lower().split())]
     about = f" about {_listed(phrases[:3])}" if phrases else ""
     opening = f"{names} talk{'s' if len(speakers) == 1 else ''}{about}."
     said = [line for line in lines[:_SCORED] if _may_stand_alone(_sentence(source.text, line))]
@@ -178,9 +238,24 @@ def _of_conversation(
     return " ".join([opening, *quotes])
 
 
+def _statements(distilled: Sequence[Distilled]) -> list[str]:
+    """The weightiest statements, of different types where there are, in the order of the text."""
+    telling = [one for one in distilled if one.type in _TELLING and not _OF_ONE.match(one.text)]
+    by_weight = sorted(telling, key=lambda one: (_TELLING.index(one.type), one.start))
+    first = list({one.type: one for one in reversed(by_weight)}.values())
+    first.sort(key=by_weight.index)
+    rest = [one for one in by_weight if one not in first]
+    strong = [one for one in (*first[:1], *first[1:2], *rest) if one.end - one.start < 200]
+    chosen = strong[:_MOST_STATEMENTS]
+    return [one.text for one in sorted(chosen, key=lambda one: one.start)]
+
+
 def _of_table(source: SourceText, dates: Sequence[DateSpan]) -> str:
     """How many rows of what, and from when to when."""
-    rows = _rows(source)
+    sheets = _sheets(source)
+    if len(sheets) > 1:
+        return _of_sheets(source, sheets)
+    rows = _rows(source.text, _tables(source))
     columns = _columns(source)
     of_what = f" of {source.title}" if source.title else ""
     part = f", part {source.part + 1}" if source.part else ""
@@ -190,9 +265,32 @@ def _of_table(source: SourceText, dates: Sequence[DateSpan]) -> str:
     return f"{rows} row{'s' if rows != 1 else ''}{of_what}{part}{fields}{reach}."
 
 
-def _rows(source: SourceText) -> int:
-    tables = [part for part in source.segments if part.kind == "table"]
-    text = source.text
+def _of_sheets(source: SourceText, sheets: Mapping[str, Sequence[Segment]]) -> str:
+    """How many rows of what each of several tables has."""
+    told = []
+    for heading, tables in [*sheets.items()][:_MOST_SHEETS]:
+        rows = _rows(source.text, tables)
+        columns = _fields(source.text, tables[0])
+        fields = f" of {_listed(columns[:6], more=len(columns) > 6, last=', ')}" if columns else ""
+        name = heading.rpartition(" > ")[2] or source.title
+        told.append(f"{name}: {rows} row{'s' if rows != 1 else ''}{fields}")
+    more = len(sheets) - len(told)
+    return f"{'; '.join(told)}{f'; {more} more' if more > 0 else ''}."
+
+
+def _sheets(source: SourceText) -> Mapping[str, Sequence[Segment]]:
+    """The table segments by the heading they stand under."""
+    found: dict[str, list[Segment]] = {}
+    for part in _tables(source):
+        found.setdefault(part.heading, []).append(part)
+    return found
+
+
+def _tables(source: SourceText) -> list[Segment]:
+    return [part for part in source.segments if part.kind == "table"]
+
+
+def _rows(text: str, tables: Iterable[Segment]) -> int:
     return sum(1 + text.count("\n", part.start, part.end) for part in tables)
 
 
@@ -200,10 +298,13 @@ def _columns(source: SourceText) -> list[str]:
     named = source.metadata.get("columns")
     if isinstance(named, Iterable) and not isinstance(named, str):
         return [str(name) for name in named]
-    table = next((part for part in source.segments if part.kind == "table"), None)
-    if table is None:
-        return []
-    first = source.text[table.start : table.end].partition("\n")[0][:2000]
+    tables = _tables(source)
+    return _fields(source.text, tables[0]) if tables else []
+
+
+def _fields(text: str, table: Segment) -> list[str]:
+    """The names of a table's columns, as its first row tells them."""
+    first = text[table.start : table.end].partition("\n")[0][:2000]
     if first.lstrip().startswith("|"):
         return [cell.strip() for cell in first.strip().strip("|").split("|") if cell.strip()]
     return list(dict.fromkeys(_FIELD.findall(first)))
@@ -231,7 +332,8 @@ def _first_comment(text: str) -> str:
 
 
 def _of_values(source: SourceText) -> str:
-    values = [source.text[part.start : part.end] for part in source.segments[:12]]
+    parts = [part for part in source.segments if part.kind != "properties"] or source.segments
+    values = [source.text[part.start : part.end] for part in parts[:12]]
     return _plain("; ".join(" ".join(value.split()) for value in values) or source.text)
 
 

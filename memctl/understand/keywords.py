@@ -63,6 +63,23 @@ _WEAK = words(
 )
 
 
+_VERBS = words(
+    """agree agreed agrees allow allows begin begins belong belongs bring brings build builds
+    buy buys call called calls carried carries carry charges choose chose connects consider
+    considers contains continue continued continues decide decided decides deliver delivers
+    describes ended ends expect expected expects explain explained explains fetch fetches follow
+    follows gives happens has hate hates have holds includes keeps leaves lets lives makes moved
+    moves needs offers owns pays plays prefer preferred prefers prepared promise promised promises
+    provide provides remain remained remains remember remembers require required requires runs
+    sells send sends sent sits speak speaks spoke stands starts stays suggest suggested suggests
+    supports takes teaches tells turns wants writes wrote dear regards"""
+)
+"""Forms that are seldom nouns: they end a phrase instead of standing in it."""
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\w)")
+
+_DROPPED = _WEAK | _VERBS
+
+
 class _Phrase:
     """A run of words that may say what the text is about, with how often and how early it comes."""
 
@@ -129,7 +146,7 @@ class _Carriers(dict[str, str]):
 
     def __init__(self, language: str) -> None:
         super().__init__()
-        self._dropped = _WEAK | stop_words("en") | stop_words(language)
+        self._dropped = _DROPPED | stop_words("en") | stop_words(language)
 
     def __missing__(self, token: str) -> str:
         if len(self) >= _REMEMBERED:
@@ -140,6 +157,8 @@ class _Carriers(dict[str, str]):
     def _carries(self, token: str, plain: str) -> bool:
         if len(token) < 2 or not token[0].isalnum():
             return token.isalpha() and not token.isascii()
+        if _ISO_DATE.match(token):
+            return False
         return plain not in self._dropped and not token.isdigit() and "'" not in plain[-3:]
 
 

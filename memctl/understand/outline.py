@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -55,6 +55,17 @@ def outline(source: SourceText) -> list[Line]:
     if ": " not in text:
         return [Line(*span) for span in spans]
     return _one_turn(text, spans) if "\n" not in text else list(_with_speakers(text, spans))
+
+
+def written(source: SourceText, lines: Sequence[Line]) -> str:
+    """Return what a document says, without front matter, headers and other properties of it.
+
+    Data without a sentence is nothing but its values, and a document without lines all its text.
+    """
+    if not lines or not source.segments:
+        return source.text
+    parts = [part for part in source.segments if part.kind != "properties"]
+    return "\n\n".join(source.text[part.start : part.end] for part in parts)
 
 
 def code_spans(source: SourceText) -> list[tuple[int, int]]:

@@ -26,6 +26,7 @@ _STARTS_ANEW = re.compile(
 )
 _HEADING = re.compile(r"\s*#{1,6}\s|\s*[-=*_~^]{3,}\s*$")
 _FIRST_WORD = re.compile(r"\s*(\S*)")
+_TAG_LAST = re.compile(r"(?:^|\s)#[^\W\d_][\w/-]*$")
 
 _ALWAYS_SHORT = words(
     """mr mrs ms mx dr prof st vs e.g i.e cf viz approx ca no nos fig figs eq sec ch vol pp p ed
@@ -88,6 +89,8 @@ def _is_wrapped(line: str, following: str, width: int) -> bool:
         return False
     first = _FIRST_WORD.match(following)
     word = first.group(1) if first else ""
+    if _TAG_LAST.search(line) and not word[:1].islower():
+        return False
     if word[:1].islower() and len(line) >= _NARROWEST_WRAP:
         return True
     return len(line) + 1 + len(word) > width

@@ -7,10 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from memctl.records import SourceText
 from memctl.understand.keywords import keywords
+from memctl.understand.stopwords import stop_words
 
 MOST_TOPICS = 5
 _SHORT = 400
 _HEADINGS_LOOKED_AT = 60
+_LONGEST_TITLE = 3
+_WORD = re.compile(r"[^\W_]+")
+_DATE_FIRST = re.compile(r"^\s*\d{4}-\d{2}-\d{2}[\s_-]*")
 _MARKS = re.compile(r"^[#\s\d.)=*_-]+|[\s#=*_:-]+$")
 
 
@@ -30,7 +34,8 @@ def topics(
         return _distinct([*found, *(phrase for phrase in phrases[:2])])
     headings = "\n".join(_headings(source))
     if headings:
-        found += keywords(headings, language, limit=3)
+        named = keywords(headings, language, limit=3)
+        found += [phrase for phrase in named if not _is_of_long_title(phrase, source.title)]
     return _distinct([*found, *phrases])
 
 
@@ -40,6 +45,18 @@ def _headings(source: SourceText) -> Iterator[str]:
     headings = (part for part in source.segments if part.kind == "heading")
     for _, part in zip(range(_HEADINGS_LOOKED_AT), headings, strict=False):
         yield _MARKS.sub("", source.text[part.start : part.end])
+
+
+def _is_of_long_title(phrase: str, title: str) -> bool:
+    """Tell whether a phrase is a title of more than three words, or such a title cut short."""
+    plain, told = (
+        " ".join(_WORD.findall(text.lower())) for text in (phrase, _DATE_FIRST.sub("", title))
+    )
+    if len(told.split()) <= _LONGEST_TITLE:
+        return False
+    after = told.partition(plain)[2].split()
+    cut = plain.count(" ") + 1 >= _LONGEST_TITLE and plain in told
+    return cut and (not after or after[0] not in stop_words("en"))
 
 
 def _distinct(found: Iterable[str]) -> tuple[str, ...]:

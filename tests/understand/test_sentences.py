@@ -56,6 +56,13 @@ def test_lines_of_a_chat_and_list_items_and_headings_stand_alone() -> None:
     assert split("# Plan\nWe start in June.") == ["# Plan", "We start in June."]
 
 
+def test_a_tag_at_the_end_of_a_line_ends_the_sentence_unless_the_line_goes_on() -> None:
+    text = "We decided to move the hives to [[Lower Field]] in May. #spring\nI prefer honey."
+    assert split(text)[-1] == "I prefer honey."
+    wrapped = "We all met on the first day of the week at the #spring\nfair and sold some honey."
+    assert split(wrapped) == [wrapped]
+
+
 @given(
     st.text(alphabet=st.sampled_from("ab A.!?…\n\r\t。-#1\"')\u2028\x85 "), max_size=200)
     | st.text()
