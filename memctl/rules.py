@@ -87,10 +87,17 @@ def check_value(section: type[Any], key: str, value: object, *, name: str, place
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:
-        raise ConfigError(f"{place}: {name} must be {_KINDS[kind]}, not {value!r}")
+        raise ConfigError(
+            f"{place}: {name} must be {_KINDS[kind]}, not {value!r}", _example(section, key)
+        )
     _check_choice(choices(section, key), value, f"{place}: {name}")
     _check_range(rules(section)[key], value, f"{place}: {name}")
     return value
+
+
+def _example(section: type[Any], key: str) -> str:
+    default = next(field.default for field in dataclasses.fields(section) if field.name == key)
+    return f"the default is {str(default).lower() if isinstance(default, bool) else default}"
 
 
 def _check_choice(words: tuple[str, ...], value: object, what: str) -> None:

@@ -53,7 +53,9 @@ def _show_hits(console: Console, result: QueryResult, most: int | None, explain:
     for hit in shown:
         _show_hit(console, hit, explain=explain)
     if len(shown) < len(result.hits):
-        paragraph(console, f"and {len(result.hits) - len(shown)} more: --no-answer", "dim", 2)
+        paragraph(
+            console, f"{len(result.hits) - len(shown)} more: add --no-answer to list them", "dim", 2
+        )
 
 
 def _show_insight(console: Console, insight: Hit) -> None:

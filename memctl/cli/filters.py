@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,10 @@ from memctl.records import LEVELS, Filters, Level
 _AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y)", re.ASCII)
 _HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
 _PART = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
+_TYPES = (
+    "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
+    "observation",
+)  # fmt: skip
 _DATE_HINT = "write 2026-03-01, 2026-03-01T09:30, 2026-03, 7d, 24h, today or yesterday"
 
 
@@ -32,20 +37,32 @@ def filters(
     """Return what a query or listing is limited to.
 
     Raises:
-        UsageError: A date or a level is not one.
+        UsageError: A date or a level is not one, or no instant is between since and until.
     """
     present = now or datetime.now(UTC)
+    start = instant(since, present) if since else None
+    end = instant(until, present) if until else None
+    if start and end and end <= start:
+        raise _nothing_between(since, until, start)
     return Filters(
         namespaces=tuple(namespaces or ()),
         tags=tuple(tag.removeprefix("#") for tag in tags or ()),
         types=tuple(types or ()),
         levels=tuple(_level(level) for level in levels or ()),
-        since=instant(since, present) if since else None,
-        until=instant(until, present) if until else None,
+        since=start,
+        until=end,
         as_of=instant(as_of, present) if as_of else None,
         session=session,
         source=source,
         where=where,
+    )
+
+
+def _nothing_between(since: str | None, until: str | None, start: datetime) -> UsageError:
+    next_day = start.date() + timedelta(days=1)
+    return UsageError(
+        f"nothing is from {since!r} on and before {until!r}",
+        f"--until is exclusive: for that one day write --until {next_day}",
     )
 
 
@@ -77,3 +94,16 @@ def instant(text: str, now: datetime) -> datetime:
     except (ValueError, OverflowError):
         raise UsageError(f"{text!r} is no date", _DATE_HINT) from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def type_hint(types: Sequence[str]) -> str:
+    """Return which type was probably meant by one that memctl never gives, or nothing.
+
+    For where nothing was found: a memory that was added by hand may have any type.
+    """
+    for word in types:
+        near = difflib.get_close_matches(word.lower(), _TYPES, n=1)
+        if word not in _TYPES:
+            known = ", ".join(_TYPES)
+            return f"did you mean --type {near[0]}?" if near else f"types are {known}"
+    return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from typing import Annotated, TextIO
@@ -30,6 +31,11 @@ from memctl.cli.text import one_line
 from memctl.errors import MemctlError
 
 _INTERRUPTED = 130
+_LONGEST_NAME = 80
+_OS_HINTS = {
+    errno.ENAMETOOLONG: "give a shorter name; text itself goes in by standard input, as -",
+    errno.ELOOP: "a link there leads back to itself; name the file that is meant",
+}
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -116,7 +122,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _report("interrupted", "", _INTERRUPTED)
     except OSError as error:
-        return _report(_os_message(error), "", 1, error, arguments)
+        return _report(_os_message(error), _OS_HINTS.get(error.errno or 0, ""), 1, error, arguments)
     except Exception as error:  # noqa: BLE001 - here the process ends
         message = f"unexpected {type(error).__name__}: {error}"
         return _report(
@@ -156,10 +162,13 @@ def _report_usage(error: typer.TyperException) -> int:
         sys.stderr.write(f"{error.message}\n")  # which is the help
         return error.exit_code
     path = context.command_path if context is not None else "memctl"
-    message = error.format_message().rstrip(".")
+    message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
     return _report(message[:1].lower() + message[1:], f"see {path} --help", error.exit_code)
 
 
 def _os_message(error: OSError) -> str:
     what = error.strerror or str(error)
-    return f"{error.filename}: {what}" if error.filename else what
+    if not error.filename:
+        return what
+    is_long = error.errno == errno.ENAMETOOLONG
+    return f"{one_line(str(error.filename), _LONGEST_NAME if is_long else 0)}: {what}"

@@ -16,6 +16,7 @@ from memctl.cli.commands import (
     command,
     group,
 )
+from memctl.cli.filters import type_hint
 from memctl.cli.listings import columns_for, listed
 from memctl.cli.output import Column, emit, emit_one, facts, paragraph, shown_instant
 from memctl.cli.places import place
@@ -84,6 +85,8 @@ def list_(
     with session.reading(kb) as bases:
         rows = listed(session, bases, lambda base, n: base.memories(filters, limit=n), limit)
         emit(rows, columns_for(bases, _LIST), output)
+        if not rows.num_rows:
+            session.suggest(type_hint(filters.types))
 
 
 @command(app, "show", "memctl memory show m_3fa2b1\nmemctl memory show m_3fa2b1 -o json")

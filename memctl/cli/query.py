@@ -14,6 +14,7 @@ import typer
 from memctl.choices import Mode
 from memctl.cli.answers import show_result
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.cli.filters import type_hint
 from memctl.cli.output import Column, chosen, emit, emit_one, plain, print_json, print_line
 from memctl.cli.session import Session
 from memctl.cli.text import count, one_line
@@ -76,7 +77,8 @@ def query(
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each leg gave.")] = False,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
+        bool,
+        typer.Option("--exit-code", help="Exit with 4 when nothing was found, or no answer."),
     ] = False,
     output: Output = None,
 ) -> None:
@@ -100,15 +102,24 @@ def query(
         else:
             result = bases.query(_question(question or []), **options)
             _write_result(session, result, output, explain=explain)
-            found = bool(result.hits)
+            if not result.hits:
+                session.suggest(type_hint(filters.types))
+            found = _is_found(result)
     if exit_code and not found:
         raise NothingFound("nothing was found")
+
+
+def _is_found(result: QueryResult) -> bool:
+    """Say whether what was asked for is there: hits that are only near are no answer."""
+    return bool(result.hits) if result.answer is None else result.answer.found
 
 
 def _question(words: list[str]) -> str:
     text = sys.stdin.read() if words == ["-"] else " ".join(words)
     if not text.strip():
         raise UsageError("the question is empty", 'ask something: memctl query "when is ...?"')
+    if not any(map(str.isalnum, text)):
+        raise UsageError("the question has no words", 'ask something: memctl query "when is ...?"')
     return text.strip()
 
 
@@ -142,7 +153,7 @@ def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool
     found = False
     kept: list[Any] = []
     for result in results:
-        found = found or bool(result.hits)
+        found = found or _is_found(result)
         if as_document:
             kept.append(plain(result))
         else:
@@ -182,7 +193,7 @@ def _parsed(line: str) -> Question:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     text, id_, namespace = value.get("question"), value.get("id"), value.get("namespace")
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or not any(map(str.isalnum, text)):
         raise ValueError("no question in it")
     if namespace is not None and not isinstance(namespace, str):
         raise ValueError("namespace must be a text")

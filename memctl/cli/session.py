@@ -118,6 +118,11 @@ class Session:
         if sys.stderr.isatty():
             self.say(f"hint: {text}")
 
+    def suggest(self, text: str) -> None:
+        """Tell a next step, on standard error, to programs too; nothing where there is none."""
+        if text:
+            self.say(f"hint: {text}")
+
     def confirm(self, question: str, *, yes: bool) -> None:
         """Ask before something that cannot be undone.
 

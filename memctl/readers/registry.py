@@ -157,5 +157,7 @@ def reader_for(media_type: MediaType) -> Reader:
 
 def supported_hint() -> str:
     """One line that lists the kinds of file that can be read."""
-    kinds = dict.fromkeys(reader.description for reader in READERS.values())
-    return f"readable are {', '.join(kinds)}"
+    return (
+        "readable are text, code, data, tables, web pages, mail, office, PDF, images, recordings"
+        " and subtitles"
+    )

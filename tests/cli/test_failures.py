@@ -127,3 +127,32 @@ def test_what_is_logged_is_text_for_people_and_json_for_programs(
     monkeypatch.setenv("MEMCTL_LOG_FORMAT", "json")
     assert json.loads(memctl("kb", "list").err)["message"] == "one\nline"
     assert memctl("kb", "list", "--quiet").err == ""
+
+
+def test_a_wrong_choice_is_said_without_words_of_the_parser(memctl: Run) -> None:
+    result = memctl("query", "x", "--mode", "foo")
+    assert result.code == 2
+    assert "'--mode': 'foo' is not one of" in result.err
+
+
+def test_a_variable_that_is_no_number_gets_a_hint(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_QUERY_LIMIT", "abc")
+    assert "hint: the default is 10" in memctl("query", "x").err
+
+
+def test_a_name_too_long_is_shortened_and_explained(memctl: Run) -> None:
+    memctl("ingest", "-", stdin="Tomatoes want sun.\n")
+    result = memctl("query", "--batch", "a" * 300)
+    assert result.code != 0
+    assert len(result.err) < 300
+    assert "hint: give a shorter name" in result.err
+
+
+def test_a_file_of_no_kind_we_read_gets_a_short_list_of_kinds(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(bytes(range(256)) * 10)
+    result = memctl("ingest", "x.bin")
+    hint = next(line for line in result.err.splitlines() if line.startswith("hint:"))
+    assert "readable are" in hint
+    assert len(hint) < 130

@@ -175,3 +175,32 @@ def test_context_of_nothing_is_empty(notes: Run) -> None:
     result = notes("context", "the budget", "--namespace", "nowhere")
     assert result.code == 0
     assert result.out.strip() == ""
+
+
+def test_hits_that_are_only_near_are_not_found_where_an_answer_was_asked_for(notes: Run) -> None:
+    question = ("query", "Who won the chess championship?", "--exit-code")
+    assert notes(*question).code == 4
+    assert notes("query", "When is the launch of Aurora?", "--exit-code").code == 0
+    assert notes("query", "tomatoes", "--exit-code", "--no-answer").code == 0
+
+
+def test_a_question_without_a_letter_or_digit_is_refused(notes: Run) -> None:
+    result = notes("query", "???")
+    assert result.code == 2
+    assert result.err.startswith("error: the question has no words")
+    assert notes("query", "番茄").code == 0
+
+
+def test_until_a_day_that_is_not_after_since_is_refused_with_the_next_day(notes: Run) -> None:
+    result = notes("query", "budget", "--since", "2026-05-12", "--until", "2026-05-12")
+    assert result.code == 2
+    assert "--until is exclusive" in result.err
+    assert "--until 2026-05-13" in result.err
+
+
+@pytest.mark.parametrize("verb", [("query", "budget"), ("memory", "list")])
+def test_a_misspelt_type_that_finds_nothing_gets_the_nearest(
+    notes: Run, verb: tuple[str, ...]
+) -> None:
+    result = notes(*verb, "--type", "decison")
+    assert "hint: did you mean --type decision?" in result.err
