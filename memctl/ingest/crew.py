@@ -16,6 +16,7 @@ from memctl.config import KnowledgeBaseSettings
 from memctl.ingest.batch import Wanted, Worked
 from memctl.ingest.work import Weigh, Workshop
 from memctl.ingest.workers import Worker, WorkerDied, start, work_apart
+from memctl.records import SourceText
 
 _log = logging.getLogger(__name__)
 
@@ -66,9 +67,13 @@ class Crew:
         done.set_result([self._here(group, now)])
         return done
 
-    def here(self) -> Workshop:
-        """What the work is done with in this process."""
-        return self._workshop
+    def submit_part(self, wanted: Wanted, text: SourceText, now: datetime) -> Future[Worked]:
+        """Have one part of a source worked on, which has been read already."""
+        if self._threads is not None:
+            return self._threads.submit(self._sent_part, wanted, text, now)
+        done: Future[Worked] = Future()
+        done.set_result(self._timed(lambda: self._workshop.work_on_part(wanted, text, now)))
+        return done
 
     def close(self) -> None:
         """End the workers, whatever they are doing."""
@@ -85,10 +90,15 @@ class Crew:
     # --- here ---
 
     def _here(self, group: Sequence[Wanted], now: datetime) -> Worked:
-        began = self._monotonic()
         again = any(wanted.redo for wanted in group)  # what is known includes what is redone
         weigh = self._weigh if len(group) <= WEIGHED_AT_MOST and not again else None
-        worked = replace(self._workshop.work(group, now, weigh), wanted=tuple(group))
+        worked = self._timed(lambda: self._workshop.work(group, now, weigh))
+        return replace(worked, wanted=tuple(group))
+
+    def _timed(self, work: Callable[[], Worked]) -> Worked:
+        """Do some work here, and see whether others should be had for the rest."""
+        began = self._monotonic()
+        worked = work()
         self._spent += self._monotonic() - began
         if self._hiring is None and self._settings is not None and self._is_worth_hiring():
             self._hiring = threading.Thread(target=self._hire, args=(self._settings,), daemon=True)
@@ -126,6 +136,24 @@ class Crew:
             return results
         finally:
             self._idle.put(worker)
+
+    def _sent_part(self, wanted: Wanted, text: SourceText, now: datetime) -> Worked:
+        worker = self._idle.get()
+        try:
+            return replace(worker.work_on_part(wanted, text, now), wanted=(wanted,))
+        except WorkerDied:
+            if not self._closed and self._settings is not None:
+                worker = self._replaced(worker, self._settings)
+            raise
+        finally:
+            self._idle.put(worker)
+
+    def _replaced(self, dead: Worker, settings: KnowledgeBaseSettings) -> Worker:
+        dead.close()
+        alive: list[Worker] = []
+        start(settings, 1, alive)
+        self._hired = [alive[0] if each is dead else each for each in self._hired]
+        return alive[0]
 
 
 def processors() -> int:

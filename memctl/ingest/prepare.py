@@ -28,6 +28,7 @@ from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known, Later
 from memctl.ingest.reading import Unreadable, identify, parts
 from memctl.ingest.sources import Source, SourceOrFailure
+from memctl.ingest.workers import WorkerDied
 from memctl.records import FileOutcome
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ class Preparer:
             try:
                 identified.append(identify(source))
             except Unreadable as error:
-                self._fail(source, NotRead(error.reason, error.hint, error.error))
+                self._fail(source, _not_read(error))
         return identified
 
     def _group(self, items: list[Identified]) -> Generator[Batch, None, None]:
@@ -181,17 +182,33 @@ class Preparer:
         """One batch for each part; an error half-way makes the final one a failure."""
         final = Batch()
         try:
-            for text in parts(wanted.item):
-                worked = self._crew.here().work_on_part(wanted, text, self._clock())
+            for worked in self._parts_worked(wanted):
                 yield Batch(worked=[worked], last=False)
         except Unreadable as error:
-            why = NotRead(error.reason, error.hint, error.error)
+            final.failure = failed_outcome(wanted.item.source, _not_read(error))
+        except WorkerDied as error:
+            why = NotRead(error.message, "the file may be damaged", "WorkerDied")
             final.failure = failed_outcome(wanted.item.source, why)
+        if final.failure is not None:
             self._known.committed([wanted])
         yield final
 
+    def _parts_worked(self, wanted: Wanted) -> Iterator[Worked]:
+        """The parts of a source in order, several in work at once."""
+        flying: deque[Future[Worked]] = deque()
+        for text in parts(wanted.item):
+            flying.append(self._crew.submit_part(wanted, text, self._clock()))
+            while len(flying) > self._crew.capacity:
+                yield flying.popleft().result()
+        while flying:
+            yield flying.popleft().result()
+
     def _fail(self, source: Source, why: NotRead) -> None:
         self._filling.batch.outcomes.append(failed_outcome(source, why))
+
+
+def _not_read(error: Unreadable) -> NotRead:
+    return NotRead(error.reason, error.hint, error.error)
 
 
 def _portions(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:

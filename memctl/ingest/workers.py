@@ -24,6 +24,7 @@ from memctl.config import KnowledgeBaseSettings
 from memctl.errors import MemctlError
 from memctl.ingest.batch import NotRead, Wanted, Worked
 from memctl.ingest.work import Workshop, workshop
+from memctl.records import SourceText
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ class WorkerDied(MemctlError):
 class _Job:
     group: Sequence[Wanted]
     now: datetime
+    part: SourceText | None = None
+    """Of a source that somebody else reads: the part to work on."""
 
 
 class Worker:
@@ -72,7 +75,18 @@ class Worker:
         Raises:
             WorkerDied: The process ended; one of the sources may have brought that about.
         """
-        self._tell(_Job(group, now))
+        return self._done(_Job(group, now))
+
+    def work_on_part(self, wanted: Wanted, text: SourceText, now: datetime) -> Worked:
+        """Make the rows of one part of a source that has been read.
+
+        Raises:
+            WorkerDied: The process ended.
+        """
+        return self._done(_Job([wanted], now, text))
+
+    def _done(self, job: _Job) -> Worked:
+        self._tell(job)
         answer = self._hear()
         if isinstance(answer, Worked):
             return answer
@@ -185,6 +199,8 @@ def serve() -> None:
 
 def _answer(made: Workshop, job: _Job) -> Worked | Exception:
     try:
+        if job.part is not None:
+            return made.work_on_part(job.group[0], job.part, job.now)
         return made.work(job.group, job.now)
     except Exception as error:  # noqa: BLE001 - a worker ends here; its error goes on
         _log.exception("in a worker")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,6 +21,7 @@ from memctl.ingest.reading import identify
 from memctl.ingest.sources import Source
 from memctl.ingest.work import workshop
 from memctl.ingest.workers import WorkerDied
+from memctl.records import SourceText
 
 if TYPE_CHECKING:
     from conftest import Bench
@@ -63,12 +65,21 @@ def fates(results: list[Worked]) -> list[type]:
 
 def test_workers_make_the_same_rows_as_this_process(crew: Crew) -> None:
     group = [wanted(str(record["text"])) for record in RECORDS[:40]]
-    here = crew.here().work(group, NOW)
+    here = crew._workshop.work(group, NOW)
     (there,) = crew.submit(group, NOW).result()
     assert there.documents.equals(here.documents)
     assert there.memories.equals(here.memories)
     assert there.entities == here.entities
     assert there.wanted == tuple(group)
+
+
+def test_parts_are_worked_on_by_workers_too(crew: Crew) -> None:
+    one = wanted("a big one")
+    texts = [SourceText(f"Part {n} of it.", "text/plain", "text/1", part=n) for n in range(5)]
+    made = [crew.submit_part(one, text, NOW) for text in texts]
+    rows = [future.result().documents.to_pylist()[0] for future in made]
+    assert [row["part"] for row in rows] == [0, 1, 2, 3, 4]
+    assert {row["root_id"] for row in rows} == {one.document_id}
 
 
 def test_a_source_that_cannot_be_read_is_so_in_a_worker_too(bench: Bench, crew: Crew) -> None:
@@ -132,6 +143,23 @@ def test_the_work_goes_on_here_where_no_worker_can_be_started(
     report = bench.records(*RECORDS)
     assert report.ingested == len(RECORDS)
     assert "no other could be started" in caplog.text
+
+
+def test_a_source_in_parts_is_whole_when_workers_take_over_half_way(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.readers import pieces, tables
+
+    for module in (pieces, tables):
+        monkeypatch.setattr(module, "PART_CHARS", 4_000)
+    monkeypatch.setattr(bench.ingestor, "_limits", Limits(hire_after=0))
+    rows = "".join(f"{n},city {n},Fatima met {n} people there\n" for n in range(6_000))
+    report = bench.paths(bench.file("big.csv", "number,city,note\n" + rows))
+    assert (report.ingested, report.failed) == (1, 0)
+    parts = sorted(row["part"] for row in bench.rows("documents", "part"))
+    assert parts == list(range(len(parts)))
+    text = " ".join(row["text"] for row in bench.rows("documents", "text"))
+    assert all(re.search(rf"city {n}\b", text) for n in range(0, 6_000, 500))
 
 
 def test_a_bulk_ingest_with_workers_stores_everything_once(

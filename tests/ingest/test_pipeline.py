@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import threading
@@ -17,6 +18,7 @@ import pytest
 from memctl.errors import LockedError
 from memctl.ids import document_id
 from memctl.ingest import prepare
+from memctl.ingest.batch import Batch
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.sources import Labels, Source, from_paths
 from memctl.records import FileOutcome
@@ -401,6 +403,24 @@ def test_the_parts_of_a_source_become_visible_at_once(
     bench.paths(big_csv)
     assert len(seen) > 3
     assert set(seen) == {0}
+
+
+def test_rows_of_a_source_in_parts_are_let_go_of_once_they_are_written(
+    bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.ingest.write import _Writing
+
+    alive: list[int] = []
+    add = _Writing.add
+
+    def counts(self: _Writing, batch: Batch) -> None:
+        add(self, batch)
+        alive.append(sum(isinstance(each, Batch) for each in gc.get_objects()))
+
+    monkeypatch.setattr(_Writing, "add", counts)
+    bench.paths(big_csv)
+    assert len(alive) > 12
+    assert max(alive) < 8  # the one in hand, and the few that are prepared ahead of it
 
 
 def test_a_source_that_fails_in_a_later_part_leaves_nothing(
