@@ -106,7 +106,7 @@ class _Judge:
 
     def is_new(self, item: Statement) -> bool:
         """Tell whether a sentence says more than the question and the titles above it."""
-        if _FRONT_MATTER.match(item.text):
+        if _FRONT_MATTER.match(item.text) and not is_row(item.text):
             return False
         named = self._terms(f"{item.hit.title}\n{item.hit.heading}")
         return not item.terms <= named.union(self._question.terms, _LABELS)

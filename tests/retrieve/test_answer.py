@@ -313,3 +313,12 @@ def test_a_quote_from_a_chat_begins_with_what_is_said(
     citation = given.citations[0]
     assert citation.quote == quote == line[citation.start : citation.end]
     assert given.text == f"{quote} [1]"
+
+
+def test_a_row_that_begins_with_a_name_is_not_front_matter(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    row = "name: Café Nord; contact: Sigrid Dahl; kilos: 40"
+    shelf.put([memory_of("a", row), memory_of("b", "Remarks: Café Nord pays within ten days.")])
+    given = ask(shelf.searcher(), "What is the contact of Cafe Nord?")
+    assert given.text.startswith(f"{row} [1]")
