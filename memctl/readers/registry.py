@@ -158,6 +158,6 @@ def reader_for(media_type: MediaType) -> Reader:
 def supported_hint() -> str:
     """One line that lists the kinds of file that can be read."""
     return (
-        "readable are text, code, data, tables, web pages, mail, office, PDF, images, recordings"
-        " and subtitles"
+        "readable are text, Markdown, code, data, tables, web pages, mail, office, PDF, images,"
+        " recordings and subtitles"
     )
