@@ -199,13 +199,18 @@ def test_what_is_optional_gives_up_soon_and_leaves_the_patience_of_the_rest(
     other.close()
 
 
-def test_a_commit_that_fails_leaves_no_transaction_open(ledger: Ledger) -> None:
-    """SQLite rolls back by itself when the disk is full; the next transaction must not notice."""
-    with pytest.raises(KnowledgeBaseUnavailable, match="full"), ledger.transaction() as connection:
+def _write_beyond_what_fits(ledger: Ledger) -> None:
+    with ledger.transaction() as connection:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages + 1}")
         for number in range(100):
             ledger.set_meta(f"key {number}", "x" * 5000)
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(ledger: Ledger) -> None:
+    """SQLite rolls back by itself when the disk is full; the next transaction must not notice."""
+    with pytest.raises(KnowledgeBaseUnavailable, match="full"):
+        _write_beyond_what_fits(ledger)
     assert ledger.meta("key 0") is None
     with ledger.reading() as connection:
         connection.execute("PRAGMA max_page_count = 1000000")
