@@ -321,19 +321,6 @@ class KnowledgeBase:
 
         return statistics(self.name, self.store, self.clock())
 
-    def is_watched(self) -> bool:
-        """Say whether a daemon serves it now."""
-        from filelock import FileLock, Timeout
-
-        if not self.layout.watch_lock.exists():
-            return False
-        lock = FileLock(self.layout.watch_lock, thread_local=False)
-        try:
-            with lock.acquire(timeout=0):
-                return False
-        except (Timeout, PermissionError):  # it is a daemon's, perhaps another user's
-            return True
-
     # --- changing --------------------------------------------------------------------------------
 
     @property

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal
 
 Level = Literal["evidence", "memory", "insight"]
 LEVELS: tuple[Level, ...] = ("evidence", "memory", "insight")
 
 DocumentStatus = Literal["pending", "processing", "indexed", "failed", "superseded", "gone"]
-KnowledgeBaseStatus = Literal["active", "indexing", "paused", "error", "archived"]
 
 SegmentKind = Literal["prose", "heading", "table", "code", "turn", "caption", "properties"]
 Metadata = Mapping[str, Any]
@@ -453,12 +451,3 @@ class ConsolidationReport:
     duplicates: int
     dry_run: bool
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class InboxSource:
-    """A path to ingest together with the name under which it is to be remembered."""
-
-    path: Path
-    source: str
-    tags: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from typing import BinaryIO, Literal
 
 from memctl.ingest.ignore import IgnoreRules
 from memctl.readers.sidecars import sidecars_among
-from memctl.records import FileOutcome, InboxSource, Metadata
+from memctl.records import FileOutcome, Metadata
 
 DEFAULT_NAMESPACE = "default"
 
@@ -106,20 +106,6 @@ def from_paths(paths: Sequence[Path], labels: Labels | None = None) -> Iterator[
                 yield found if isinstance(found, FileOutcome) else _file_source(found, labels)
         else:
             yield _file_source(path, labels)
-
-
-def from_inbox(files: Sequence[InboxSource], labels: Labels | None = None) -> Iterator[Source]:
-    """Files that stand under another name than the one they are to be remembered by."""
-    labels = labels or Labels()
-    for file in files:
-        yield Source(
-            source=file.source,
-            path=file.path,
-            name=Path(file.source).name,
-            namespace=labels.namespace,
-            tags=tuple(dict.fromkeys((*labels.tags, *file.tags))),
-            session_id=labels.session_id,
-        )
 
 
 def walk(folder: Path) -> Iterator[Path | FileOutcome]:

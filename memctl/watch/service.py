@@ -27,7 +27,6 @@ from memctl.watch.report import EventKind, Listener, WatchEvent
 
 Clock = Callable[[], datetime]
 
-LOCK_FILE = "watch.lock"
 _LOCK_SECONDS = 1.0
 _SHORTEST_SLEEP = 0.05
 _BEAT_SECONDS = 5.0
@@ -210,7 +209,7 @@ class WatchService:
         self._say("serving", name)
 
     def _locked(self, base: Served) -> FileLock:
-        lock = FileLock(base.layout.folder / LOCK_FILE, thread_local=False)
+        lock = FileLock(base.layout.watch_lock, thread_local=False)
         try:
             lock.acquire(timeout=_LOCK_SECONDS)
         except Timeout as error:

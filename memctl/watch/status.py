@@ -8,11 +8,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from memctl.config import Layout
 from memctl.ingest.sources import printable
 from memctl.watch.base import Served
 from memctl.watch.inbox import InboxFile, scan
 from memctl.watch.schedule import CONSOLIDATION
-from memctl.watch.service import LOCK_FILE
 from memctl.watch.vault import Vault
 
 
@@ -41,7 +41,7 @@ class WatchStatus:
 def watch_status(base: Served) -> WatchStatus:
     """Return how watching a knowledge base is going; looks through its inboxes."""
     ledger = base.store.ledger
-    alive = is_watched(base.layout.folder)
+    alive = is_watched(base.layout)
     daemon = ledger.daemon.get() if alive else None
     waiting = _waiting(base)
     oldest = min(waiting, key=lambda item: item[1], default=None)
@@ -64,11 +64,11 @@ def watch_status(base: Served) -> WatchStatus:
     )
 
 
-def is_watched(folder: Path) -> bool:
-    """Whether a daemon holds the lock of a knowledge base's folder."""
-    if not (folder / LOCK_FILE).exists():
+def is_watched(layout: Layout) -> bool:
+    """Whether a daemon holds the watch lock of a knowledge base."""
+    if not layout.watch_lock.exists():
         return False
-    lock = FileLock(folder / LOCK_FILE, thread_local=False)
+    lock = FileLock(layout.watch_lock, thread_local=False)
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -20,7 +20,6 @@ from memctl.ingest.pipeline import Ingestor
 from memctl.watch import base as base_module
 from memctl.watch import moving
 from memctl.watch.bases import HomeBases
-from memctl.watch.service import LOCK_FILE
 from memctl.watch.status import watch_status
 
 if TYPE_CHECKING:
@@ -431,5 +430,5 @@ def test_status_knows_a_living_daemon_by_its_lock(place: Place) -> None:
         assert watch_status(base).alive is False
         base.store.ledger.daemon.register(os.getpid(), "here", status.since)
         assert watch_status(base).alive is False
-    with FileLock(place.layout.folder / LOCK_FILE), place.open() as base:
+    with FileLock(place.layout.watch_lock), place.open() as base:
         assert watch_status(base).alive is True
