@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memctl.choices import StoredStatus
 from memctl.config import (
@@ -36,6 +36,9 @@ from memctl.errors import (
 from memctl.files import sync_folder
 from memctl.knowledge_base import KnowledgeBase, exclusively
 from memctl.knowledge_bases import KnowledgeBases
+
+if TYPE_CHECKING:
+    from memctl.store.repair import Finding
 
 Clock = Callable[[], datetime]
 _STALE_SECONDS = 3600
@@ -316,17 +319,13 @@ class Home:
 
     # --- checking --------------------------------------------------------------------------------
 
-    def examine(self, name: str) -> list[dict[str, str]]:
-        """Read everything of a knowledge base once and return what is damaged.
-
-        Returns:
-            One mapping a finding: ``subject`` (the ledger or a table) and ``message``.
-        """
+    def examine(self, name: str) -> list[Finding]:
+        """Read everything of a knowledge base once and return what is damaged."""
         from memctl.store.repair import examine
 
-        return [dataclasses.asdict(finding) for finding in examine(self.layout(name).folder)]
+        return examine(self.layout(name).folder)
 
-    def repair(self, name: str) -> list[dict[str, str]]:
+    def repair(self, name: str) -> list[Finding]:
         """Put right what is damaged, keeping every row that can be read; return what was done.
 
         Raises:
@@ -335,8 +334,7 @@ class Home:
         """
         from memctl.store.repair import repair
 
-        folder = self.layout(name).folder
-        return [dataclasses.asdict(finding) for finding in repair(folder, self._clock)]
+        return repair(self.layout(name).folder, self._clock)
 
     def _sweep(self, name: str) -> None:
         """Remove what a crash in the middle of creating or deleting left behind."""

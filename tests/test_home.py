@@ -262,6 +262,14 @@ def test_one_with_a_damaged_ledger_can_be_deleted(home: Home) -> None:
     assert home.names() == []
 
 
+def test_what_is_damaged_and_what_was_done_about_it_travels_as_findings(home: Home) -> None:
+    home.create("notes")
+    (home.layout("notes").folder / "ledger.sqlite").write_bytes(b"nothing")
+    assert [finding.subject for finding in home.examine("notes")] == ["ledger"]
+    assert [finding.subject for finding in home.repair("notes")] == ["ledger"]
+    assert home.examine("notes") == []
+
+
 def test_locks_left_by_one_who_waited_do_not_take_the_name(home: Home) -> None:
     home.create("notes")
     home.delete("notes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -44,7 +45,7 @@ def doctor(
     """
     names = kb or session.home.names()
     check = session.home.repair if repair else session.home.examine
-    findings = [{"kb": name, **finding} for name in names for finding in check(name)]
+    findings = [{"kb": name, **asdict(finding)} for name in names for finding in check(name)]
     emit(findings, _COLUMNS, output)
     bases = count(len(names), "knowledge base")
     if not findings:

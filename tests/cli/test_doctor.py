@@ -27,6 +27,7 @@ def test_a_torn_manifest_is_found_and_repaired(memctl: Run, tmp_path: Path) -> N
     found = memctl("doctor", "-o", "json")
     assert found.code == 12
     assert [finding["subject"] for finding in found.json] == ["memories"]
+    assert found.json[0].keys() == {"kb", "subject", "message"}
     assert "hint: put it right: memctl doctor --repair" in found.err
 
     assert memctl("doctor", "--repair").code == 0
