@@ -251,15 +251,16 @@ class KnowledgeBase:
     ) -> ConsolidationReport:
         """Draw insights from memories that belong together; nothing is deleted.
 
+        The ledger notes when it was done, unless it is a dry run.
+
         Raises:
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
         from memctl.consolidate.consolidator import Consolidator
         from memctl.consolidate.grouping import Thresholds
+        from memctl.consolidate.job import noted
 
-        if not dry_run:
-            self._require_writable()
         wanted = self.config.consolidate
         consolidator = Consolidator(
             self.store,
@@ -268,7 +269,16 @@ class KnowledgeBase:
             kb=self.name,
             thresholds=Thresholds(near_duplicate=wanted.near_duplicate),
         )
-        return consolidator.run(dry_run=dry_run, batch_size=wanted.batch_size, progress=progress)
+
+        def run() -> ConsolidationReport:
+            return consolidator.run(
+                dry_run=dry_run, batch_size=wanted.batch_size, progress=progress
+            )
+
+        if dry_run:
+            return run()
+        self._require_writable()
+        return noted(self.store.ledger, self.clock, run)
 
     # --- looking ---------------------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ class Served(Protocol):
         ...
 
     def consolidate(self) -> ConsolidationReport:
-        """Draw insights."""
+        """Draw insights, and note in the ledger when and how that went."""
         ...
 
     def close(self) -> None:
@@ -207,7 +207,7 @@ class BaseWatch:
 
     def _do_what_is_due(self, *, busy: bool) -> bool:
         if self.schedule.consolidation_due(self.base.settings.consolidate_interval, busy=busy):
-            report = self.schedule.consolidate(self.base.consolidate)
+            report = self.base.consolidate()
             self.schedule.note_write()
             detail = {"examined": report.examined, "insights": len(report.insights)}
             message = f"{report.examined} memories examined, {len(report.insights)} insights"

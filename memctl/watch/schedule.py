@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memctl.records import ConsolidationReport
+from memctl.consolidate.job import CONSOLIDATION
 
 if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
 
 Clock = Callable[[], datetime]
-
-CONSOLIDATION = "consolidation"
-"""The kind of job in the ledger."""
 
 PATIENCE_SECONDS = 60.0
 """So long a consolidation that is due waits for files that have not settled yet."""
@@ -49,18 +46,6 @@ class Schedule:
     def _interval_is_over(self, minutes: int) -> bool:
         last = self.ledger.jobs.last(CONSOLIDATION)
         return last is None or self.clock() - last.started_at >= timedelta(minutes=minutes)
-
-    def consolidate(self, run: Callable[[], ConsolidationReport]) -> ConsolidationReport:
-        """Consolidate, and note in the ledger when and how that went."""
-        job = self.ledger.jobs.start(CONSOLIDATION, self.clock())
-        try:
-            report = run()
-        except BaseException:
-            self.ledger.jobs.finish(job, "failed", self.clock())
-            raise
-        detail = {"examined": report.examined, "insights": len(report.insights)}
-        self.ledger.jobs.finish(job, "done", self.clock(), detail)
-        return report
 
     def note_write(self) -> None:
         """Note that there may be something to tidy up."""

@@ -20,6 +20,7 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
+from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import LockedError, MemctlError
 from memctl.watch.base import BaseWatch, Served, WatchOptions
 from memctl.watch.hints import Hints, Wake
@@ -201,7 +202,7 @@ class WatchService:
             self._complain_of(name, error)
             return
         base.store.ledger.daemon.register(os.getpid(), socket.gethostname(), self._clock())
-        base.store.ledger.jobs.abandon(self._clock(), "consolidation")
+        base.store.ledger.jobs.abandon(self._clock(), CONSOLIDATION)
         watch = BaseWatch(
             base, self._options, self._listener, self._clock, self._beat, self._monotonic
         )

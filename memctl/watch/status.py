@@ -9,10 +9,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memctl.config import Layout
+from memctl.consolidate.job import CONSOLIDATION
 from memctl.ingest.sources import printable
 from memctl.watch.base import Served
 from memctl.watch.inbox import InboxFile, scan
-from memctl.watch.schedule import CONSOLIDATION
 from memctl.watch.vault import Vault
 
 

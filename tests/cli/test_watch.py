@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from memctl.consolidate.consolidator import Consolidator
+from memctl.errors import LockedError
+
 from .conftest import Run
 
 SETTLED = ("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
@@ -89,3 +92,44 @@ def test_a_daemon_is_seen_keeps_others_out_and_stops_cleanly(notes: Run, tmp_pat
         daemon.kill()
         daemon.wait()
     assert not notes("status").rows[0]["alive"]
+
+
+# --- consolidation -------------------------------------------------------------------------------
+
+_JOBS = "select state, detail from jobs where kind = 'consolidation'"
+
+
+def test_status_tells_of_a_consolidation_whoever_asked_for_it(notes: Run) -> None:
+    notes("ingest", "--text", "We decided to launch Aurora on 12 May 2026.", "-k", "notes")
+    notes("consolidate", "--dry-run")
+    assert notes("status").rows[0]["last_consolidation"] is None
+    (report,) = notes("consolidate", "-o", "json").json
+    assert notes("status").rows[0]["last_consolidation"] is not None
+    (job,) = notes("sql", _JOBS).rows
+    assert job["state"] == "done"
+    assert json.loads(job["detail"]) == {"examined": report["examined"], "insights": 0}
+
+
+def test_the_watch_notes_a_consolidation_once_and_counts_those_asked_for(
+    notes: Run, tmp_path: Path
+) -> None:
+    inbox = tmp_path / "home/kb/notes/inbox"
+    (inbox / "plan.txt").write_text("We decided to launch Aurora on 12 May 2026.")
+    assert "consolidated" in {event["kind"] for event in notes("watch", "--once").rows}
+    assert len(notes("sql", _JOBS).rows) == 1
+    notes("consolidate")
+    (inbox / "more.txt").write_text("We decided to launch Borealis on 13 May 2026.")
+    assert "consolidated" not in {event["kind"] for event in notes("watch", "--once").rows}
+    assert len(notes("sql", _JOBS).rows) == 2
+
+
+def test_a_consolidation_that_fails_is_not_called_the_last_one(
+    notes: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object, **__: object) -> None:
+        raise LockedError("process 1 is writing")
+
+    monkeypatch.setattr(Consolidator, "run", locked)
+    assert notes("consolidate").code == 11
+    assert [job["state"] for job in notes("sql", _JOBS).rows] == ["failed"]
+    assert notes("status").rows[0]["last_consolidation"] is None
