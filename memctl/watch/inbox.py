@@ -13,8 +13,7 @@ from pathlib import Path
 
 from memctl.ingest.ignore import IgnoreRules
 from memctl.ingest.sources import is_hidden, printable
-from memctl.readers.registry import by_extension
-from memctl.readers.sidecars import SIDECARS
+from memctl.readers.sidecars import by_recording
 
 _BROWSERS = (".part", ".partial", ".crdownload", ".download", ".opdownload", ".filepart", ".aria2")
 _EDITORS = (".tmp", ".temp", ".swp", ".swo", ".swx")
@@ -126,45 +125,22 @@ def _file(entry: os.DirEntry[str], inbox: Path) -> InboxFile | None:
 
 
 def _with_sidecars(files: Iterable[InboxFile]) -> list[InboxFile]:
-    """Put subtitles to the recordings of the same name; those without one stay on their own."""
-    everything = list(files)
-    subtitles = [f for f in everything if f.path.suffix.lower() in SIDECARS]
-    taken: set[Path] = set()
-    result: list[InboxFile] = []
-    for file in everything:
-        if subtitles and is_recording(file.path.name):
-            own = [s for s in subtitles if s.path not in taken and is_sidecar(s.path, file.path)]
-            taken.update(subtitle.path for subtitle in own)
-            file = _joined(file, own)
-        result.append(file)
-    return [file for file in result if file.path not in taken]
-
-
-def is_recording(name: str) -> bool:
-    """Whether a name is that of sound or video."""
-    reader = by_extension(name)
-    return reader is not None and reader.media_type.startswith(("audio/", "video/"))
-
-
-def is_sidecar(subtitle: Path, media: Path) -> bool:
-    """Whether subtitles belong to a recording: ``talk.srt``, ``talk.en.vtt``, ``talk.mp4.srt``."""
-    return (
-        subtitle.suffix.lower() in SIDECARS
-        and subtitle != media
-        and subtitle.name.startswith(f"{media.stem}.")
-    )
+    """Put subtitles to their recordings; those without one stay on their own."""
+    everything = {file.path: file for file in files}
+    for recording, subtitles in by_recording(list(everything)).items():
+        own = [everything.pop(subtitle) for subtitle in subtitles]
+        everything[recording] = _joined(everything[recording], own)
+    return list(everything.values())
 
 
 def _joined(file: InboxFile, sidecars: list[InboxFile]) -> InboxFile:
-    if not sidecars:
-        return file
     everything = [file, *sidecars]
     return replace(
         file,
         size=sum(each.size for each in everything),
         mtime_ns=max(each.mtime_ns for each in everything),
         changed_ns=max(each.changed_ns for each in everything),
-        sidecars=tuple(sorted(each.path for each in sidecars)),
+        sidecars=tuple(each.path for each in sidecars),
     )
 
 

@@ -64,10 +64,12 @@ def test_subtitles_are_left_to_the_recording_beside_them(tmp_path: Path) -> None
     for name in (
         "a/site visit.ogg", "a/site visit.srt", "a/talk.mp4", "a/talk.en.vtt",
         "b/talk.srt", "c/talk.md", "c/talk.srt", "c/talk2.ogg",
+        "a/talk.de.srt", "a/talk.part two.srt",
     ):  # fmt: skip
         write(tmp_path / name)
     assert names(tmp_path) == [
-        "a/site visit.ogg", "a/talk.mp4", "b/talk.srt", "c/talk.md", "c/talk.srt", "c/talk2.ogg",
+        "a/site visit.ogg", "a/talk.mp4", "a/talk.part two.srt",
+        "b/talk.srt", "c/talk.md", "c/talk.srt", "c/talk2.ogg",
     ]  # fmt: skip
 
 

@@ -208,6 +208,11 @@ def test_a_subtitle_file_beside_it_gives_the_words_with_their_times(tmp_path: Pa
         (["talk.wav.srt"], "talk.wav.srt"),
         (["TALK.EN-us.SRT", "talk.pt-BR.srt"], "talk.pt-BR.srt"),
         (["talk2.srt", "talk.part two.srt", "other.srt"], None),
+        (["talk.wav.de.srt", "talk.zh-Hant-TW.vtt"], "talk.wav.de.srt"),
+        (["talk.de.srt", "talk.en.sdh.srt"], "talk.en.sdh.srt"),
+        (["talk.de.srt", "talk.forced.srt", "talk.en.forced.srt"], "talk.de.srt"),
+        (["talk.en.forced.srt"], "talk.en.forced.srt"),
+        (["talk..srt", ".en.srt", "talk.english version.srt", "talk.en.de.srt"], None),
     ],
 )
 def test_the_best_subtitle_file_is_chosen(

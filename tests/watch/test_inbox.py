@@ -82,6 +82,24 @@ def test_subtitles_travel_with_the_recording_of_their_name(tmp_path: Path) -> No
     assert files["talk.mp4"].size == 3
 
 
+def test_subtitles_with_a_name_of_their_own_are_files_of_their_own(tmp_path: Path) -> None:
+    names = ("talk.mp4", "talk.en-GB.vtt", "talk.mp4.srt", "talk.part two.srt", "talk.en.old.srt")
+    for name in names:
+        write(tmp_path / name)
+    files = {file.path.name: file for file in scan(tmp_path).files}
+    assert sorted(files) == ["talk.en.old.srt", "talk.mp4", "talk.part two.srt"]
+    assert [path.name for path in files["talk.mp4"].sidecars] == ["talk.en-GB.vtt", "talk.mp4.srt"]
+
+
+def test_subtitles_go_with_the_recording_whose_name_they_share_the_most_of(tmp_path: Path) -> None:
+    for name in ("talk.mp4", "talk.en.mp4", "talk.en.srt", "talk.de.srt"):
+        write(tmp_path / name)
+    sidecars = {
+        file.path.name: [path.name for path in file.sidecars] for file in scan(tmp_path).files
+    }
+    assert sidecars == {"talk.mp4": ["talk.de.srt"], "talk.en.mp4": ["talk.en.srt"]}
+
+
 def test_two_recordings_of_one_name_do_not_both_claim_the_subtitles(tmp_path: Path) -> None:
     for name in ("talk.mp3", "talk.mp4", "talk.srt"):
         write(tmp_path / name)
