@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from typing import Any, Literal
 from memctl.choices import After, ChunkStrategy, LogFormat, LogLevel, Mode, StoredStatus
 from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
 from memctl.files import save_file
+from memctl.paths import expanded, next_step, reason, shown
 from memctl.rules import check_keys, check_value, choices, parse_text, read_toml, rules, setting
 
 FORMAT_VERSION = 1
@@ -156,24 +158,58 @@ def load_config(
     """
     given = dict(flags or {})
     variables = os.environ if environ is None else environ
-    path = _config_path(given.pop("config", ""), given.get("home", ""), variables)
+    chosen = _chosen_home(given, variables)
+    path = _config_path(given.pop("config", ""), chosen, variables)
     sources = _Sources(given, variables, path, read_toml(path))
     sources.check_file()
     values: dict[str, Any] = {"default_kb": sources.default_kb()}
     for name, section in SECTIONS.items():
         values[name] = section(**{key: sources.value(name, section, key) for key in rules(section)})
     _check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
-    home = sources.home()
+    home = sources.home(chosen)
     kb = variables.get("MEMCTL_KB") or None
     return Config(home=home, path=path, kb=kb, origins=sources.origins, **values)
 
 
-def _config_path(flag: str, home_flag: str, variables: Mapping[str, str]) -> Path:
+_Home = tuple[Path, Origin]
+
+
+def _chosen_home(flags: Mapping[str, str], variables: Mapping[str, str]) -> _Home | None:
+    """Return the home that a flag or a variable names; the file may name another one.
+
+    Raises:
+        ConfigError: It cannot be one.
+    """
+    if flag := flags.get("home"):
+        return _home(expanded(flag), Origin("flag", "--home"))
+    if variable := variables.get("MEMCTL_HOME"):
+        return _home(expanded(variable), Origin("environment", "MEMCTL_HOME"))
+    return None
+
+
+def _home(path: Path, origin: Origin) -> _Home:
+    """Refuse what is there and is no folder; one that is not there will be made."""
+    path = path.absolute()
+    what = f"{origin.name}: {shown(path)}"
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        is_folder = not path.is_symlink()
+    except OSError as error:
+        raise ConfigError(f"{what}: {reason(error)}", next_step(error)) from error
+    except ValueError as error:
+        raise ConfigError(f"{what}: {error}", "name a folder") from error
+    if not is_folder:
+        raise ConfigError(f"{what} is not a folder", "name a folder; it need not be there yet")
+    return path, origin
+
+
+def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) -> Path:
     """Return the config file: named, else in a home that was chosen, else the system's place."""
     if named := flag or variables.get("MEMCTL_CONFIG"):
-        return Path(named).expanduser().absolute()
-    if home := home_flag or variables.get("MEMCTL_HOME"):
-        return Path(home).expanduser().absolute() / "config.toml"
+        return expanded(named).absolute()
+    if home is not None:
+        return home[0] / "config.toml"
     from platformdirs import user_config_path
 
     return user_config_path("memctl", appauthor=False) / "config.toml"
@@ -219,21 +255,24 @@ class _Sources:
         self.origins[dotted] = Origin("default")
         return _default(section, key)
 
-    def home(self) -> Path:
-        """Return the folder of all knowledge bases; a relative one in the file is beside it."""
-        if flag := self.flags.get("home"):
-            self.origins["home"] = Origin("flag", "--home")
-            return Path(flag).expanduser().absolute()
-        if variable := self.variables.get("MEMCTL_HOME"):
-            self.origins["home"] = Origin("environment", "MEMCTL_HOME")
-            return Path(variable).expanduser().absolute()
-        if "home" in self.file:
-            self.origins["home"] = Origin("file", str(self.path))
-            return (self.path.parent / Path(self.file["home"]).expanduser()).absolute()
-        self.origins["home"] = Origin("default")
-        from platformdirs import user_data_path
+    def home(self, chosen: _Home | None) -> Path:
+        """Return the folder of all knowledge bases; a relative one in the file is beside it.
 
-        return user_data_path("memctl", appauthor=False)
+        Args:
+            chosen: What a flag or a variable names, which wins.
+
+        Raises:
+            ConfigError: It cannot be one.
+        """
+        if chosen is None and "home" in self.file:
+            named = self.path.parent / expanded(self.file["home"])
+            chosen = _home(named, Origin("file", str(self.path)))
+        if chosen is None:
+            from platformdirs import user_data_path
+
+            chosen = _home(user_data_path("memctl", appauthor=False), Origin("default"))
+        path, self.origins["home"] = chosen
+        return path
 
     def default_kb(self) -> str:
         """Return the knowledge base to write to, which must have a valid name."""
@@ -465,7 +504,7 @@ def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
         raise ConfigError(f"{place}: inboxes.path must be the path of a folder, not {path!r}")
     given = item.get("after", "move")
     after = check_value(NewKnowledgeBase, "after", given, name="inboxes.after", place=place)
-    return Inbox((folder / Path(path).expanduser()).absolute(), after)
+    return Inbox((folder / expanded(path)).absolute(), after)
 
 
 def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:

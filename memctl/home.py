@@ -36,6 +36,7 @@ from memctl.errors import (
 from memctl.files import sync_folder
 from memctl.knowledge_base import KnowledgeBase, exclusively
 from memctl.knowledge_bases import KnowledgeBases
+from memctl.paths import next_step, reason, shown
 
 if TYPE_CHECKING:
     from memctl.store.repair import Finding
@@ -67,8 +68,8 @@ def _writing(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise KnowledgeBaseUnavailable(
-            f"cannot write to {folder}: {error.strerror or error}",
-            "check the disk's space and permissions",
+            f"cannot write to {shown(folder)}: {reason(error)}",
+            next_step(error, "check the disk's space and permissions"),
         ) from error
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from memctl.errors import ConfigError
+from memctl.paths import next_step, reason, shown
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
@@ -171,7 +172,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 at byte {error.start}", "save it as UTF-8") from error
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ConfigError(
+            f"{shown(path)}: cannot be read: {reason(error)}", next_step(error)
+        ) from error
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -17,6 +17,7 @@ import typer
 from memctl.cli.answers import show_result
 from memctl.cli.commands import command
 from memctl.cli.consolidate import show_report
+from memctl.cli.inputs import input_folder
 from memctl.cli.output import Column, emit, paragraph, rows_of
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
@@ -98,10 +99,7 @@ def demo(
 
 def _folder(given: str | None) -> Path:
     if given is not None:
-        folder = Path(given).expanduser().absolute()
-        if not folder.is_dir():
-            raise UsageError(f"no such folder: {given}", "give a folder with files, or nothing")
-        return folder
+        return input_folder(given, "give a folder with files, or nothing")
     package = Path(__file__).parents[1]
     for folder in (package / "sample_inbox", package.parent / "sample_inbox"):
         if folder.is_dir():

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memctl.cli.commands import KnowledgeBaseOption, Output, command
+from memctl.cli.inputs import input_file
 from memctl.cli.output import Column, chosen, emit, emit_one
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
+from memctl.paths import expanded, shown
 
 if TYPE_CHECKING:
     from memctl.records import FileOutcome, IngestReport
@@ -104,17 +106,13 @@ def _inputs(
         if len(paths) > 1:
             raise UsageError("- stands alone", "ingest paths and standard input one after another")
         return {"stream": sys.stdin.buffer}
-    return {"paths": [Path(path).expanduser() for path in paths]}
+    return {"paths": [expanded(path) for path in paths]}
 
 
 def _jsonl(name: str, stack: ExitStack) -> Any:
     if name == "-":
         return sys.stdin.buffer
-    path = Path(name).expanduser()
-    if path.is_dir():
-        raise UsageError(f"{name} is a folder", "--jsonl takes a file of JSON lines")
-    if not path.exists():
-        raise UsageError(f"no such file: {name}", "check the path for a typo")
+    path = input_file(name, "--jsonl takes a file of JSON lines, or - for standard input")
     return stack.enter_context(path.open("rb"))
 
 
@@ -175,6 +173,6 @@ def raise_failures(report: IngestReport, *, one_input: bool) -> None:
 
 def _reason(outcome: FileOutcome) -> str:
     """Return the reason with the source's name in it."""
-    name = outcome.source
-    known = name in outcome.reason or Path(name).name in outcome.reason
-    return outcome.reason if known else f"{name}: {outcome.reason}"
+    name = shown(outcome.source)
+    is_in_it = name in outcome.reason or PurePath(name).name in outcome.reason
+    return outcome.reason if is_in_it else f"{name}: {outcome.reason}"

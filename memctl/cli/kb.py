@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memctl.choices import After, ChunkStrategy
 from memctl.cli.commands import Output, Yes, command, group
+from memctl.cli.inputs import input_folder
 from memctl.cli.output import Column, emit, emit_one, facts, shown_instant
 from memctl.cli.session import Session
 from memctl.cli.text import count
 from memctl.errors import UsageError
+from memctl.paths import expanded
 
 if TYPE_CHECKING:
     from memctl.config import Inbox
@@ -123,9 +124,7 @@ def _inbox(text: str) -> Inbox:
     path, equals, after = text.rpartition("=")
     if not equals or after not in ("move", "keep", "delete"):
         path, after = text, "keep"
-    folder = Path(path).expanduser().absolute()
-    if not folder.is_dir():
-        raise UsageError(f"no folder {str(folder)!r} to watch", "create it first: mkdir")
+    folder = input_folder(path, "--inbox takes a folder that is there")
     return Inbox(folder, after)  # type: ignore[arg-type]  # one of the three
 
 
@@ -214,7 +213,7 @@ def _changed_inboxes(
     own = session.home.layout(name).inbox
     inboxes = {inbox.path: inbox for inbox in session.home.settings(name).inboxes}
     for text in removed:
-        path = Path(text).expanduser().absolute()
+        path = expanded(text).absolute()
         if path not in inboxes or path == own:
             raise UsageError(f"{str(path)!r} is not a further inbox of {name!r}")
         del inboxes[path]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 from collections.abc import Sequence
 from typing import Annotated, TextIO
@@ -29,13 +28,9 @@ from memctl.cli import (
 from memctl.cli.commands import as_it_is
 from memctl.cli.text import one_line
 from memctl.errors import MemctlError
+from memctl.paths import next_step, reason, shown
 
 _INTERRUPTED = 130
-_LONGEST_NAME = 80
-_OS_HINTS = {
-    errno.ENAMETOOLONG: "give a shorter name; text itself goes in by standard input, as -",
-    errno.ELOOP: "a link there leads back to itself; name the file that is meant",
-}
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -122,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _report("interrupted", "", _INTERRUPTED)
     except OSError as error:
-        return _report(_os_message(error), _OS_HINTS.get(error.errno or 0, ""), 1, error, arguments)
+        return _report(_os_message(error), next_step(error), 1, error, arguments)
     except Exception as error:  # noqa: BLE001 - here the process ends
         message = f"unexpected {type(error).__name__}: {error}"
         return _report(
@@ -167,8 +162,5 @@ def _report_usage(error: typer.TyperException) -> int:
 
 
 def _os_message(error: OSError) -> str:
-    what = error.strerror or str(error)
-    if not error.filename:
-        return what
-    is_long = error.errno == errno.ENAMETOOLONG
-    return f"{one_line(str(error.filename), _LONGEST_NAME if is_long else 0)}: {what}"
+    where = f"{shown(str(error.filename))}: " if error.filename else ""
+    return f"{where}{reason(error)}"

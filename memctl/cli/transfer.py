@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from memctl.cli.commands import KnowledgeBaseOption, command
+from memctl.cli.inputs import input_file
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count
 from memctl.errors import UsageError
+from memctl.paths import expanded
 
 ExportTable = Literal["documents", "memories", "entities", "relations", "all"]
 ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
+_ARCHIVE_HINT = "give what memctl export all wrote, or -"
 
 
 def register(root: typer.Typer) -> None:
@@ -68,7 +70,7 @@ def export(
             base.export_to(sys.stdout.buffer, table, format_=format_, progress=listener)
             sys.stdout.buffer.flush()
             return
-        rows = base.export_to(Path(to).expanduser(), table, format_=format_, progress=listener)
+        rows = base.export_to(expanded(to), table, format_=format_, progress=listener)
     session.say(f"wrote {count(rows, 'row')} to {to}")
 
 
@@ -83,16 +85,9 @@ def import_(
 
     The knowledge base must be empty; it is made if it is not there.
     """
-    source = sys.stdin.buffer if file == "-" else _archive(file)
+    source = sys.stdin.buffer if file == "-" else input_file(file, _ARCHIVE_HINT)
     with ExitStack() as stack:
         base = stack.enter_context(session.importing(kb))
         listener = stack.enter_context(progress(session, "importing"))
         rows = base.import_from(source, progress=listener)
     session.say(f"imported {count(rows, 'row')} into {base.name}")
-
-
-def _archive(name: str) -> Path:
-    path = Path(name).expanduser()
-    if not path.is_file():
-        raise UsageError(f"no such file: {name}", "give what memctl export all wrote, or -")
-    return path

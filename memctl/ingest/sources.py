@@ -6,6 +6,7 @@ be one becomes a failed outcome and the others go on.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from memctl.ingest.ignore import IgnoreRules
+from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
 from memctl.records import FileOutcome, Metadata
 
@@ -164,7 +166,7 @@ def _walk(folder: Path, inherited: IgnoreRules) -> Iterator[Path | FileOutcome]:
             children = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         name = printable(folder)
-        yield _failed(name, f"cannot list {name}: {error.strerror}", "check its permissions")
+        yield _failed(name, f"cannot list {shown(name)}: {reason(error)}", next_step(error))
         return
     wanted = [(Path(entry.path), kind) for entry in children if (kind := _kind(entry, rules))]
     sidecars = sidecars_among([path for path, kind in wanted if kind == "file"])
@@ -189,14 +191,23 @@ def _refusal(path: Path) -> FileOutcome | None:
     name = printable(path)
     try:
         mode = path.stat().st_mode
-    except FileNotFoundError:
-        return _failed(name, f"no such file or folder: {name}", "check the path for a typo")
-    except (OSError, ValueError) as error:
-        return _failed(name, f"cannot look at {name}: {error}", "check its permissions")
+    except FileNotFoundError as error:
+        return _failed(name, f"no such file or folder: {shown(name)}", next_step(error))
+    except OSError as error:
+        return _failed(name, f"cannot look at {shown(name)}: {reason(error)}", _hint(error))
+    except ValueError as error:
+        return _failed(name, f"cannot look at {shown(name)}: {error}", "check the path for a typo")
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return None
     hint = "give a regular file or a folder; use - to read from a pipe"
-    return _failed(name, f"not a regular file: {name}", hint)
+    return _failed(name, f"not a regular file: {shown(name)}", hint)
+
+
+def _hint(error: OSError) -> str:
+    """What to do; a name too long may be a text that was meant to be remembered."""
+    if error.errno == errno.ENAMETOOLONG:
+        return "give a shorter name; a text goes in with --text, or by standard input as -"
+    return next_step(error)
 
 
 def _failed(source: str, reason: str, hint: str) -> FileOutcome:

@@ -6,7 +6,8 @@ import re
 from datetime import UTC, datetime
 from pathlib import PurePath
 
-SHOWN_LENGTH = 120
+from memctl.paths import LONGEST_NAME, without_middle
+
 TITLE_LENGTH = 200
 
 _UNSHOWABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffd]+")
@@ -25,7 +26,8 @@ def shortened(text: str, limit: int) -> str:
 def shown_name(name: str) -> str:
     """The file's name in one printable line, for messages and titles."""
     base = name.replace("\\", "/").rstrip("/").rpartition("/")[2] or name
-    return shortened(_UNSHOWABLE.sub(" ", base), SHOWN_LENGTH) or "a file without a readable name"
+    line = " ".join(_UNSHOWABLE.sub(" ", base).split())
+    return without_middle(line, LONGEST_NAME) or "a file without a readable name"
 
 
 def clean_title(text: str) -> str:

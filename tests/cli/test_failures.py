@@ -66,7 +66,8 @@ def test_a_failure_of_the_system_names_the_file(
 
     monkeypatch.setattr(Home, "entries", denied)
     result = memctl("kb", "list")
-    assert (result.code, result.err) == (1, "error: /some/file: Permission denied\n")
+    expected = "error: /some/file: Permission denied\nhint: check its permissions\n"
+    assert (result.code, result.err) == (1, expected)
 
 
 def test_a_home_that_is_a_file_is_told_of(memctl: Run, tmp_path: Path) -> None:
@@ -142,12 +143,99 @@ def test_a_variable_that_is_no_number_gets_a_hint(
     assert "hint: the default is 10" in memctl("query", "x").err
 
 
-def test_a_name_too_long_is_shortened_and_explained(memctl: Run) -> None:
+LONG = "first" + "a" * 300 + "last"
+NOWHERE = [
+    ("loop", "loop: Too many levels", "a link there leads back to itself"),
+    (LONG, "aaaalast: File name too long", "give a shorter name"),
+    ("file/x", "file/x: Not a directory", "a part of that path is a file"),
+]
+
+
+@pytest.fixture
+def odd(memctl: Run, tmp_path: Path) -> Run:
+    """A folder with a link that leads back to itself, and a file."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "file").write_text("Tomatoes want sun.\n")
     memctl("ingest", "-", stdin="Tomatoes want sun.\n")
-    result = memctl("query", "--batch", "a" * 300)
-    assert result.code != 0
-    assert len(result.err) < 300
-    assert "hint: give a shorter name" in result.err
+    return memctl
+
+
+@pytest.mark.parametrize(("name", "message", "hint"), NOWHERE)
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["ingest"], 1), (["ingest", "--jsonl"], 2), (["import"], 2), (["demo"], 2),
+        (["kb", "create", "vault", "--inbox"], 2),
+    ],
+)  # fmt: skip
+def test_a_path_that_cannot_be_looked_at_is_named_once_with_what_to_do(
+    odd: Run, words: list[str], code: int, name: str, message: str, hint: str
+) -> None:
+    result = odd(*words, name)
+    error, advice = result.err.splitlines()
+    assert result.code == code
+    assert message in error
+    assert "[Errno" not in error
+    assert len(error) < 300
+    assert error.count(name[:5]) == 1
+    assert advice.startswith(f"hint: {hint}")
+
+
+@pytest.mark.parametrize(("name", "message", "hint"), NOWHERE)
+@pytest.mark.parametrize("words", [["kb", "list"], ["ingest", "--text", "x"], ["config", "init"]])
+def test_a_home_that_cannot_be_looked_at_is_told_of_by_its_flag_or_variable(
+    odd: Run, monkeypatch: pytest.MonkeyPatch, words: list[str], name: str, message: str, hint: str
+) -> None:
+    by_flag = odd("--home", name, *words)
+    monkeypatch.setenv("MEMCTL_HOME", name)
+    by_variable = odd(*words)
+    for result, place in ((by_flag, "--home"), (by_variable, "MEMCTL_HOME")):
+        error, advice = result.err.splitlines()
+        assert (result.code, result.out) == (2, "")
+        assert error.startswith(f"error: {place}: /")
+        assert message in error
+        assert len(error) < 300
+        assert advice.startswith(f"hint: {hint}")
+
+
+@pytest.mark.parametrize("name", ["file", "dangling"])
+def test_a_home_that_can_never_be_a_folder_is_refused_before_anything_is_made(
+    odd: Run, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
+    result = odd("--home", name, "ingest", "--text", "x")
+    assert result.code == 2
+    assert result.err == (
+        f"error: --home: {tmp_path / name} is not a folder\n"
+        "hint: name a folder; it need not be there yet\n"
+    )
+
+
+@pytest.mark.parametrize(("name", "message", "hint"), NOWHERE)
+def test_a_settings_file_that_cannot_be_read_says_what_to_do(
+    odd: Run, name: str, message: str, hint: str
+) -> None:
+    result = odd("--config", name, "kb", "list")
+    error, advice = result.err.splitlines()
+    assert result.code == 2
+    assert message.partition(": ")[2] in error
+    assert len(error) < 300
+    assert advice.startswith(f"hint: {hint}")
+
+
+def test_a_tilde_of_nobody_is_a_name_like_any_other(odd: Run) -> None:
+    for words, code in ((["ingest"], 1), (["import"], 2), (["--home", "~nobody-at-all", "x"], 2)):
+        result = odd(*words, "~nobody-at-all/x")
+        assert result.code == code
+        assert "unexpected" not in result.err
+
+
+def test_a_bad_file_with_a_long_name_is_named_once(odd: Run, tmp_path: Path) -> None:
+    (tmp_path / ("first" + "a" * 200 + ".txt")).write_text("")
+    error = odd("ingest", "first" + "a" * 200 + ".txt").err.splitlines()[0]
+    assert error.startswith("error: firstaaaa")
+    assert error.endswith("aaaa.txt is empty")
+    assert error.count("first") == 1
 
 
 def test_a_file_of_no_kind_we_read_gets_a_short_list_of_kinds(memctl: Run, tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""Paths in words for people: how one is shown, why the system refuses it, and what to do then."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+LONGEST_NAME = 120
+"""A longer name of a file or folder is shown without its middle."""
+
+_LONGEST_PATH = 480
+_LONG_NAME = re.compile(rf"[^/\\]{{{LONGEST_NAME + 1},}}")
+_NEXT_STEPS: Mapping[int, str] = {
+    errno.EACCES: "check its permissions",
+    errno.EPERM: "check its permissions",
+    errno.EROFS: "choose a place that can be written to",
+    errno.ENOSPC: "free some space on the disk",
+    errno.EDQUOT: "free some space on the disk",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ELOOP: "a link there leads back to itself; name the file or folder that is meant",
+    errno.ENOTDIR: "a part of that path is a file; check it for a typo",
+    errno.ENOENT: "check the path for a typo",
+    errno.EISDIR: "that is a folder; name a file",
+    errno.EEXIST: "something else has that name; move it away or choose another",
+}
+
+
+def expanded(text: str) -> Path:
+    """Return the path that somebody wrote, ``~`` read as a shell reads it."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # ~nobody, which a shell leaves as it is
+        return Path(text)
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """Return the path for a message; a name too long to read has its middle cut out."""
+    names = _LONG_NAME.sub(lambda name: without_middle(name[0], LONGEST_NAME), os.fspath(path))
+    return without_middle(names, _LONGEST_PATH)
+
+
+def without_middle(text: str, limit: int) -> str:
+    """Return at most ``limit`` characters of ``text``, its beginning and its end."""
+    if len(text) <= limit:
+        return text
+    kept = limit - 1
+    return f"{text[: kept - kept // 2]}…{text[-(kept // 2) :]}"
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says, without number and path."""
+    return error.strerror or str(error)
+
+
+def next_step(error: OSError, otherwise: str = "") -> str:
+    """Return a hint for what the system says, or ``otherwise`` where there is none."""
+    return _NEXT_STEPS.get(error.errno or 0, otherwise)
