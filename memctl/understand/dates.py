@@ -7,7 +7,7 @@ A day without a year is given one only when the date of the text is known; a rel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -38,6 +38,11 @@ _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
 _YEAR_HINT = re.compile(r"\d{4}|\d days|q[1-4]")
 _DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"\d+")
+_LONGEST_BEFORE_DIGITS = 24
+"""No date has more before its first digit: "fourth quarter of ", "septiembre. de "."""
+_LONGEST_AFTER_DIGITS = 48
+"""No date has more after its first run of digits, nor looks further to see that it has ended."""
 _MONTH_HINTS = tuple(sorted({name[:3] for name in _MONTHS}))
 _NEAR_HINT = re.compile(
     r"\b(?:to(?:day|night|morrow)|yesterday|"
@@ -84,22 +89,44 @@ class DateSpan:
 
 def date_spans(text: str, said: datetime | None = None) -> list[DateSpan]:
     """Return the dates in a text; ``said`` is when it was written or said, if that is known."""
-    if not _may_hold_dates(text.lower(), said is not None):
-        return []
-    return list(_spans(text, said.date() if said else None))
+    plain = text.lower()
+    if said is not None and _may_be_near(plain):
+        return list(_spans(_PATTERN.finditer(text), said.date()))
+    if _DIGIT.search(plain) and _may_hold_dates(plain):
+        return list(_spans(_near_digits(text), said.date() if said else None))
+    return []
 
 
-def _may_hold_dates(text: str, is_dated: bool) -> bool:
+def _may_be_near(text: str) -> bool:
+    """Look for signs of a day that is told from today, in lower case."""
+    return any(map(text.__contains__, _NEAR_WORDS)) and _NEAR_HINT.search(text) is not None
+
+
+def _may_hold_dates(text: str) -> bool:
     """Look for signs of a date that are cheap to look for, in lower case."""
-    if is_dated and any(map(text.__contains__, _NEAR_WORDS)) and _NEAR_HINT.search(text):
-        return True
-    if not _DIGIT.search(text):
-        return False
     return _YEAR_HINT.search(text) is not None or any(map(text.__contains__, _MONTH_HINTS))
 
 
-def _spans(text: str, said: date | None) -> Iterator[DateSpan]:
-    for match in _PATTERN.finditer(text):
+def _near_digits(text: str) -> Iterator[re.Match[str]]:
+    """What the pattern finds; it is tried only where a date may begin whose digits come soon.
+
+    Trying it at every character costs more than all else that is done with a short text.
+    """
+    position = 0
+    for digits in _DIGITS.finditer(text):
+        if digits.start() < position:
+            continue
+        start = max(position, digits.start() - _LONGEST_BEFORE_DIGITS)
+        while start <= digits.start():
+            found = _PATTERN.search(text, start, digits.end() + _LONGEST_AFTER_DIGITS)
+            if found is None or found.start() > digits.start():
+                break
+            yield found
+            start = position = found.end()
+
+
+def _spans(matches: Iterable[re.Match[str]], said: date | None) -> Iterator[DateSpan]:
+    for match in matches:
         if match["us_month"] == "may":
             continue
         iso = _resolve(match, said)

@@ -7,7 +7,7 @@ advice and fragments never do.  What is distilled is always the document's own t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 
@@ -56,6 +56,12 @@ def _patterns_by_word() -> Mapping[str, tuple[int, ...]]:
     return {word: tuple(numbers) for word, numbers in found.items()}
 
 
+@cache
+def _telling_words() -> frozenset[str]:
+    """Words without any of which no sentence is worth remembering."""
+    return frozenset(_patterns_by_word()) | _LABEL_WORDS
+
+
 @dataclass(frozen=True, slots=True)
 class _Finding:
     type: str
@@ -91,13 +97,12 @@ def _statement(text: str, line: Line) -> Distilled | None:
         return None
     sentence = text[line.start : line.end]
     said = set(_WORD.findall(sentence.lower()))
-    by_word = _patterns_by_word()
-    numbers = {number for word in said & by_word.keys() for number in by_word[word]}
-    if not numbers and _LABEL_WORDS.isdisjoint(said):
+    telling = said & _telling_words()
+    if not telling:
         return None
     marker = _MARKER.match(sentence)
     skipped = marker.end() if marker else 0
-    finding = _find(sentence[skipped:], line, sorted(numbers))
+    finding = _find(sentence[skipped:], line, telling)
     if finding is None or sentence[0] == "#":
         return None
     start = line.start + skipped + finding.skipped
@@ -118,12 +123,16 @@ def _distilled(text: str, start: int, end: int, finding: _Finding, line: Line) -
     )
 
 
-def _find(sentence: str, line: Line, numbers: Sequence[int]) -> _Finding | None:
-    finding = _labelled(sentence) or _told(sentence)
+def _find(sentence: str, line: Line, telling: Set[str]) -> _Finding | None:
+    """What a sentence with these telling words is, if it is worth remembering."""
+    said_so = not _LABEL_WORDS.isdisjoint(telling)
+    finding = (_labelled(sentence) or _told(sentence)) if said_so else None
     if finding:
         noise = against.QUESTION.search(sentence) or _is_noise(sentence[finding.skipped :])
         return None if noise else finding
-    finding = next(_matching(sentence, line, numbers), None)
+    by_word = _patterns_by_word()
+    numbers = {number for word in telling for number in by_word.get(word, ())}
+    finding = next(_matching(sentence, line, sorted(numbers)), None)
     return None if finding is None or _speaks_against(sentence) else finding
 
 
@@ -170,13 +179,16 @@ def _speaks_against(sentence: str) -> bool:
 
 
 def _matching(sentence: str, line: Line, numbers: Iterable[int]) -> Iterator[_Finding]:
-    anonymous = against.ABOUT_SOMEONE_UNNAMED.match(sentence) is not None
     if UNDER_DECISION_HEADING.search(line.heading) and WE_WILL.match(sentence):
         yield _Finding("decision", "pattern: we will, under a decision", 0.85, 0.7)
     for number in numbers:
         pattern = PATTERNS[number]
-        if anonymous and pattern.name not in SELF_CONTAINED:
-            continue
         if pattern.regex.search(sentence):
+            if pattern.name not in SELF_CONTAINED and _is_about_someone_unnamed(sentence):
+                continue
             reason = f"pattern: {pattern.name}"
             yield _Finding(pattern.type, reason, pattern.confidence, pattern.importance)
+
+
+def _is_about_someone_unnamed(sentence: str) -> bool:
+    return against.ABOUT_SOMEONE_UNNAMED.match(sentence) is not None

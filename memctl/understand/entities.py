@@ -7,8 +7,7 @@ else speaks for it.  What is found is shown to people: a doubtful name is left o
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from memctl.records import EntityMention, SourceText
@@ -64,6 +63,8 @@ _ORGANISATION_BEFORE = re.compile(
 _ADJECTIVE = re.compile(r"(?:[^s]ian|[ai]ese|(?<=..)ish|can|ern)s?$")
 """Endings of single capitalised words that tell where something is from, such as Brazilian."""
 _NAMES_LIKE_STOP_WORDS = frozenset({"Will", "US", "WHO"})
+_DIGIT = re.compile(r"\d")
+_FEWEST_SHOUTED = 12
 _LONGEST = 60
 
 
@@ -85,19 +86,21 @@ class _Found:
     """Names with their types and counts, and those in doubt until something speaks for them."""
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
+        self.counts: dict[str, int] = {}
         self.types: dict[str, str] = {}
-        self.doubtful: Counter[str] = Counter()
+        self.doubtful: dict[str, int] = {}
 
     def add(self, name: str, type_: str, *, certain: bool = True) -> None:
         if not certain:
-            self.doubtful[name] += 1
+            self.doubtful[name] = self.doubtful.get(name, 0) + 1
             return
-        self.counts[name] += 1
+        self.counts[name] = self.counts.get(name, 0) + 1
         if self.types.get(name, "other") == "other":
             self.types[name] = type_
 
     def merged(self) -> tuple[EntityMention, ...]:
+        if not self.counts:
+            return ()
         for name, count in self.doubtful.items():
             if name in self.counts:
                 self.counts[name] += count
@@ -146,17 +149,25 @@ def _add_handles(text: str, found: _Found) -> None:
 def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool) -> None:
     sentence = text[start:end]
     capitals = (_ASCII_CAPITALISED if sentence.isascii() else _CAPITALISED).findall(sentence)
-    if not any(map(_may_name, capitals)) or _is_shouted(text, start, end):
+    if not any(map(_may_name, capitals)) or _is_shouted(text, start, end, capitals):
         return
-    for match in _NAMES.finditer(text, start, end):
-        is_first = _is_first_word(text, match.start(), start)
-        known = _known(match.group(), is_first)
+    for position, written in _runs(text, start, end, capitals):
+        is_first = _is_first_word(text, position, start)
+        known = _known(written, is_first)
         if known is None:
             continue
         name, type_, certain = known
-        if type_ == "other":
-            type_ = _by_what_stands_before(text, match.start(), match.group(), name)
+        if type_ == "other" and position > start:
+            type_ = _by_what_stands_before(text, position, written, name)
         found.add(name, type_, certain=certain and not (is_heading and type_ == "other"))
+
+
+def _runs(text: str, start: int, end: int, capitals: Sequence[str]) -> Iterable[tuple[int, str]]:
+    """Where runs of capitalised words stand; often it is the first word of a sentence alone."""
+    is_first_alone = len(capitals) == 1 and text.startswith(f"{capitals[0]} ", start)
+    if is_first_alone and _DIGIT.search(text, start, end) is None:
+        return [(start, capitals[0])]
+    return [(match.start(), match.group()) for match in _NAMES.finditer(text, start, end)]
 
 
 class _MayName(dict[str, bool]):
@@ -171,10 +182,12 @@ class _MayName(dict[str, bool]):
 _may_name = _MayName().__getitem__
 
 
-def _is_shouted(text: str, start: int, end: int) -> bool:
+def _is_shouted(text: str, start: int, end: int, capitals: Sequence[str]) -> bool:
+    if sum(map(len, capitals)) <= _FEWEST_SHOUTED:
+        return False
     sample = text[start : min(end, start + 80)]
     upper = sum(map(str.isupper, sample))
-    return upper > 12 and upper > 2 * sum(map(str.islower, sample))
+    return upper > _FEWEST_SHOUTED and upper > 2 * sum(map(str.islower, sample))
 
 
 def _is_first_word(text: str, position: int, start: int) -> bool:

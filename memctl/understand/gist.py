@@ -60,6 +60,8 @@ def gist(
         language: Its language, "" when unknown.
         distilled: What is worth remembering of it.
     """
+    if _is_its_own(source, lines):
+        return _plain(source.text)
     text = written(source, lines)
     if not source.segments and len(text) <= _SHORT:
         return _whole(source, lines)
@@ -74,6 +76,14 @@ def gist(
         return _of_conversation(source, lines, phrases, language, distilled)
     found = _of_prose(source, lines, language)
     return found or _of_values(source)
+
+
+def _is_its_own(source: SourceText, lines: Sequence[Line]) -> bool:
+    """Whether the document is one line of few sentences, not a heading or an item of a list."""
+    text = source.text
+    if source.segments or "\n" in text or not text[:1].isalpha():
+        return False
+    return len(text) <= (_LONGEST if len(lines) <= _MOST_SENTENCES else _SHORT)
 
 
 def _plain(text: str) -> str:

@@ -78,7 +78,8 @@ def with_novelty(
 
 
 def _signal(name: str, share: float) -> float:
-    return round(_WEIGHTS[name] * max(0.0, min(share, 1.0))) / _STEPS
+    weight = _WEIGHTS[name]
+    return (weight if share >= 1 else round(weight * share) if share > 0 else 0) / _STEPS
 
 
 def _triggers(sample: str) -> int:

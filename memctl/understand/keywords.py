@@ -27,11 +27,14 @@ _BY_LENGTH: tuple[float, ...] = (
     1.0,
     *(float(1 / length**0.6) for length in range(1, _LONGEST_PHRASE + 1)),
 )
+_LONG_WORD = 9
+_HEFT = tuple(length / _LONG_WORD + 0.4 for length in range(_LONG_WORD + 1))
+"""What a word counts for by its length."""
 _LOG_OF_2 = log(2)
 _EARLY = 20
 """Phrases within so many tokens from the start lose nothing for their place."""
 _REMEMBERED = 100_000
-_TOKEN = re.compile(r"[^\W_][^\W_]*(?:['’.\-][^\W_]+)*|[^\w\s]|\n")
+_TOKEN = re.compile(r"[^\W_]+(?:['’.\-][^\W_]+)*|[^\w\s]|\n")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 
 _WEAK = words(
@@ -114,31 +117,23 @@ def _phrases(text: str, carriers: Mapping[str, str]) -> list[_Phrase]:
     """Every run of words between stop words, weak words and marks."""
     if "://" in text or "www." in text:
         text = _URL.sub("\n", text)
+    tokens = [*_TOKEN.findall(text), "\n"]
+    plain = [carriers[token] for token in tokens]
     found: dict[tuple[str, ...], _Phrase] = {}
-    run: list[str] = []
-    key: list[str] = []
-    for position, token in enumerate([*_TOKEN.findall(text), "\n"]):
-        plain = carriers[token]
-        if plain:
-            run.append(token)
-            key.append(plain)
-        elif run:
-            _count(run[:_LONGEST_PHRASE], tuple(key[:_LONGEST_PHRASE]), position, found)
-            run, key = [], []
+    start = 0
+    for position, word in enumerate(plain):
+        if word:
+            continue
+        if position > start:
+            end = min(position, start + _LONGEST_PHRASE)
+            key = tuple(plain[start:end])
+            known = found.get(key)
+            if known:
+                known.count += 1
+            else:
+                found[key] = _Phrase(" ".join(tokens[start:end]), key, position)
+        start = position + 1
     return list(found.values())
-
-
-def _count(
-    run: Sequence[str],
-    key: tuple[str, ...],
-    position: int,
-    found: dict[tuple[str, ...], _Phrase],
-) -> None:
-    known = found.get(key)
-    if known:
-        known.count += 1
-    else:
-        found[key] = _Phrase(" ".join(run), key, position)
 
 
 class _Carriers(dict[str, str]):
@@ -182,7 +177,7 @@ def _score(phrase: _Phrase, counts: Mapping[str, int]) -> float:
     weight = 0.0
     for word in phrase.words:
         count = counts[word]
-        heft = (len(word) if len(word) < 9 else 9) / 9 + 0.4
+        heft = _HEFT[len(word)] if len(word) < _LONG_WORD else _HEFT[_LONG_WORD]
         weight += heft * (_LOG_OF_2 if count == 1 else log(1 + count))
     weight *= _BY_LENGTH[len(phrase.words)]
     if phrase.count > 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import cache
 
 from memctl.understand.stopwords import languages, stop_words
@@ -65,27 +64,27 @@ def _by_words(sample: str) -> str:
     if len(found) < _FEWEST_WORDS:
         return ""
     votes = _votes()
-    scores: Counter[str] = Counter()
+    scores: dict[str, float] = {}
     for word in found:
         for language, weight in votes.get(word, ()):
-            scores[language] += weight  # type: ignore[assignment]
+            scores[language] = scores.get(language, 0.0) + weight
     if not sample.isascii():
         _add_letters(sample, scores)
     return _clear_winner(scores, len(found))
 
 
-def _add_letters(sample: str, scores: Counter[str]) -> None:
+def _add_letters(sample: str, scores: dict[str, float]) -> None:
     for letter, language in _LETTERS.items():
         if letter in sample:
-            scores[language] += 1
+            scores[language] = scores.get(language, 0.0) + 1
 
 
-def _clear_winner(scores: Counter[str], total: int) -> str:
-    best = scores.most_common(2)
-    if not best:
+def _clear_winner(scores: dict[str, float], total: int) -> str:
+    if not scores:
         return ""
-    language, score = best[0]
-    runner_up = best[1][1] if len(best) > 1 else 0
+    language = max(scores, key=scores.__getitem__)
+    score = scores.pop(language)
+    runner_up = max(scores.values(), default=0.0)
     is_clear = score >= _LEAST_SCORE and score >= _LEAST_LEAD * runner_up
     return language if is_clear and score >= _LEAST_SHARE * total else ""
 

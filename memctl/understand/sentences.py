@@ -14,9 +14,11 @@ from memctl.understand.stopwords import words
 Span = tuple[int, int]
 
 _ENDS = re.compile(
-    r"(?<![.!?…])(?P<mark>[.!?…]++)(?P<closing>[\"'”’»)\]*_]*+)(?=\s)"
+    r"(?P<mark>[.!?…]++)(?P<closing>[\"'”’»)\]*_]*+)(?=\s)"
     r"|[。！？｡]++[」』）”’]*+"
 )
+_MARK = re.compile(r"[.!?…。！？｡]")
+_RUN = re.compile(r"[.!?…]*")
 _LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
 _LONGEST_WORD = 40
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[*_]*(\w*)")
@@ -38,6 +40,7 @@ _ALWAYS_SHORT = words(
 _SHORT_BEFORE_LOWER_CASE = words(
     "etc inc ltd co corp jr sr bros llc plc esq phd ph.d m.d a.m p.m u.s u.k u.s.a b.c a.d"
 )
+_LONGEST_SHORT = max(map(len, _ALWAYS_SHORT | _SHORT_BEFORE_LOWER_CASE))
 _MONTHS_AFTER_ORDINALS = words(
     """januar februar märz april mai juni juli august september oktober november dezember januari
     februari maart mei augustus oktober"""
@@ -100,7 +103,7 @@ def _within(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield the sentences of one block."""
     first, last = _trimmed(text, start, end)
     begin = first
-    for match in _ENDS.finditer(text, first, last):
+    for match in _ends(text, first, last):
         if _ends_here(text, match, begin):
             yield begin, match.end()
             begin = _skip_space(text, match.end(), last)
@@ -108,28 +111,54 @@ def _within(text: str, start: int, end: int) -> Iterator[Span]:
         yield begin, last
 
 
+def _ends(text: str, first: int, last: int) -> Iterator[re.Match[str]]:
+    """Where sentences may end; looking for single marks first is fast, as most text has none."""
+    position = first
+    for mark in _MARK.finditer(text, first, last):
+        if mark.start() >= position:
+            match = _ENDS.match(text, mark.start(), last)
+            if match:
+                yield match
+            position = (match or _RUN.match(text, mark.start(), last) or mark).end()
+
+
 def _ends_here(text: str, match: re.Match[str], begin: int) -> bool:
     mark = match.group("mark")
     if mark is None:
         return True
-    following = _NEXT_WORD.match(text, match.end())
-    word = following.group(1) if following else ""
     if mark != ".":
+        word = _word_after(text, match.end())
         return not word[:1].islower() or (
             "…" not in mark and "." not in mark and not match["closing"]
         )
-    return not _is_abbreviated(text, match.start(), begin, word)
+    before = _word_before(text, match.start(), begin)
+    if len(before) > _LONGEST_SHORT and "." not in before:
+        return True
+    starts_block = match.start() - len(before) == begin
+    return not _is_abbreviated(before, _word_after(text, match.end()), alone=starts_block)
 
 
-def _is_abbreviated(text: str, dot: int, begin: int, following: str) -> bool:
-    """Tell whether the dot at ``dot`` belongs to the word before it."""
-    before = _LAST_WORD.search(text, max(begin, dot - _LONGEST_WORD), dot)
-    word = before.group() if before else ""
+def _word_before(text: str, dot: int, begin: int) -> str:
+    before = text[max(begin, dot - _LONGEST_WORD) : dot]
+    word = before.rpartition(" ")[2]
+    if word.isalnum():
+        return word
+    found = _LAST_WORD.search(before)
+    return found.group() if found else ""
+
+
+def _word_after(text: str, position: int) -> str:
+    following = _NEXT_WORD.match(text, position)
+    return following.group(1) if following else ""
+
+
+def _is_abbreviated(word: str, following: str, *, alone: bool) -> bool:
+    """Tell whether the dot after a word belongs to it; ``alone`` when nothing stands before."""
     lower = word.lower()
     if len(word) == 1 and word.isalpha():
         return word != "I" and (word.isupper() or following[:1].islower())
     if word.isdigit() and len(word) <= 3:
-        return dot - len(word) == begin or following.lower() in _MONTHS_AFTER_ORDINALS
+        return alone or following.lower() in _MONTHS_AFTER_ORDINALS
     if lower in _SHORT_BEFORE_LOWER_CASE or ("." in word and word.replace(".", "").isupper()):
         return not following[:1].isupper()
     return lower in _ALWAYS_SHORT and not (lower == "no" and following[:1].isupper())

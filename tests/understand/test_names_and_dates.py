@@ -202,3 +202,19 @@ def test_everything_at_once_is_at_most_one() -> None:
     text = "remember urgent deadline important 1 2 3 4 5 6 7 8 9 10 " * 100
     value, signals = importance(Evidence(text, 99, 99, 99, 99), 1.0)
     assert value == sum(signals.values()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("written", "iso"),
+    [
+        ("the fourth quarter of 2026", "2026-Q4"),
+        ("septiembre. de 2026", "2026-09"),
+        ("30th of september, de 2026", "2026-09-30"),
+        ("2026年11月30日", "2026-11-30"),
+    ],
+)
+def test_a_date_is_found_however_many_numbers_and_words_surround_it(written: str, iso: str) -> None:
+    around = "12 rows of 3,400 values, 99 % of them fine; " * 40
+    [span] = date_spans(f"{around}{written} {around}")
+    assert (span.iso, span.start >= len(around)) == (iso, True)
+    assert span.end <= len(around) + len(written)

@@ -72,3 +72,10 @@ def test_spans_cover_every_visible_character_once_and_in_order(text: str) -> Non
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
     assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
+
+
+def test_a_run_of_marks_in_the_middle_of_a_word_ends_no_sentence() -> None:
+    text = "Wait...what? Use a.b...c!d. Done.?!"
+    assert [text[start:end] for start, end in sentences(text)] == [
+        "Wait...what?", "Use a.b...c!d.", "Done.?!",
+    ]  # fmt: skip

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,3 +84,16 @@ def test_any_text_gives_short_terms_without_white_space(text: str, language: str
     assert all(term and len(term) <= 100 and not term.split()[1:] for term in found)
     assert " ".join(found).split() == found
     assert found == terms(text, language)
+
+
+def test_stems_are_the_same_with_and_without_the_compiled_stemmer() -> None:
+    text = "running ponies generously Häuser größte naïve cafés книгами mangiavano corriendo"
+    compiled = {language: terms(text, language) for language in ("en", "de", "ru", "it", "es")}
+    script = (
+        "import sys; sys.modules['Stemmer'] = None\n"
+        "import snowballstemmer; assert type(snowballstemmer.stemmer('english')).__module__"
+        ".startswith('snowballstemmer')\n"
+        "from memctl.understand.terms import terms\n"
+        f"assert {{code: terms({text!r}, code) for code in {list(compiled)}}} == {compiled!r}"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
