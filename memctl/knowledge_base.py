@@ -23,6 +23,7 @@ from memctl.records import (
     Context,
     Filters,
     IngestReport,
+    LeftOutListener,
     Memory,
     ProgressListener,
     QueryResult,
@@ -130,6 +131,7 @@ class KnowledgeBase:
         source: str | None = None,
         session: str | None = None,
         progress: ProgressListener | None = None,
+        left_out: LeftOutListener | None = None,
     ) -> IngestReport:
         """Remember files, folders, a text, a stream or JSON lines.
 
@@ -148,6 +150,7 @@ class KnowledgeBase:
             source: Where they are from, instead of the path.
             session: The conversation that they are of.
             progress: Told how far it is.
+            left_out: Told of everything in a folder that is not taken in, and why.
 
         Raises:
             KnowledgeBaseUnavailable: It is archived.
@@ -160,7 +163,7 @@ class KnowledgeBase:
         with ExitStack() as stack:
             few: list[SourceOrFailure] = []
             if given:
-                few += from_paths([Path(path) for path in given], labels)
+                few += from_paths([Path(path) for path in given], labels, left_out)
             if text is not None:
                 few.append(from_text(text, labels))
             if stream is not None:

@@ -388,6 +388,22 @@ class FileOutcome:
     """The class of the error behind a failure, such as ``EncryptedSource``."""
 
 
+LeftOutReason = Literal[
+    "hidden", "ignored", "subtitles", "link", "pipe", "socket", "device", "other"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something in a folder that is not taken in; ``subtitles`` are read with their recording."""
+
+    source: str
+    reason: LeftOutReason
+
+
+LeftOutListener = Callable[[LeftOut], None]
+
+
 @dataclass(frozen=True, slots=True)
 class IngestReport:
     """What one ingest did; ``outcomes`` keeps every failure and the first thousand others."""

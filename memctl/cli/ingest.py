@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,9 +20,20 @@ from memctl.errors import MemctlError, PartialFailure, UsageError
 from memctl.paths import expanded, shown
 
 if TYPE_CHECKING:
-    from memctl.records import FileOutcome, IngestReport
+    from memctl.records import FileOutcome, IngestReport, LeftOut, LeftOutReason
 
 _SHOWN_FAILURES = 20
+_USUAL = ("hidden", "ignored", "subtitles")
+_LEFT_OUT: Mapping[LeftOutReason, str] = {
+    "hidden": "hidden",
+    "ignored": "named in .gitignore or .memctlignore",
+    "subtitles": "read with the recording beside it",
+    "link": "a link, which is not followed",
+    "pipe": "a named pipe",
+    "socket": "a socket",
+    "device": "a device",
+    "other": "not a regular file",
+}
 
 
 def register(root: typer.Typer) -> None:
@@ -69,13 +81,14 @@ def ingest(
     """Remember files, folders, standard input, text or JSON lines.
 
     What is already known is recognised by its content and left alone.  In folders, hidden files
-    and those named in .gitignore and .memctlignore are skipped.  One bad file never stops the
-    others; with some failures the exit code is 3.
+    and those named in .gitignore and .memctlignore are skipped, and so are links; --verbose names
+    each.  One bad file never stops the others; with some failures the exit code is 3.
     """
     given = [bool(paths), text is not None, jsonl is not None]
     if sum(given) != 1:
         hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
         raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
+    passed_over = _PassedOver(session)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
         base = stack.enter_context(session.writing(kb))
@@ -88,8 +101,10 @@ def ingest(
             source=source,
             session=session_id,
             progress=listener,
+            left_out=passed_over,
         )
     show_report(session, base.name, report, output)
+    passed_over.tell()
     raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
 
 
@@ -114,6 +129,26 @@ def _jsonl(name: str, stack: ExitStack) -> Any:
         return sys.stdin.buffer
     path = input_file(name, "--jsonl takes a file of JSON lines, or - for standard input")
     return stack.enter_context(path.open("rb"))
+
+
+class _PassedOver:
+    """Tells what in a folder was not taken: each thing when asked to say more, else how much."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._special = 0
+
+    def __call__(self, left_out: LeftOut) -> None:
+        if self._session.verbose:
+            self._session.say(f"skipped {shown(left_out.source)}: {_LEFT_OUT[left_out.reason]}")
+        elif left_out.reason not in _USUAL:
+            self._special += 1
+
+    def tell(self) -> None:
+        """Say how many things were not taken that somebody may miss."""
+        if self._special:
+            what = count(self._special, "link or special file", "links and special files")
+            self._session.say(f"skipped {what} (use --verbose to see them)")
 
 
 _OUTCOMES = (

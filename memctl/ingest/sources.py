@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 from memctl.ingest.ignore import IgnoreRules
 from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
-from memctl.records import FileOutcome, Metadata
+from memctl.records import FileOutcome, LeftOut, LeftOutListener, LeftOutReason, Metadata
 
 DEFAULT_NAMESPACE = "default"
 
@@ -91,12 +91,14 @@ def from_text(text: str, labels: Labels | None = None) -> Source:
     )
 
 
-def from_paths(paths: Sequence[Path], labels: Labels | None = None) -> Iterator[SourceOrFailure]:
+def from_paths(
+    paths: Sequence[Path], labels: Labels | None = None, left_out: LeftOutListener | None = None
+) -> Iterator[SourceOrFailure]:
     """The files among ``paths`` and in the folders among them, in a stable order.
 
     A path that is not there or is no regular file becomes a failed outcome.  In folders, hidden
-    and ignored files are skipped, and so are links, pipes and devices, and subtitles that are
-    read with the recording beside them.
+    and ignored files are left out, and so are links, pipes and devices, and subtitles that are
+    read with the recording beside them; ``left_out`` is told of each.
     """
     labels = labels or Labels()
     for path in paths:
@@ -104,20 +106,20 @@ def from_paths(paths: Sequence[Path], labels: Labels | None = None) -> Iterator[
         if failure is not None:
             yield failure
         elif path.is_dir():
-            for found in walk(path):
+            for found in walk(path, left_out):
                 yield found if isinstance(found, FileOutcome) else _file_source(found, labels)
         else:
             yield _file_source(path, labels)
 
 
-def walk(folder: Path) -> Iterator[Path | FileOutcome]:
+def walk(folder: Path, left_out: LeftOutListener | None = None) -> Iterator[Path | FileOutcome]:
     """The regular files below a folder, sorted, without hidden and ignored ones and links.
 
-    Subtitles that are read with the recording beside them are left out.  A folder that cannot be
-    listed is a failed outcome.
+    Subtitles that are read with the recording beside them are left out, too.  A folder that cannot
+    be listed is a failed outcome.
     """
     top = absolute(folder)
-    yield from _walk(top, IgnoreRules.above(top))
+    yield from _walk(top, IgnoreRules.above(top), left_out or (lambda _: None))
 
 
 def is_hidden(name: str) -> bool:
@@ -159,7 +161,9 @@ def _file_source(path: Path, labels: Labels) -> Source:
     )
 
 
-def _walk(folder: Path, inherited: IgnoreRules) -> Iterator[Path | FileOutcome]:
+def _walk(
+    folder: Path, inherited: IgnoreRules, left_out: LeftOutListener
+) -> Iterator[Path | FileOutcome]:
     rules = inherited.within(folder)
     try:
         with os.scandir(folder) as entries:
@@ -168,23 +172,46 @@ def _walk(folder: Path, inherited: IgnoreRules) -> Iterator[Path | FileOutcome]:
         name = printable(folder)
         yield _failed(name, f"cannot list {shown(name)}: {reason(error)}", next_step(error))
         return
-    wanted = [(Path(entry.path), kind) for entry in children if (kind := _kind(entry, rules))]
-    sidecars = sidecars_among([path for path, kind in wanted if kind == "file"])
-    for path, kind in wanted:
-        if kind == "folder":
-            yield from _walk(path, rules)
-        elif path not in sidecars:
+    wanted: list[os.DirEntry[str]] = []
+    for entry in children:
+        if why := _why_left_out(entry, rules):
+            left_out(LeftOut(printable(entry.path), why))
+        else:
+            wanted.append(entry)
+    files = [Path(entry.path) for entry in wanted if not entry.is_dir(follow_symlinks=False)]
+    sidecars = sidecars_among(files)
+    for entry in wanted:
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(path, rules, left_out)
+        elif path in sidecars:
+            left_out(LeftOut(printable(path), "subtitles"))
+        else:
             yield path
 
 
-def _kind(entry: os.DirEntry[str], rules: IgnoreRules) -> Literal["file", "folder", ""]:
-    """What it is, ``""`` where it is to be passed over."""
+def _why_left_out(entry: os.DirEntry[str], rules: IgnoreRules) -> LeftOutReason | None:
+    """Why an entry of a folder is not taken; None for a file or folder that is."""
     is_folder = entry.is_dir(follow_symlinks=False)
-    if is_hidden(entry.name) or not (is_folder or entry.is_file(follow_symlinks=False)):
-        return ""
+    if is_hidden(entry.name):
+        return "hidden"
     if rules.ignore(Path(entry.path), is_folder=is_folder):
-        return ""
-    return "folder" if is_folder else "file"
+        return "ignored"
+    if is_folder or entry.is_file(follow_symlinks=False):
+        return None
+    return "link" if entry.is_symlink() else _special(entry)
+
+
+def _special(entry: os.DirEntry[str]) -> LeftOutReason:
+    try:
+        mode = entry.stat(follow_symlinks=False).st_mode
+    except OSError:  # gone, or not to be looked at
+        return "other"
+    if stat.S_ISFIFO(mode):
+        return "pipe"
+    if stat.S_ISSOCK(mode):
+        return "socket"
+    return "device" if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) else "other"
 
 
 def _refusal(path: Path) -> FileOutcome | None:

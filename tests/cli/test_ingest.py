@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from .conftest import Run
@@ -41,6 +42,46 @@ def test_the_only_file_being_bad_is_exit_code_1(memctl: Run, tmp_path: Path) -> 
     result = memctl("ingest", "nothing.txt")
     assert result.code == 1
     assert result.err.startswith("error: no such file or folder: nothing.txt\nhint: ")
+
+
+def odd_folder(folder: Path) -> None:
+    """Make a folder with one file, and with links, pipes, hidden and ignored ones around it."""
+    (folder / "sub").mkdir(parents=True)
+    (folder / "note.md").write_text("The door code is 4711.")
+    (folder / "link.md").symlink_to("note.md")
+    (folder / "sub" / "loop").symlink_to("..")
+    os.mkfifo(folder / "sub" / "pipe")
+    (folder / ".env").write_text("secret")
+    (folder / ".gitignore").write_text("*.tmp\n")
+    (folder / "draft.tmp").write_text("later")
+
+
+def test_links_and_special_files_of_a_folder_are_counted(memctl: Run, tmp_path: Path) -> None:
+    odd_folder(tmp_path / "mine")
+    result = memctl("ingest", "mine", "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 1)
+    assert result.err == "skipped 3 links and special files (use --verbose to see them)\n"
+    assert memctl("ingest", "mine", "--quiet").err == ""
+    assert memctl("ingest", "mine/note.md").err == ""
+    assert memctl("ingest", "mine/sub", "mine/link.md").err.startswith("skipped 2 links")
+
+
+def test_what_is_left_out_of_a_folder_is_named_when_asked_for(memctl: Run, tmp_path: Path) -> None:
+    odd_folder(tmp_path / "mine")
+    result = memctl("ingest", "mine", "--verbose", "-o", "json")
+    assert result.json["ingested"] == 1
+    told = [line for line in result.err.splitlines() if line.startswith("skipped ")]
+    assert told == [
+        f"skipped {tmp_path}/mine/{line}"
+        for line in (
+            ".env: hidden",
+            ".gitignore: hidden",
+            "draft.tmp: named in .gitignore or .memctlignore",
+            "link.md: a link, which is not followed",
+            "sub/loop: a link, which is not followed",
+            "sub/pipe: a named pipe",
+        )
+    ]
 
 
 def test_json_lines_report_a_bad_line_by_number(memctl: Run, tmp_path: Path) -> None:

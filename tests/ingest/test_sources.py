@@ -13,7 +13,7 @@ import pytest
 
 from memctl.ingest.jsonl import LINE_LIMIT, from_jsonl
 from memctl.ingest.sources import Labels, Source, from_paths, from_text, spooled
-from memctl.records import FileOutcome
+from memctl.records import FileOutcome, LeftOut
 
 
 def write(path: Path, text: str = "something") -> Path:
@@ -108,7 +108,11 @@ def test_pipes_and_sockets_in_a_folder_are_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "s.txt"))
-        assert names(tmp_path) == []
+        left_out: list[LeftOut] = []
+        assert list(from_paths([tmp_path], left_out=left_out.append)) == []
+    assert [(Path(item.source).name, item.reason) for item in left_out] == [
+        ("pipe.txt", "pipe"), ("s.txt", "socket"),
+    ]  # fmt: skip
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
