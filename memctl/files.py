@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BINARY = getattr(os, "O_BINARY", 0)
+_KEPT_BYTES = 200
+"""Of a name, in that of its temporary file: with what is added it stays below 255 bytes."""
+_TEMPORARY = re.compile(r"\.(.*)\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
 
 def sync_folder(folder: Path) -> None:
@@ -30,7 +34,7 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was.
     """
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
+    temporary = _temporary(path)
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
         with os.fdopen(descriptor, "wb") as file:
@@ -42,6 +46,17 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def _temporary(path: Path) -> Path:
+    kept = os.fsencode(path.name)[-_KEPT_BYTES:].decode("utf-8", "ignore")
+    return path.with_name(f".{kept}.{secrets.token_hex(6)}.tmp")
+
+
+def is_temporary(name: str, suffix: str) -> bool:
+    """Whether a process that was killed may have left this while writing a file that ends so."""
+    match = _TEMPORARY.fullmatch(name)
+    return match is not None and match[1].endswith(suffix)
 
 
 def save_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:

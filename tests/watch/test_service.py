@@ -104,7 +104,10 @@ def test_a_name_that_comes_again_does_not_overwrite_the_first(place: Place) -> N
 
 @pytest.mark.parametrize(
     "name",
-    [b"caf\xe9.txt", b"two\nlines.txt", b"n" * 251 + b".txt", "日本語.txt".encode(), b"-rf.txt"],
+    [
+        *(b"caf\xe9.txt", b"two\nlines.txt", b"n" * 251 + b".txt", b"-rf.txt"),
+        *("日本語.txt".encode(), ("語" * 79 + ".txt").encode(), ("語" * 83 + ".txt").encode()),
+    ],
 )
 @pytest.mark.parametrize("content", ["Something to remember.", ""])
 def test_names_of_every_kind_find_their_way(place: Place, name: bytes, content: str) -> None:
