@@ -193,6 +193,7 @@ class BaseWatch:
 
     def _turn(self) -> Turn:
         if self._recovering:
+            self._claims.sweep()
             self._put_through(self._claims.leftovers())
             self._recovering = False
         worked, waits = False, []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING
 
 from memctl.choices import After
 from memctl.config import Layout
+from memctl.files import is_temporary
 from memctl.ingest.sources import is_hidden, printable
 from memctl.readers.sidecars import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
 from memctl.watch.inbox import InboxFile, folder_tags
-from memctl.watch.moving import free_place, move_file, save_reason
+from memctl.watch.moving import REASON_SUFFIX, free_place, move_file, save_reason
 
 if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
@@ -64,6 +66,7 @@ class Claims:
         self._layout = layout
         self._ledger = ledger
         self._clock = clock
+        self._began = clock()
 
     def claim(self, file: InboxFile) -> Claimed | None:
         """Take a file out of its inbox; None when it is not there any more.
@@ -108,6 +111,17 @@ class Claims:
             self._ledger.files.remove(entries[token].path)
         self._check_moved()
         return [*found, *self._loose()]
+
+    def sweep(self) -> None:
+        """Remove what a daemon which was killed left of reasons that it was writing.
+
+        Those are older than this daemon's claim to the knowledge base; nothing else is touched.
+        """
+        for path in self._layout.failed.rglob(f".*{REASON_SUFFIX}.*"):
+            if is_temporary(path.name, REASON_SUFFIX):
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode) and status.st_mtime < self._began.timestamp():
+                    path.unlink()
 
     def put_back(self, claimed: Claimed) -> None:
         """Return a file to the inbox that it came from, under another name if need be."""

@@ -91,6 +91,25 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
     assert all(Path(entry.path).exists() for entry in entries)
 
 
+def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Place) -> None:
+    place.drop("sub/empty.txt", "")
+    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
+    half_written = ["memctl.files", "os.fdopen", "after", "0"]
+    child = subprocess.run([*command, *half_written], timeout=120, check=False)
+    assert child.returncode == -signal.SIGKILL
+    failed = place.layout.failed / "sub"
+    (half,) = failed.iterdir()
+    assert half.name.startswith(".empty.txt.reason.json.")
+    others = ["half.tmp", ".a.reason.json.tmp", ".a.txt.0123456789ab.tmp", "a.txt.reason.json"]
+    young = ".b.txt.reason.json.0123456789ab.tmp"
+    for name in (*others, young):
+        (failed / name).touch()
+    os.utime(failed / young, (time.time() + 60, time.time() + 60))
+    place.drain()
+    expected = [*others, young, "empty.txt", "empty.txt.reason.json"]
+    assert place.tree(failed) == sorted(expected)
+
+
 # --- the real command ----------------------------------------------------------------------------
 
 
