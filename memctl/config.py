@@ -20,7 +20,16 @@ from memctl.choices import After, ChunkStrategy, LogFormat, LogLevel, Mode, Stor
 from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
 from memctl.files import save_file
 from memctl.paths import expanded, next_step, reason, shown
-from memctl.rules import check_keys, check_value, choices, parse_text, read_toml, rules, setting
+from memctl.rules import (
+    check_keys,
+    check_value,
+    choices,
+    nearest,
+    parse_text,
+    read_toml,
+    rules,
+    setting,
+)
 
 FORMAT_VERSION = 1
 """The newest layout of a knowledge base's folder that this version can read."""
@@ -141,6 +150,8 @@ SECTIONS: Mapping[str, type[Any]] = {
     "consolidate": ConsolidateSettings,
     "sql": SqlSettings,
 }
+_PREFIX = "MEMCTL_"
+_OTHER_VARIABLES = ("MEMCTL_HOME", "MEMCTL_CONFIG", "MEMCTL_KB", "MEMCTL_DEBUG")
 _HOME_HELP = "the folder that holds every knowledge base; the default is the system's own place"
 
 
@@ -295,7 +306,25 @@ def debug_wanted() -> bool:
 
 def variable_name(dotted: str) -> str:
     """Return the environment variable of a setting: ``MEMCTL_WATCH_SETTLE_SECONDS``."""
-    return f"MEMCTL_{dotted.replace('.', '_').upper()}"
+    return f"{_PREFIX}{dotted.replace('.', '_').upper()}"
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return variables that are called like settings and are none, each with a hint.
+
+    Args:
+        environ: Instead of the process's environment.
+    """
+    dotted = ["default_kb", *(f"{name}.{key}" for name, s in SECTIONS.items() for key in rules(s))]
+    known = [*_OTHER_VARIABLES, *map(variable_name, dotted)]
+    given = os.environ if environ is None else environ
+    found = sorted(name for name in given if name.startswith(_PREFIX) and name not in known)
+    # All begin alike, so it is the rest that tells which one was meant.
+    rests = [name.removeprefix(_PREFIX) for name in known]
+    otherwise = "memctl config show -o json names those there are"
+    return {
+        name: nearest(name.removeprefix(_PREFIX), rests, _PREFIX) or otherwise for name in found
+    }
 
 
 def _check_overlap(size: int, overlap: int, place: str) -> None:

@@ -104,7 +104,7 @@ def _example(section: type[Any], key: str) -> str:
 def _check_choice(words: tuple[str, ...], value: object, what: str) -> None:
     if words and value not in words:
         raise ConfigError(
-            f"{what} cannot be {value!r}", _nearest(str(value), words) or f"use {_either(words)}"
+            f"{what} cannot be {value!r}", nearest(str(value), words) or f"use {_either(words)}"
         )
 
 
@@ -146,11 +146,12 @@ def check_keys(found: Iterable[str], known: Iterable[str], *, prefix: str, place
     names = list(known)
     for key in found:
         if key not in names:
-            hint = _nearest(key, names, prefix) or f"known are {', '.join(names)}"
+            hint = nearest(key, names, prefix) or f"known are {', '.join(names)}"
             raise ConfigError(f"{place}: unknown setting {prefix + key!r}", hint)
 
 
-def _nearest(word: str, words: Iterable[str], prefix: str = "") -> str:
+def nearest(word: str, words: Iterable[str], prefix: str = "") -> str:
+    """Ask whether the nearest of the words was meant, with ``prefix`` in front; else nothing."""
     found = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
     return f"did you mean {prefix + found[0]!r}?" if found else ""
 

@@ -39,9 +39,12 @@ class Session:
 
     @cached_property
     def config(self) -> Config:
-        """Every setting."""
-        from memctl.config import load_config
+        """Every setting; variables that were meant to be one and are none are told of."""
+        from memctl.config import load_config, unknown_variables
 
+        for name, hint in unknown_variables().items():
+            self.say(f"warning: unknown environment variable {name} is ignored")
+            self.suggest(hint)
         return load_config(self._flags)
 
     @cached_property

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from memctl.config import example
+from memctl.config import example, load_config, settings_of, unknown_variables, variable_name
 
 from .conftest import Run
 
@@ -39,6 +42,51 @@ def test_a_typo_in_the_file_is_one_line_with_the_nearest_key(memctl: Run, tmp_pa
     assert result.err == (
         f"error: {file}: unknown setting 'query.limti'\nhint: did you mean 'query.limit'?\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [
+        ("MEMCTL_HOEM", "did you mean 'MEMCTL_HOME'?"),
+        ("MEMCTL_WATCH_SETLE_SECONDS", "did you mean 'MEMCTL_WATCH_SETTLE_SECONDS'?"),
+        ("MEMCTL_ZZZ", "memctl config show -o json names those there are"),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_told_of_once_with_the_nearest(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch, variable: str, hint: str
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    result = memctl("ingest", "--text", "the door code is 4711", "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 1)
+    assert result.err == (
+        f"warning: unknown environment variable {variable} is ignored\nhint: {hint}\n"
+    )
+    assert memctl("memory", "list", "--quiet").err == ""
+
+
+def test_every_variable_that_means_something_is_known() -> None:
+    known = [
+        "MEMCTL_HOME",
+        "MEMCTL_CONFIG",
+        "MEMCTL_KB",
+        "MEMCTL_DEBUG",
+        "MEMCTL_SQL_TIMEOUT_SECONDS",
+    ]
+    known += [variable_name(key) for key in settings_of(load_config({}, {}))]
+    assert unknown_variables(dict.fromkeys([*known, "_MEMCTL_COMPLETE", "PATH"], "")) == {}
+
+
+def test_completion_is_answered_whatever_the_variables(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl"],
+        capture_output=True, text=True, check=False,
+        env={
+            **os.environ, "MEMCTL_HOME": str(tmp_path), "MEMCTL_HOEM": "x",
+            "_MEMCTL_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "memctl inge",
+        },
+    )  # fmt: skip
+    assert "ingest" in done.stdout
+    assert done.stderr == ""
 
 
 def test_init_writes_the_example_once(memctl: Run, tmp_path: Path) -> None:
