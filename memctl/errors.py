@@ -18,7 +18,9 @@ hint (what to do next); the command line prints both and exits with the class's 
     └── UnreadableSource            1   a file that cannot be turned into text
         ├── EmptySource             1   nothing in it
         ├── EncryptedSource         1   a password is needed
-        └── MissingReader           1   an extra or a program is needed
+        ├── MissingReader           1   an extra or a program is needed
+        ├── BadRecord               1   a line of JSON lines that is no record
+        └── ChangedSource           1   somebody wrote to it meanwhile
 """
 
 from __future__ import annotations
@@ -102,3 +104,11 @@ class EncryptedSource(UnreadableSource):
 
 class MissingReader(UnreadableSource):
     """A source can be read only with an optional package or program that is not there."""
+
+
+class BadRecord(UnreadableSource):
+    """A line of JSON lines is no record: it is no JSON, or a field cannot be used."""
+
+
+class ChangedSource(UnreadableSource):
+    """A source was written to while it was being read, or since it was remembered."""

@@ -385,7 +385,11 @@ class FileOutcome:
     line: int | None = None
     """The line of a JSON lines file, from 1."""
     error: str = ""
-    """The class of the error behind a failure, such as ``EncryptedSource``."""
+    """What went wrong, as the name of its class; never empty for a failure, always for the rest.
+
+    It is one of Python's own, such as ``FileNotFoundError`` or ``PermissionError``, or one of
+    memctl's, such as ``EncryptedSource``, ``EmptySource`` or ``BadRecord``.
+    """
 
 
 LeftOutReason = Literal[

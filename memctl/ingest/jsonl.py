@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
+from memctl.errors import BadRecord
 from memctl.ingest.sources import Labels, Source, SourceOrFailure, clean_text
 from memctl.records import FileOutcome
 
@@ -18,10 +19,6 @@ _OPTIONAL = ("id", "namespace", "title", "created_at", "session_id", "turn", "sp
 _KNOWN = frozenset(("text", *_OPTIONAL, "tags", "metadata", "source"))
 _TYPES = ("passage", "turn", "query")
 _MILLISECONDS_FROM = 1e11
-
-
-class _BadRecord(ValueError):
-    """A line that is no record; the text says why."""
 
 
 def from_jsonl(
@@ -42,8 +39,8 @@ def from_jsonl(
             continue
         try:
             yield _record(line, number, name, labels)
-        except _BadRecord as error:
-            yield _bad(name, number, str(error))
+        except BadRecord as error:
+            yield _bad(name, number, error.message)
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
@@ -64,6 +61,7 @@ def _bad(name: str, number: int, reason: str) -> FileOutcome:
         reason=f"{name}, line {number}: {reason}",
         hint=_HINT,
         line=number,
+        error=BadRecord.__name__,
     )
 
 
@@ -91,22 +89,22 @@ def _fields(line: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(line)
     except UnicodeDecodeError as error:
-        raise _BadRecord("not UTF-8") from error
+        raise BadRecord("not UTF-8") from error
     except (json.JSONDecodeError, RecursionError) as error:
-        raise _BadRecord(f"not JSON ({error})") from error
+        raise BadRecord(f"not JSON ({error})") from error
     except ValueError as error:
-        raise _BadRecord(f"a number that is too long ({error})") from error
+        raise BadRecord(f"a number that is too long ({error})") from error
     if not isinstance(fields, dict):
-        raise _BadRecord("not a JSON object")
+        raise BadRecord("not a JSON object")
     return fields
 
 
 def _body(fields: dict[str, Any]) -> str:
     if "text" not in fields:
-        raise _BadRecord('no "text"')
+        raise BadRecord('no "text"')
     text = _text(fields, "text")
     if not text.strip():
-        raise _BadRecord('"text" is empty')
+        raise BadRecord('"text" is empty')
     return text
 
 
@@ -115,7 +113,7 @@ def _text(fields: dict[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _BadRecord(f'"{key}" is not a string')
+        raise BadRecord(f'"{key}" is not a string')
     return clean_text(value)
 
 
@@ -137,14 +135,14 @@ def _turn(value: object) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31:
-        raise _BadRecord('"turn" is not a whole number from 0')
+        raise BadRecord('"turn" is not a whole number from 0')
     return value
 
 
 def _type(fields: dict[str, Any]) -> str:
     value = _text(fields, "type")
     if value and value not in _TYPES:
-        raise _BadRecord(f'"type" is none of {", ".join(_TYPES)}')
+        raise BadRecord(f'"type" is none of {", ".join(_TYPES)}')
     return value
 
 
@@ -155,13 +153,13 @@ def _tags(value: object) -> tuple[str, ...]:
         return (clean_text(value),) if value else ()
     if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
         return tuple(clean_text(tag) for tag in value if tag)
-    raise _BadRecord('"tags" is not a list of strings')
+    raise BadRecord('"tags" is not a list of strings')
 
 
 def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
     stated = fields.get("metadata")
     if stated is not None and not isinstance(stated, dict):
-        raise _BadRecord('"metadata" is not an object')
+        raise BadRecord('"metadata" is not an object')
     unknown = {key: value for key, value in fields.items() if key not in _KNOWN}
     return {**unknown, **(stated or {})}
 
@@ -176,8 +174,8 @@ def _instant(value: object) -> datetime | None:
             seconds = value / 1000 if abs(value) >= _MILLISECONDS_FROM else value
             return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise _BadRecord(f'"created_at" is no date ({error})') from error
-    raise _BadRecord('"created_at" is neither an ISO 8601 date nor seconds since 1970')
+        raise BadRecord(f'"created_at" is no date ({error})') from error
+    raise BadRecord('"created_at" is neither an ISO 8601 date nor seconds since 1970')
 
 
 def _utc(moment: datetime) -> datetime:

@@ -7,16 +7,17 @@ import logging
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from memctl.errors import MemctlError
+from memctl.errors import ChangedSource, MemctlError
 from memctl.ids import document_id
 from memctl.ingest.batch import Identified
 from memctl.ingest.sources import Source
+from memctl.paths import next_step, reason, shown
 from memctl.records import SourceText
 
 RECORD_READER = "record/1"
 """The reader of texts that come as such, without a file."""
 
-CHANGED = "ChangedSource"
+CHANGED = ChangedSource.__name__
 """The class of the error when a file was written to while it was being read."""
 
 _log = logging.getLogger(__name__)
@@ -94,14 +95,13 @@ def _read(path: Path, name: str | None) -> Iterator[SourceText]:
 def _check_unchanged(item: Identified, path: Path) -> None:
     status = path.stat()
     if (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
-        raise Unreadable(
-            f"{item.source.source} changed while it was being read",
+        raise ChangedSource(
+            f"{shown(item.source.source)} changed while it was being read",
             "try again when it is finished",
-            CHANGED,
         )
 
 
 def _unreadable(source: Source, error: OSError) -> Unreadable:
-    reason = error.strerror or str(error)
-    message = f"cannot read {source.source}: {reason}"
-    return Unreadable(message, "check that it is there to be read", type(error).__name__)
+    message = f"cannot read {shown(source.source)}: {reason(error)}"
+    hint = next_step(error, "check that it is there to be read")
+    return Unreadable(message, hint, type(error).__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.errors import NotFoundError
+from memctl.errors import ChangedSource, NotFoundError, UsageError
 from memctl.ids import root_id
 from memctl.ingest.batch import Identified, Wanted
 from memctl.ingest.reading import RECORD_READER, Unreadable, identify
@@ -65,14 +65,16 @@ def _documents(snapshot: Snapshot, ids: list[str]) -> list[Document]:
 
 def _wanted(snapshot: Snapshot, document: Document, place: str | None) -> Wanted | FileOutcome:
     if document.status != "indexed":
-        return _failed(document, f"it is {document.status}", "only live documents are read again")
+        why, hint = f"it is {document.status}", "only live documents are read again"
+        return _failed(document, why, hint, UsageError.__name__)
     if document.reader == RECORD_READER:
         source = _record(snapshot, document)
         item = Identified(source, document.sha256, document.size, document.id)
         return Wanted(item, document.id, redo=True)
     path = Path(place or document.source)
     if not path.is_file():
-        return _failed(document, "its file is no longer there", "put it back, or ingest it anew")
+        why, hint = "its file is no longer there", "put it back, or ingest it anew"
+        return _failed(document, why, hint, FileNotFoundError.__name__)
     return _from_file(document, path)
 
 
@@ -89,9 +91,10 @@ def _from_file(document: Document, path: Path) -> Wanted | FileOutcome:
     try:
         item = identify(source)
     except Unreadable as error:
-        return _failed(document, error.reason, error.hint)
+        return _failed(document, error.reason, error.hint, error.error)
     if item.sha256 != document.sha256:
-        return _failed(document, f"{path} has changed since", "ingest it as a newer version")
+        why, hint = f"{path} has changed since", "ingest it as a newer version"
+        return _failed(document, why, hint, ChangedSource.__name__)
     return Wanted(item, document.id, redo=True)
 
 
@@ -118,11 +121,12 @@ def _record(snapshot: Snapshot, document: Document) -> Source:
     )
 
 
-def _failed(document: Document, reason: str, hint: str) -> FileOutcome:
+def _failed(document: Document, reason: str, hint: str, error: str) -> FileOutcome:
     return FileOutcome(
         document.source,
         "failed",
         document_id=document.id,
         reason=f"{document.source}: {reason}",
         hint=hint,
+        error=error,
     )

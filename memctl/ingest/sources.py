@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from memctl.errors import UnreadableSource
 from memctl.ingest.ignore import IgnoreRules
 from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
@@ -170,7 +171,7 @@ def _walk(
             children = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         name = printable(folder)
-        yield _failed(name, f"cannot list {shown(name)}: {reason(error)}", next_step(error))
+        yield _failed(name, f"cannot list {shown(name)}: {reason(error)}", next_step(error), error)
         return
     wanted: list[os.DirEntry[str]] = []
     for entry in children:
@@ -219,15 +220,17 @@ def _refusal(path: Path) -> FileOutcome | None:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError as error:
-        return _failed(name, f"no such file or folder: {shown(name)}", next_step(error))
+        return _failed(name, f"no such file or folder: {shown(name)}", next_step(error), error)
     except OSError as error:
-        return _failed(name, f"cannot look at {shown(name)}: {reason(error)}", _hint(error))
+        return _failed(name, f"cannot look at {shown(name)}: {reason(error)}", _hint(error), error)
     except ValueError as error:
-        return _failed(name, f"cannot look at {shown(name)}: {error}", "check the path for a typo")
+        problem = f"cannot look at {shown(name)}: {error}"
+        return _failed(name, problem, "check the path for a typo", error)
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return None
     hint = "give a regular file or a folder; use - to read from a pipe"
-    return _failed(name, f"not a regular file: {shown(name)}", hint)
+    refusal = UnreadableSource(f"not a regular file: {shown(name)}", hint)
+    return _failed(name, refusal.message, refusal.hint, refusal)
 
 
 def _hint(error: OSError) -> str:
@@ -237,5 +240,5 @@ def _hint(error: OSError) -> str:
     return next_step(error)
 
 
-def _failed(source: str, reason: str, hint: str) -> FileOutcome:
-    return FileOutcome(source=source, outcome="failed", reason=reason, hint=hint)
+def _failed(source: str, why: str, hint: str, error: Exception) -> FileOutcome:
+    return FileOutcome(source, "failed", reason=why, hint=hint, error=type(error).__name__)

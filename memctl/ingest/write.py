@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.errors import LockedError
 from memctl.ingest.batch import (
     Batch,
     NotRead,
@@ -234,4 +235,4 @@ def _overtaken(wanted: Wanted, sha256: str) -> FileOutcome:
     if sha256 == wanted.item.sha256:
         return known_outcome(source, wanted.document_id)
     reason = f"{source.source}: another process wrote a version of it at the same time"
-    return failed_outcome(source, NotRead(reason, "ingest it again", "Overtaken"))
+    return failed_outcome(source, NotRead(reason, "ingest it again", LockedError.__name__))

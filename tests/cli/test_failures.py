@@ -28,6 +28,7 @@ def test_every_error_has_the_documented_exit_code() -> None:
         "PartialFailure": 3, "NothingFound": 4, "KnowledgeBaseNotFound": 10,
         "KnowledgeBaseUnavailable": 1, "LockedError": 11, "DamagedError": 12,
         "UnreadableSource": 1, "EmptySource": 1, "EncryptedSource": 1, "MissingReader": 1,
+        "BadRecord": 1, "ChangedSource": 1,
     }  # fmt: skip
 
 

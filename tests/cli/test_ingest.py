@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
 
-from .conftest import Run
+import pytest
+
+from .conftest import Result, Run
 
 
 def test_the_summary_has_the_promised_keys(memctl: Run, tmp_path: Path) -> None:
@@ -121,6 +124,77 @@ def test_a_wrong_combination_is_a_usage_error(memctl: Run, tmp_path: Path) -> No
         assert result.code == 2, words
         assert "\nhint: " in result.err
     assert not (tmp_path / "home" / "kb").exists()
+
+
+def pdf(password: str = "") -> bytes:
+    from pypdf import PdfWriter
+
+    made, writer = io.BytesIO(), PdfWriter()
+    writer.add_blank_page(200, 200)
+    if password:
+        writer.encrypt(password, algorithm="AES-256")
+    writer.write(made)
+    return made.getvalue()
+
+
+def errors_of(result: Result) -> list[str]:
+    """Return the class of each failure, and see to it that nothing else has one."""
+    for outcome in result.json["outcomes"]:
+        assert bool(outcome["error"]) == (outcome["outcome"] == "failed")
+    return [outcome["error"] for outcome in result.json["outcomes"] if outcome["error"]]
+
+
+def test_a_failure_says_by_its_class_what_went_wrong(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "locked.pdf").write_bytes(pdf("secret"))
+    (tmp_path / "cut.pdf").write_bytes(pdf()[:200])
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "good.txt").write_text("The budget is 40,000 euros.")
+    (tmp_path / "bad.json").write_text('{"a": oops}')
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    expected = {
+        "nothing.txt": "FileNotFoundError",
+        "good.txt/x": "NotADirectoryError",
+        "loop": "OSError",
+        "pipe": "UnreadableSource",
+        "locked.pdf": "EncryptedSource",
+        "cut.pdf": "UnreadableSource",
+        "bad.json": "UnreadableSource",
+        "empty.txt": "EmptySource",
+    }
+    result = memctl("ingest", "good.txt", *expected, "-o", "json")
+    failed = [outcome for outcome in result.json["outcomes"] if outcome["outcome"] == "failed"]
+    found = {os.path.relpath(item["source"], tmp_path): item["error"] for item in failed}
+    assert found == expected
+    assert sorted(errors_of(result)) == sorted(expected.values())
+
+
+def test_a_bad_line_says_by_its_class_what_went_wrong(memctl: Run) -> None:
+    lines = 'broken\n{"text": ""}\n[1]\n{"text": "tea"}\n'
+    result = memctl("ingest", "--jsonl", "-", "-o", "json", stdin=lines)
+    assert errors_of(result) == ["BadRecord"] * 3
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_says_so_by_its_class(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "closed.txt").write_text("x")
+    (tmp_path / "closed.txt").chmod(0)
+    result = memctl("ingest", "closed.txt", "-o", "json")
+    assert errors_of(result) == ["PermissionError"]
+    assert "hint: check its permissions" in result.err
+
+
+def test_reading_again_what_is_gone_or_changed_says_so_by_its_class(
+    memctl: Run, tmp_path: Path
+) -> None:
+    for name in ("gone.txt", "changed.txt"):
+        (tmp_path / name).write_text(f"This is {name}.")
+        memctl("ingest", name)
+    (tmp_path / "gone.txt").unlink()
+    (tmp_path / "changed.txt").write_text("something else")
+    ids = [row["id"] for row in memctl("document", "list").rows]
+    result = memctl("document", "reprocess", *ids, "-o", "json")
+    assert sorted(errors_of(result)) == ["ChangedSource", "FileNotFoundError"]
 
 
 def test_failures_can_be_listed_as_rows(memctl: Run, tmp_path: Path) -> None:
