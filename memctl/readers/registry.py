@@ -85,7 +85,7 @@ def _table() -> tuple[Reader, ...]:
                (".md", ".markdown", ".mdown", ".mkd", ".mdx"), "Markdown"),
         Reader("application/json", f"{here}.structured:read_json", "json/1",
                (".json", ".geojson", ".ipynb", ".webmanifest"), "JSON"),
-        Reader("application/x-ndjson", f"{here}.structured:read_jsonl", "jsonl/1",
+        Reader("application/x-ndjson", f"{here}.structured:read_jsonl", "jsonl/2",
                (".jsonl", ".ndjson", ".jsonlines"), "JSON lines"),
         Reader("application/yaml", f"{here}.structured:read_yaml", "yaml/1",
                (".yaml", ".yml"), "YAML"),

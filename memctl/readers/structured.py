@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
@@ -37,6 +38,9 @@ STREAMED_JSON = 4 * 1024 * 1024
 _LONGEST_LINE = 20_000_000
 _PROBE = 20
 """So many records are looked at to tell a conversation from a table."""
+
+_NAMED_LINES = 10
+_NOT_JSON = object()
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -122,46 +126,68 @@ def _notebook_pieces(value: Any) -> Iterator[Piece]:
 def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
     """Read JSON lines, streaming: each object is a row whose number is that of its line.
 
-    A line that is no JSON is kept as it is.
+    A line that is no JSON is kept as it is, and its record is told of as missing.
 
     Raises:
-        UnreadableSource: None of the first lines is JSON, or a line is nested too deeply.
+        UnreadableSource: No line is JSON, or a line is nested too deeply.
     """
-    lines = text_lines(path, _LONGEST_LINE)
     try:
-        probe = list(islice(lines, _PROBE))
-        if probe and all(_line_value(line) is None for line in probe):
-            _refuse(probe)
-        pieces = _record_pieces(_line_values(chain(probe, lines)))
-        yield from assemble(_head(name, "application/x-ndjson", "jsonl/1"), pieces)
+        head = replace(
+            _head(name, "application/x-ndjson", "jsonl/2"), missing=_missing_records(path)
+        )
+        values = _line_values(text_lines(path, _LONGEST_LINE))
+        yield from assemble(head, _record_pieces(values))
     except UnreadableSource as error:
         raise named(error, name) from None
 
 
-def _refuse(lines: list[str]) -> None:
-    """Say where the first line that is not blank stops being JSON."""
-    number = next((n for n, line in enumerate(lines) if line.strip()), 0)
+def _missing_records(path: Path) -> tuple[str, ...]:
+    """Look through all lines for those that are no JSON, since the first part tells of them all.
+
+    Raises:
+        UnreadableSource: No line is JSON.
+    """
+    bad, is_any_json = array("Q"), False
+    for number, line in enumerate(text_lines(path, _LONGEST_LINE), 1):
+        if _line_value(line) is not _NOT_JSON:
+            is_any_json = True
+        elif line.strip():
+            bad.append(number)
+    if not bad:
+        return ()
+    if not is_any_json:
+        _refuse(path, bad[0])
+    noun = "record of line" if len(bad) == 1 else f"records of {len(bad):,} lines:"
+    numbers = ", ".join(map(str, bad[:_NAMED_LINES]))
+    more = " and more" if len(bad) > _NAMED_LINES else ""
+    return (f"{noun} {numbers}{more} (not JSON, kept as text)",)
+
+
+def _refuse(path: Path, number: int) -> None:
+    """Say where a line stops being JSON."""
+    lines = text_lines(path, _LONGEST_LINE)
     try:
-        parse_json(lines[number])
+        parse_json(next(islice(lines, number - 1, None)))
     except UnreadableSource as error:
-        message = error.message.replace("line 1 column", f"line {number + 1} column")
+        message = error.message.replace("line 1 column", f"line {number} column")
         raise UnreadableSource(message, error.hint) from error
 
 
 def _line_value(line: str) -> Any:
-    """The value of a line; the line itself where it is no JSON, None where it is blank."""
+    """The value of a line, numbers as they are written; ``_NOT_JSON`` where it has none."""
     try:
         return json.loads(line, parse_int=str, parse_float=str)
     except RecursionError:
         raise too_deep() from None
     except ValueError:
-        return None
+        return _NOT_JSON
 
 
 def _line_values(lines: Iterable[str]) -> Iterator[Any]:
+    """The values of lines; the line itself where that is no JSON, or null."""
     for line in lines:
         value = _line_value(line)
-        yield line.strip() if value is None else value
+        yield line.strip() if value is _NOT_JSON or value is None else value
 
 
 def _fields(value: Any) -> list[tuple[str, str]]:
@@ -173,7 +199,7 @@ def _fields(value: Any) -> list[tuple[str, str]]:
 def _record_pieces(values: Iterator[Any]) -> Iterator[Piece]:
     """Rows, or turns where the first values are a conversation's; a value's number is its row."""
     probe = list(islice(values, _PROBE))
-    first = [value for value in probe if value != ""]
+    first = [value for value in probe if not isinstance(value, str)]
     if is_records(first) and are_turns(first):
         return _turns_or_rows(chain(probe, values))
     return field_pieces(map(_fields, chain(probe, values)))

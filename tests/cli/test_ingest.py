@@ -104,6 +104,41 @@ def test_json_lines_report_a_bad_line_by_number(memctl: Run, tmp_path: Path) -> 
     assert [row["tags"] for row in found] == [["drink"]]
 
 
+BAD_LINES = '{"name": "Ann", "city": "Rome"}\noops\n{"name": "Bob", "city": "Oslo"}\n{"na'
+
+
+def test_a_file_of_json_lines_says_which_are_none_and_keeps_all(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "people.jsonl").write_text(BAD_LINES)
+    result = memctl("ingest", "people.jsonl", "-o", "json")
+    assert (result.code, result.json["ingested"], result.json["failed"]) == (0, 1, 0)
+    expected = "records of 2 lines: 2, 4 (not JSON, kept as text)"
+    assert result.json["outcomes"][0]["missing"] == [expected]
+    assert result.err == f"note: {tmp_path}/people.jsonl: no {expected} yet\n"
+    (row,) = memctl("document", "list", "--incomplete").rows
+    text = memctl("document", "show", row["id"], "--text").out
+    assert [word in text for word in ("Ann", "oops", "Oslo", '{"na')] == [True] * 4
+
+
+def test_an_inbox_says_which_json_lines_are_none(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+    memctl("kb", "create", "notes")
+    (tmp_path / "home/kb/notes/inbox/people.jsonl").write_text(BAD_LINES)
+    taken = [row for row in memctl("watch", "--once").rows if row["kind"] == "ingested"]
+    assert taken[0]["detail"]["missing"] == ["records of 2 lines: 2, 4 (not JSON, kept as text)"]
+    assert (tmp_path / "home/kb/notes/processed/people.jsonl").read_text() == BAD_LINES
+
+
+def test_a_file_that_is_called_json_lines_and_has_none_fails(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "prose.jsonl").write_text("It was a dark night.\nThe rain fell.\n")
+    result = memctl("ingest", "prose.jsonl")
+    assert result.code == 1
+    assert "it is not JSON: Expecting value at line 1 column 1" in result.err
+
+
 def test_labels_are_kept(memctl: Run) -> None:
     memctl(
         "ingest", "--text", "tea, not coffee", "--tag", "#drink", "--namespace", "user:ann",

@@ -120,6 +120,30 @@ def test_json_lines_are_rows_with_the_number_of_their_line(tmp_path: Path) -> No
 def test_a_line_that_is_no_json_is_kept_as_it_is(tmp_path: Path) -> None:
     source = _read(tmp_path, '{"a": 1}\noops\n{"a": 3}\n', "x.jsonl")
     assert source.text == "a: 1\nline: oops\na: 3\n"
+    assert source.missing == ("record of line 2 (not JSON, kept as text)",)
+
+
+def test_lines_that_are_no_json_are_counted_and_the_first_are_numbered(tmp_path: Path) -> None:
+    good = '{"a": 1}\n'
+    few = _read(tmp_path, good + "\nno\n" + good + '{"a": 1', "x.jsonl")
+    assert few.missing == ("records of 2 lines: 3, 5 (not JSON, kept as text)",)
+    many = _read(tmp_path, good + "no\n" * 1200, "x.jsonl").missing
+    assert many == (
+        "records of 1,200 lines: 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and more (not JSON, kept as text)",
+    )
+    assert _read(tmp_path, good + 'null\n3\n"no"\n[1]\n\n', "x.jsonl").missing == ()
+
+
+def test_records_are_found_however_many_bad_lines_stand_before_them(tmp_path: Path) -> None:
+    source = _read(tmp_path, "no\n" * 30 + '{"a": 1}\n', "x.jsonl")
+    assert source.text.endswith("line: no\na: 1\n")
+
+
+def test_a_conversation_with_a_bad_line_stays_one(tmp_path: Path) -> None:
+    turns = [json.dumps({"role": who, "content": f"{who} says so"}) for who in ("ann", "bob")]
+    source = _read(tmp_path, "\n".join(["oops", *turns]), "x.jsonl")
+    assert [s.speaker for s in source.segments if s.kind == "turn"] == ["ann", "bob"]
+    assert "oops" in source.text
 
 
 def test_json_lines_without_any_json_are_refused(tmp_path: Path) -> None:
