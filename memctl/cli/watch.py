@@ -12,12 +12,14 @@ from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.output import Column, chosen, emit, paragraph, plain, shown_instant
 from memctl.cli.session import Session
 from memctl.cli.text import count, moment, one_line
+from memctl.errors import MemctlError, PartialFailure
 
 if TYPE_CHECKING:
-    from memctl.watch.report import Listener, WatchEvent
+    from memctl.watch.report import Drained, Left, Listener, WatchEvent
     from memctl.watch.status import WatchStatus
 
 _QUIET_KINDS = frozenset({"failed", "waiting"})
+_SHOWN_FILES = 3
 _DEBUG_KINDS = frozenset({"upkeep", "left"})
 _STATUS = (
     Column("kb", "KB"),
@@ -78,7 +80,34 @@ def watch(
     options = WatchOptions(settings.settle_seconds, settings.rescan_seconds, poll, once)
     if not bases.names():
         session.hint("there is nothing to watch yet: memctl kb create NAME")
-    WatchService(bases, options, listener(session)).run()
+    raise_left(WatchService(bases, options, listener(session)).run())
+
+
+def raise_left(drained: Drained) -> None:
+    """Say on standard error what had to be left and why, and end with the right exit code.
+
+    Raises:
+        MemctlError: Nothing could be done.
+        PartialFailure: Something has been.
+    """
+    if not drained.left:
+        return
+    *others, last = drained.left
+    for left in others:
+        sys.stderr.write(f"error: {one_line(_told(left))}\n")
+        if left.hint:
+            sys.stderr.write(f"hint: {one_line(left.hint)}\n")
+    failure = PartialFailure if drained.dealt_with else MemctlError
+    raise failure(_told(last), last.hint)
+
+
+def _told(left: Left) -> str:
+    if not left.files:
+        return f"{left.kb}: {left.reason}"
+    names = ", ".join(name.rsplit("/", 1)[-1] for name in left.files[:_SHOWN_FILES])
+    more = len(left.files) - _SHOWN_FILES
+    listed = f"{names} and {more:,} more" if more > 0 else names
+    return f"{left.kb}: {count(len(left.files), 'file')} left waiting ({listed}): {left.reason}"
 
 
 def listener(session: Session) -> Listener:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memctl.choices import After
 from memctl.config import Inbox, KnowledgeBaseSettings, Layout
-from memctl.errors import MemctlError
+from memctl.errors import LockedError, MemctlError
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
 from memctl.records import ConsolidationReport, FileOutcome, IngestReport, ProgressListener
@@ -146,13 +146,16 @@ class BaseWatch:
     beat: Callable[[], None]
     monotonic: Callable[[], float] = time.monotonic
     schedule: Schedule = field(init=False)
+    dealt_with: int = 0
+    """How many files have met their fate."""
     _claims: Claims = field(init=False)
     _settling: dict[Path, Settling] = field(default_factory=dict)
     _vaults: dict[Path, Vault] = field(default_factory=dict)
     _recovering: bool = True
     _retry_at: float = 0.0
     _retry_seconds: float = 0.0
-    _complaints: set[str] = field(default_factory=set)
+    _complaints: dict[str, WatchEvent] = field(default_factory=dict)
+    """What is wrong now, by its message."""
 
     def __post_init__(self) -> None:
         ledger = self.base.store.ledger
@@ -165,7 +168,7 @@ class BaseWatch:
         """Look at every inbox and take what may be taken; a failing store is tried again later."""
         left = self._retry_at - self.monotonic()
         if left > 0:
-            return Turn(False, left)
+            return self._waiting(left)
         try:
             turn = self._turn()
         except (MemctlError, OSError) as error:
@@ -190,6 +193,11 @@ class BaseWatch:
     def is_waiting(self) -> bool:
         """Whether the store has failed and is to be tried again."""
         return bool(self._retry_at)
+
+    @property
+    def complaints(self) -> list[WatchEvent]:
+        """What is wrong now."""
+        return list(self._complaints.values())
 
     def _turn(self) -> Turn:
         if self._recovering:
@@ -216,7 +224,10 @@ class BaseWatch:
                 self._say("consolidated", message=message, detail=detail)
             return bool(report.examined)
         if self.schedule.upkeep_due():
-            self.base.store.upkeep()
+            try:
+                self.base.store.upkeep()
+            except LockedError as error:  # whoever writes can do it as well
+                _log.info("no upkeep now: %s", error.message)
             self.schedule.note_upkeep()
         return False
 
@@ -227,7 +238,11 @@ class BaseWatch:
         wait = min(2 * self._retry_seconds or self.options.retry_seconds, LONGEST_RETRY_SECONDS)
         self._retry_seconds = wait
         self._retry_at = self.monotonic() + wait
-        return Turn(False, wait)
+        return self._waiting(wait)
+
+    def _waiting(self, seconds: float) -> Turn:
+        """One that is to end does not wait for a store that failed."""
+        return Turn(False, None if self.options.once else seconds)
 
     # --- inboxes that are emptied ---
 
@@ -346,6 +361,7 @@ class BaseWatch:
             self._say("gone", printable(row.path), document_id=row.document_id)
         if missing.gone:
             self.schedule.note_write()
+        self.dealt_with += len(missing.renamed) + len(missing.gone)
         return bool(missing.renamed or missing.gone)
 
     # --- both ---
@@ -401,6 +417,7 @@ class BaseWatch:
     # --- saying ---
 
     def _taken(self, outcome: FileOutcome) -> None:
+        self.dealt_with += 1
         kind: EventKind = outcome.outcome if outcome.outcome != "failed" else "failed"
         detail: dict[str, object] = {"memories": outcome.memories, "title": outcome.title}
         if outcome.missing:
@@ -409,6 +426,7 @@ class BaseWatch:
         self._say(kind, outcome.source, outcome.summary, document_id=document, detail=detail)
 
     def _failed(self, outcome: FileOutcome, place: str) -> None:
+        self.dealt_with += 1
         event = Event(self.clock(), "failed", outcome.reason, outcome.hint, place)
         self.base.store.ledger.events.add(event)
         detail = {"moved_to": place, "error": outcome.error}
@@ -418,11 +436,10 @@ class BaseWatch:
         """Say it once, however often it is met."""
         if message in self._complaints:
             return
-        self._complaints.add(message)
         with suppress(MemctlError):  # the ledger may be what fails
             event = Event(self.clock(), kind, message, hint, source)
             self.base.store.ledger.events.add(event)
-        self._say(kind, source, message, hint)
+        self._complaints[message] = self._say(kind, source, message, hint)
 
     def _say(
         self,
@@ -432,12 +449,12 @@ class BaseWatch:
         hint: str = "",
         document_id: str | None = None,
         detail: Mapping[str, object] | None = None,
-    ) -> None:
-        self.listener(
-            WatchEvent(
-                self.clock(), kind, self.base.name, source, message, hint, document_id, detail or {}
-            )
+    ) -> WatchEvent:
+        event = WatchEvent(
+            self.clock(), kind, self.base.name, source, message, hint, document_id, detail or {}
         )
+        self.listener(event)
+        return event
 
 
 def _group(files: Sequence[InboxFile]) -> list[InboxFile]:

@@ -41,4 +41,24 @@ class WatchEvent:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What had to be left in one knowledge base, and why."""
+
+    kb: str
+    files: tuple[str, ...]
+    """All that wait there, where the store failed; none where the reason names what it is about."""
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What a watch that ends by itself came to."""
+
+    dealt_with: int = 0
+    """Files that were remembered or moved to ``failed/``, or followed where they stay."""
+    left: tuple[Left, ...] = ()
+
+
 Listener = Callable[[WatchEvent], None]

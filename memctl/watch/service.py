@@ -24,7 +24,8 @@ from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import LockedError, MemctlError
 from memctl.watch.base import BaseWatch, Served, WatchOptions
 from memctl.watch.hints import Hints, Wake
-from memctl.watch.report import EventKind, Listener, WatchEvent
+from memctl.watch.report import Drained, EventKind, Left, Listener, WatchEvent
+from memctl.watch.status import waiting_files
 
 Clock = Callable[[], datetime]
 
@@ -98,9 +99,14 @@ class WatchService:
         self._polling_told = options.poll
         self._beaten = 0.0
         self._idle_since = monotonic()
+        self._dealt_with = 0
+        self._left: list[Left] = []
 
-    def run(self) -> None:
+    def run(self) -> Drained:
         """Serve until told to stop or, with ``once``, until everything is dealt with.
+
+        Returns:
+            How many files were dealt with and, with ``once``, what had to be left.
 
         Raises:
             LockedError: Another daemon serves one of the knowledge bases.
@@ -110,6 +116,7 @@ class WatchService:
             step = self._drained if self._options.once else self._round
             while not self._stopping and not step():
                 pass
+        return Drained(self._dealt_with, tuple(self._left))
 
     def stop(self) -> None:
         """Stop once the files in hand are dealt with; may be called from anywhere."""
@@ -130,7 +137,8 @@ class WatchService:
     def _drained(self) -> bool:
         """Look at every knowledge base once; say whether nothing is left to do.
 
-        What does not stand still for twice as long as it should is left for the next time.
+        What does not stand still for twice as long as it should is left for the next time, and so
+        is all that a store has no room for.
         """
         worked, wait = self._turns()
         self._beat()
@@ -139,11 +147,7 @@ class WatchService:
             self._idle_since = now
             return False
         patience = 2 * self._options.settle_seconds + _EXTRA_PATIENCE_SECONDS
-        watches = [held.watch for held in self._held.values()]
         if wait == float("inf") or now - self._idle_since > patience:
-            self._tidy()
-            return True
-        if all(watch.is_waiting for watch in watches):
             return True
         self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
         return False
@@ -158,11 +162,6 @@ class WatchService:
             if turn.look_again_in is not None:
                 wait = min(wait, turn.look_again_in)
         return worked, wait
-
-    def _tidy(self) -> None:
-        for held in self._held.values():
-            if held.watch.schedule.upkeep_due():
-                held.watch.base.store.upkeep()
 
     # --- which knowledge bases ---
 
@@ -227,6 +226,9 @@ class WatchService:
         with suppress(MemctlError, OSError):  # it may be its disk that failed
             held.watch.put_back()
             base.store.ledger.daemon.clear(os.getpid())
+        self._dealt_with += held.watch.dealt_with
+        if self._options.once:
+            self._left += _left_by(held.watch)
         base.close()
         held.lock.release()
         self._say("left", name)
@@ -290,3 +292,15 @@ class WatchService:
         elif not self._interrupted:
             self._interrupted = True
             raise Interrupted
+
+
+def _left_by(watch: BaseWatch) -> list[Left]:
+    """What a knowledge base leaves to the next time: one for each thing that is wrong."""
+    files: tuple[str, ...] = ()
+    if watch.is_waiting:
+        with suppress(MemctlError, OSError):  # what fails may be what knows of them
+            files = tuple(name for name, _ in waiting_files(watch.base))
+    return [
+        Left(each.kb, files if each.kind == "waiting" else (), each.message, each.hint)
+        for each in watch.complaints
+    ]

@@ -43,7 +43,7 @@ def watch_status(base: Served) -> WatchStatus:
     ledger = base.store.ledger
     alive = is_watched(base.layout)
     daemon = ledger.daemon.get() if alive else None
-    waiting = _waiting(base)
+    waiting = waiting_files(base)
     oldest = min(waiting, key=lambda item: item[1], default=None)
     errors = ledger.events.recent(1)
     consolidation = ledger.jobs.last(CONSOLIDATION, "done")
@@ -79,8 +79,12 @@ def is_watched(layout: Layout) -> bool:
     return False
 
 
-def _waiting(base: Served) -> list[tuple[str, float]]:
-    """Files that wait, each with the time (in seconds since 1970) since when."""
+def waiting_files(base: Served) -> list[tuple[str, float]]:
+    """Files that wait, each with the time (in seconds since 1970) since when.
+
+    Raises:
+        MemctlError, OSError: They cannot be looked at.
+    """
     waiting = [(printable(path), path.stat().st_mtime) for path in _processing(base)]
     for inbox in base.settings.inboxes:
         if inbox.path.is_dir():

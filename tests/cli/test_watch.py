@@ -13,6 +13,8 @@ import pytest
 
 from memctl.consolidate.consolidator import Consolidator
 from memctl.errors import LockedError
+from memctl.ingest.pipeline import Ingestor
+from memctl.store.store import Store
 
 from .conftest import Run
 
@@ -133,3 +135,87 @@ def test_a_consolidation_that_fails_is_not_called_the_last_one(
     assert notes("consolidate").code == 11
     assert [job["state"] for job in notes("sql", _JOBS).rows] == ["failed"]
     assert notes("status").rows[0]["last_consolidation"] is None
+
+
+# --- what has to wait ----------------------------------------------------------------------------
+
+_ON_A_SMALL_DISK = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+from memctl.cli.main import main
+main(["watch", "--once"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX")
+def test_once_says_which_files_a_full_disk_made_wait_and_why(notes: Run, tmp_path: Path) -> None:
+    inbox = tmp_path / "home/kb/notes/inbox"
+    words = " ".join(f"The pump number {n} costs {7 * n} euros." for n in range(30_000))
+    (inbox / "large.txt").write_text(words)
+
+    def watch() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", _ON_A_SMALL_DISK]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+    done = watch()
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: notes: 1 file left waiting (large.txt): ")
+    assert "File too large" in done.stderr
+    assert "hint: " in done.stderr
+    assert [path.name for path in inbox.iterdir()] == ["large.txt"]
+
+    notes("kb", "create", "work")
+    (tmp_path / "home/kb/work/inbox/small.txt").write_text("We sail on Friday.")
+    done = watch()
+    assert done.returncode == 3
+    assert done.stderr.count("error: ") == 1
+    assert "(large.txt)" in done.stderr
+    assert (tmp_path / "home/kb/work/processed/small.txt").exists()
+    assert notes("watch", "--once").code == 0
+    assert (tmp_path / "home/kb/notes/processed/large.txt").exists()
+
+
+def test_once_says_that_a_locked_store_made_files_wait(
+    notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object, **__: object) -> None:
+        raise LockedError("process 1 is writing", "wait for it to finish")
+
+    for name in "abcde":
+        (tmp_path / f"home/kb/notes/inbox/{name}.txt").write_text(f"This is {name}.")
+    with monkeypatch.context() as patch:
+        patch.setattr(Ingestor, "ingest", locked)
+        result = notes("watch", "--once", "-q")
+    assert result.code == 1
+    assert result.err == (
+        "error: notes: 5 files left waiting (a.txt, b.txt, c.txt and 2 more): "
+        "process 1 is writing\nhint: wait for it to finish\n"
+    )
+    result = notes("watch", "--once")
+    assert (result.code, result.err) == (0, "")
+
+
+def test_once_says_which_file_it_may_not_read(
+    notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = tmp_path / "home/kb/notes/inbox"
+    for name in ("secret.txt", "plan.txt"):
+        (inbox / name).write_text(f"This is {name}.")
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda p, mode: p != inbox / "secret.txt" and access(p, mode))
+    result = notes("watch", "--once")
+    assert result.code == 3
+    assert result.err.startswith(f"error: notes: cannot read {inbox}/secret.txt: permission denied")
+    assert (inbox / "secret.txt").exists()
+
+
+def test_once_is_done_when_only_the_upkeep_has_to_wait(
+    notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object, **__: object) -> None:
+        raise LockedError("process 1 is writing")
+
+    (tmp_path / "home/kb/notes/inbox/plan.txt").write_text("We sail on Friday.")
+    monkeypatch.setattr(Store, "upkeep", locked)
+    assert notes("watch", "--once").code == 0
+    assert (tmp_path / "home/kb/notes/processed/plan.txt").exists()
