@@ -7,6 +7,7 @@ nothing depends on them but how soon a file is seen.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
+
+_UNHEARD = logging.NullHandler()
 
 
 class Wake:
@@ -72,6 +75,9 @@ class Hints:
         from watchdog.events import FileSystemEvent, FileSystemEventHandler
         from watchdog.observers import Observer
 
+        # watchdog 7.1 logs an error for each event that comes while it stops, and Python prints
+        # what no handler takes.
+        logging.getLogger("watchdog").addHandler(_UNHEARD)
         wake = self._wake
 
         class Ringing(FileSystemEventHandler):

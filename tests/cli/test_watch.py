@@ -96,6 +96,27 @@ def test_a_daemon_is_seen_keeps_others_out_and_stops_cleanly(notes: Run, tmp_pat
     assert not notes("status").rows[0]["alive"]
 
 
+def test_stopping_while_files_move_is_quiet(notes: Run, tmp_path: Path) -> None:
+    daemon = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "watch"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "MEMCTL_HOME": str(tmp_path / "home")},
+    )  # fmt: skip
+    try:
+        assert daemon.stdout is not None
+        for line in daemon.stdout:
+            if json.loads(line)["kind"] == "started":
+                (tmp_path / "home/kb/notes/inbox/plan.txt").write_text("We sail on Friday.")
+            if json.loads(line)["kind"] == "ingested":
+                break
+        daemon.send_signal(signal.SIGTERM)
+        _, err = daemon.communicate(timeout=30)
+        assert (daemon.returncode, err) == (0, "")
+    finally:
+        daemon.kill()
+        daemon.wait()
+
+
 # --- consolidation -------------------------------------------------------------------------------
 
 _JOBS = "select state, detail from jobs where kind = 'consolidation'"
