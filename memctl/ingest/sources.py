@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from memctl.ingest.ignore import IgnoreRules
+from memctl.ingest.packing import packed
 from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
 from memctl.records import FileOutcome, Metadata
@@ -36,6 +37,7 @@ class Labels:
     source: str = ""
 
 
+@packed
 @dataclass(frozen=True, slots=True)
 class Source:
     """One thing to ingest: the file at ``path``, or ``text`` itself where there is no file."""
