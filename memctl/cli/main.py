@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Annotated, TextIO
@@ -31,6 +32,7 @@ from memctl.errors import MemctlError
 from memctl.paths import next_step, reason, shown
 
 _INTERRUPTED = 130
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -95,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         _accept_any_text(stream)
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 50, 100)  # rows are small objects without cycles
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(run(given))
 

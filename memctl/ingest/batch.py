@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.ingest.packing import packed
 from memctl.ingest.sources import Source
 from memctl.records import Document, Entity, EntityMention, FileOutcome, Memory, Relation
 
@@ -16,6 +17,7 @@ PIPELINE_VERSION = 1
 """Raised when the same text would be turned into other rows; `reprocess` then redoes them."""
 
 
+@packed
 @dataclass(frozen=True, slots=True)
 class Identified:
     """A source whose content is known by its hash."""
@@ -28,6 +30,7 @@ class Identified:
     mtime_ns: int = 0
 
 
+@packed
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A source that is to be read, with the document it will be."""
@@ -50,6 +53,7 @@ class Prepared:
     mentions: tuple[EntityMention, ...] = ()
 
 
+@packed
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What there is to tell of a document that was read."""

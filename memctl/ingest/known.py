@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from memctl.store.store import Store
 
 LIVE = ("indexed", "processing", "pending")
+MOST_ADDED = 500_000
+"""After so many new documents the store as it is then is what there was at first."""
 _COLUMNS = ("id", "namespace", "external_id", "sha256", "status")
 
 
@@ -58,7 +60,9 @@ class _Versions:
 class Known:
     """Judges sources against the store and against what this ingest has not committed yet.
 
-    The thread that prepares asks; the thread that writes tells it what has been committed.
+    The thread that prepares asks; the thread that writes tells it what has been committed.  While
+    nobody else writes, what was there at first and what this ingest has added is all there is, so
+    that the rows just added, which no index knows yet, are not searched again and again.
     """
 
     def __init__(self, store: Store) -> None:
@@ -66,6 +70,10 @@ class Known:
         self._changed = threading.Condition()
         self._pending: dict[str, tuple[str, str] | None] = {}
         self._closed = False
+        self._first = store.snapshot()
+        self._version = self._first.versions["documents"]
+        self._added: set[str] = set()
+        self._alone = True
 
     # --- what is on its way ---
 
@@ -85,7 +93,27 @@ class Known:
         with self._changed:
             for each in wanted:
                 self._pending.pop(each.item.key, None)
+                self._added.add(each.item.key)
             self._changed.notify_all()
+
+    def is_alone(self, version: int) -> bool:
+        """Whether nobody else has written documents since this ingest began.
+
+        Args:
+            version: That of the documents when the transaction began that is about to write.
+        """
+        with self._changed:
+            self._alone = self._alone and version == self._version
+            return self._alone
+
+    def moved(self, version: int) -> None:
+        """Note the version of the documents that this ingest's own commit has made."""
+        with self._changed:
+            self._version = version
+            if len(self._added) >= MOST_ADDED:
+                first = self._store.snapshot()
+                if first.versions["documents"] == version:
+                    self._first, self._added = first, set()
 
     def wait_for_commits(self) -> None:
         """Wait until all that was prepared is committed.
@@ -130,19 +158,15 @@ class Known:
 
     def _versions(self, items: Sequence[Identified], bases: Sequence[str]) -> dict[str, _Versions]:
         """What is stored under each key; the first version has the key's own id."""
-        snapshot = self._store.snapshot()
-        if not snapshot.count("documents"):
-            return {}
-        versions: dict[str, _Versions] = {}
-        for row in snapshot.get("documents", bases, _COLUMNS).to_pylist():
-            versions.setdefault(row["id"], _Versions()).found.append(_stored(row))
-        several = [
-            item
-            for item, base in zip(items, bases, strict=True)
-            if base in versions and _may_have_more(item, versions[base])
-        ]
-        versions |= _all_versions(snapshot, several)
-        self._add_superseded(snapshot, items, bases, versions)
+        with self._changed:
+            first, added = self._first, self._added.intersection(bases)
+            anew = added if self._alone else set(bases)
+        versions = _stored_versions(first, [item for item in items if item.key not in anew])
+        if anew:
+            changed = [item for item in items if item.key in anew]
+            versions |= _stored_versions(self._store.snapshot(), changed)
+        if any(item.source.supersedes for item in items):
+            self._add_superseded(self._store.snapshot(), items, bases, versions)
         return versions
 
     def _add_superseded(
@@ -158,12 +182,23 @@ class Known:
             for item, base in zip(items, bases, strict=True)
             if item.source.supersedes
         }
-        if not named:
-            return
         for row in snapshot.get("documents", list(named), _COLUMNS).to_pylist():
             stored = _stored(row)
             if stored.live:
                 versions.setdefault(named[stored.id], _Versions()).named = stored
+
+
+def _stored_versions(snapshot: Snapshot, items: Sequence[Identified]) -> dict[str, _Versions]:
+    """What a snapshot has under the keys of some sources."""
+    if not items or not snapshot.count("documents"):
+        return {}
+    versions: dict[str, _Versions] = {}
+    for row in snapshot.get("documents", [item.key for item in items], _COLUMNS).to_pylist():
+        versions.setdefault(row["id"], _Versions()).found.append(_stored(row))
+    several = [
+        item for item in items if item.key in versions and _may_have_more(item, versions[item.key])
+    ]
+    return versions | _all_versions(snapshot, several)
 
 
 def _while_pending(item: Identified, pending: tuple[str, str] | None) -> Verdict:

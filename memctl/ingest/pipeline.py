@@ -208,7 +208,7 @@ class Ingestor:
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
-                tally.add(write(self._store, batch, prepared))
+                tally.add(write(self._store, batch, prepared, known))
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))

@@ -47,8 +47,8 @@ class Limits:
     documents: int = 20_000
     memories: int = 25_000
     bytes: int = 32 << 20
-    seconds: float = 2.0
-    hire_after: float = 1.0
+    seconds: float = 4.0
+    hire_after: float = 0.3
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 
 from memctl.ids import memory_id
 from memctl.ingest.batch import PIPELINE_VERSION, Identified, Prepared, Wanted
@@ -83,8 +84,10 @@ def _document(parts: Parts) -> Document:
 def _session(parts: Parts) -> str | None:
     """The session that was given; a chat log is one of its own."""
     given = parts.wanted.item.source.session_id
+    if given:
+        return given
     is_chat = any(passage.kind == "turn" for passage in parts.passages)
-    return given or (parts.wanted.document_id if is_chat else None)
+    return parts.wanted.document_id if is_chat else None
 
 
 def _modified(item: Identified) -> datetime | None:
@@ -95,7 +98,7 @@ def _modified(item: Identified) -> datetime | None:
 
 
 def _distinct(*groups: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(value for group in groups for value in group))
+    return tuple(dict.fromkeys(chain.from_iterable(groups)))
 
 
 # --- memories ------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from memctl.errors import UnreadableSource
 from memctl.ingest.ignore import IgnoreRules
+from memctl.ingest.packing import packed
 from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
 from memctl.records import FileOutcome, LeftOut, LeftOutListener, LeftOutReason, Metadata
@@ -37,6 +38,7 @@ class Labels:
     source: str = ""
 
 
+@packed
 @dataclass(frozen=True, slots=True)
 class Source:
     """One thing to ingest: the file at ``path``, or ``text`` itself where there is no file."""

@@ -19,7 +19,7 @@ from memctl.ingest.batch import (
     taken_outcome,
 )
 from memctl.ingest.derive import Derived
-from memctl.ingest.known import LIVE
+from memctl.ingest.known import LIVE, Known
 from memctl.records import DocumentStatus, FileOutcome
 
 if TYPE_CHECKING:
@@ -39,8 +39,10 @@ class _Abandoned(Exception):
         self.failure = failure
 
 
-def write(store: Store, batch: Batch, rest: Iterator[Batch]) -> list[FileOutcome]:
+def write(store: Store, batch: Batch, rest: Iterator[Batch], known: Known) -> list[FileOutcome]:
     """Commit a batch, and with it those from ``rest`` that continue it.
+
+    ``known`` has judged the sources, and says whether somebody else has written since.
 
     Returns:
         What became of each source.
@@ -49,7 +51,9 @@ def write(store: Store, batch: Batch, rest: Iterator[Batch]) -> list[FileOutcome
         return [*batch.outcomes, *([batch.failure] if batch.failure else [])]
     try:
         with store.write() as transaction:
-            outcomes = _write_all(_Writing(transaction), batch, rest)
+            alone = known.is_alone(transaction.version("documents"))
+            outcomes = _write_all(_Writing(transaction, alone=alone), batch, rest)
+        known.moved(transaction.version("documents"))
     except _Abandoned as abandoned:
         outcomes = [abandoned.failure]
     return [*batch.outcomes, *outcomes]
@@ -67,10 +71,11 @@ def _write_all(writing: _Writing, batch: Batch, rest: Iterator[Batch]) -> list[F
 
 
 class _Writing:
-    """The rows of one transaction."""
+    """The rows of one transaction; ``alone`` where nobody else has written since the judging."""
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: Transaction, *, alone: bool = False) -> None:
         self._transaction = transaction
+        self._alone = alone
         self._derived = Derived()
         self._refused: set[str] = set()
         self._edited: set[str] = set()
@@ -95,7 +100,7 @@ class _Writing:
     def _refuse(self, new: Sequence[Wanted]) -> None:
         """Set documents aside that are there by now, though they were not when they were judged."""
         wanted = {each.document_id: each for each in new}
-        if not wanted:
+        if not wanted or self._alone:
             return
         found = self._transaction.snapshot().get("documents", list(wanted), ["id", "sha256"])
         for row in found.to_pylist():

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -48,6 +50,7 @@ _RECORDS: Mapping[TableName, type[Any]] = {
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 _JSON_COLUMNS = frozenset({"metadata", "signals"})
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 # Record fields are declared with text annotations (``from __future__ import annotations``), so
 # the text is what can be looked up.  A column that wants another width is named below.
 _ARROW_TYPES: Mapping[str, pa.DataType] = {
@@ -126,11 +129,12 @@ def vector_array(vectors: NDArray[np.floating[Any]]) -> pa.FixedSizeListArray:
 
 def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
     schema = _record_schema(record)
-    columns = [_column(item, [getattr(row, item.name) for row in rows]) for item in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    columns = zip(*map(attrgetter(*schema.names), rows), strict=True) if rows else repeat(())
+    arrays = [_column(item, column) for item, column in zip(schema, columns, strict=False)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _column(item: pa.Field, values: list[Any]) -> pa.Array:
+def _column(item: pa.Field, values: Sequence[Any]) -> pa.Array:
     if item.name in _JSON_COLUMNS:
         values = [_to_json(value) for value in values]
     try:
@@ -142,7 +146,7 @@ def _column(item: pa.Field, values: list[Any]) -> pa.Array:
 def _to_json(value: Mapping[str, Any]) -> str:
     if not value:
         return "{}"
-    return json.dumps(dict(value), ensure_ascii=False, sort_keys=True, default=str)
+    return _ENCODER.encode(dict(value))
 
 
 def _scrubbed(value: Any) -> Any:

@@ -213,10 +213,9 @@ def _create_tables(folder: Path, dimension: int) -> dict[TableName, int]:
     """Make empty tables with their indexes; overwrite what an interrupted creation has left."""
     versions: dict[TableName, int] = {}
     with changing(folder):
-        database = lancedb().connect(folder)
         for table, schema in schemas(dimension).items():
-            database.create_table(table, schema=schema, mode="overwrite")
-            dataset = lance().dataset(str(folder / f"{table}.lance"))
+            path = str(folder / f"{table}.lance")  # as LanceDB, which takes a second to start
+            dataset = lance().write_dataset(schema.empty_table(), path, mode="overwrite")
             create_indexes(table, dataset)
             versions[table] = int(dataset.version)
     sync_new(folder, set())

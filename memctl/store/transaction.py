@@ -134,6 +134,10 @@ class Transaction:
         self._flush_all()
         return Snapshot(self._datasets, self._versions(), self._dimension)
 
+    def version(self, table: TableName) -> int:
+        """Return the version of a table at HEAD when this began; when it has ended, at its end."""
+        return self._head[table]
+
     def dataset(self, table: TableName) -> LanceDataset:
         """Return the engine's handle that this transaction writes through, for upkeep."""
         return self._writable(table)
@@ -152,6 +156,7 @@ class Transaction:
             self._ledger.set_head(versions, self._clock())
             for statement in self._statements:
                 statement(connection)
+        self._head = dict(versions)
 
     def roll_back(self) -> None:
         """Put every table back to HEAD."""

@@ -163,7 +163,7 @@ def _build_vector_index(transaction: Transaction, ledger: Ledger) -> bool:
     built_at = int(ledger.meta(VECTOR_ROWS) or 0)
     if rows < max(VECTOR_INDEX_ROWS, VECTOR_INDEX_GROWTH * built_at):
         return False
-    create_vector_index(transaction.dataset("memories"))
+    create_vector_index(transaction.dataset("memories"), rows)
     transaction.ledger(lambda _: ledger.set_meta(VECTOR_ROWS, str(rows)))
     return True
 

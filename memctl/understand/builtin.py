@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
@@ -27,6 +28,19 @@ _MOST_DATES = 60
 _DATED = 300_000
 
 
+@dataclass(slots=True)
+class _Draft:
+    """What is known of a document so far."""
+
+    source: SourceText
+    lines: list[Line]
+    language: str = ""
+    keywords: tuple[str, ...] = ()
+    entities: tuple[EntityMention, ...] = ()
+    dates: Sequence[DateSpan] = ()
+    distilled: tuple[Distilled, ...] = ()
+
+
 class BuiltinUnderstander:
     """Understands documents by rules and statistics.
 
@@ -43,37 +57,48 @@ class BuiltinUnderstander:
         return METHOD
 
     def understand(self, sources: Sequence[SourceText]) -> list[Understanding]:
-        """Return one understanding for each source, in order; never raises for odd text."""
-        return [self._understand(source) for source in sources]
+        """Return one understanding for each source, in order; never raises for odd text.
 
-    def _understand(self, source: SourceText) -> Understanding:
-        lines = outline(source)
-        language = detect(source.text)
-        phrases = self._keywords(written(source, lines), language)
-        marked = _tags(source)
-        named = entities(source, lines)
-        dated = _dates(source, lines)
-        distilled = distil(source, lines)
-        matter, signals = importance(_evidence(source, named, dated, distilled))
-        return Understanding(
-            method=METHOD,
-            gist=gist(source, lines, phrases, dated, language, distilled),
-            language=language,
-            entities=named,
-            topics=topics(source, phrases, marked, language),
-            keywords=phrases,
-            tags=marked,
-            links=_links(source),
-            dates=tuple(dict.fromkeys(span.iso for span in dated))[:_MOST_DATES],
-            importance=matter,
-            signals=signals,
-            distilled=distilled,
-        )
+        It goes stage by stage: all sources through one, which is faster than one through all.
+        """
+        drafts = [_Draft(source, outline(source)) for source in sources]
+        for draft in drafts:
+            draft.language = detect(draft.source.text)
+        for draft in drafts:
+            text = written(draft.source, draft.lines)
+            draft.keywords = self._keywords(text, draft.language)
+        for draft in drafts:
+            draft.entities = entities(draft.source, draft.lines)
+        for draft in drafts:
+            draft.dates = _dates(draft.source, draft.lines)
+        for draft in drafts:
+            draft.distilled = distil(draft.source, draft.lines)
+        return [_understanding(draft) for draft in drafts]
 
     def _keywords(self, text: str, language: str) -> tuple[str, ...]:
         if len(text) <= _SHORT:
             return keywords(text, language, limit=_FEW_KEYWORDS)
         return keywords(text, language, embedder=self._embedder)
+
+
+def _understanding(draft: _Draft) -> Understanding:
+    source, lines, language = draft.source, draft.lines, draft.language
+    marked = _tags(source)
+    matter, signals = importance(_evidence(draft))
+    return Understanding(
+        method=METHOD,
+        gist=gist(source, lines, draft.keywords, draft.dates, language, draft.distilled),
+        language=language,
+        entities=draft.entities,
+        topics=topics(source, draft.keywords, marked, language),
+        keywords=draft.keywords,
+        tags=marked,
+        links=_links(source),
+        dates=tuple(dict.fromkeys(span.iso for span in draft.dates))[:_MOST_DATES],
+        importance=matter,
+        signals=signals,
+        distilled=draft.distilled,
+    )
 
 
 def _tags(source: SourceText) -> tuple[str, ...]:
@@ -104,18 +129,13 @@ def _dates(source: SourceText, lines: Sequence[Line]) -> list[DateSpan]:
     ]
 
 
-def _evidence(
-    source: SourceText,
-    named: Sequence[EntityMention],
-    dated: Sequence[DateSpan],
-    distilled: Sequence[Distilled],
-) -> Evidence:
-    kinds = [part.kind for part in source.segments]
+def _evidence(draft: _Draft) -> Evidence:
+    kinds = [part.kind for part in draft.source.segments]
     return Evidence(
-        text=source.text,
-        entities=len(named),
-        dates=len(dated),
+        text=draft.source.text,
+        entities=len(draft.entities),
+        dates=len(draft.dates),
         headings=kinds.count("heading"),
         tables=kinds.count("table"),
-        distilled=distilled,
+        distilled=draft.distilled,
     )

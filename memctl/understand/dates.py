@@ -36,21 +36,24 @@ _RELATIVE = {
 
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
-_YEAR_HINT = re.compile(r"\d{4}|\d days|q[1-4]")
-_DIGIT = re.compile(r"\d")
+_YEAR = r"(?:1[5-9]|20)\d\d"
 _DIGITS = re.compile(r"\d+")
 _LONGEST_BEFORE_DIGITS = 24
 """No date has more before its first digit: "fourth quarter of ", "septiembre. de "."""
 _LONGEST_AFTER_DIGITS = 48
 """No date has more after its first run of digits, nor looks further to see that it has ended."""
-_MONTH_HINTS = tuple(sorted({name[:3] for name in _MONTHS}))
+_YEAR_DIGITS = 4
+_AFTER_DAY = re.compile(
+    rf"(?:st|nd|rd|th|\.)?\s(?:(?:of\s|de\s)?(?:{_MONTH})\b|days\b)", re.IGNORECASE
+)
+_BEFORE_DAY = re.compile(rf"\b(?:{_MONTH})\.?\s$", re.IGNORECASE)
+_LONGEST_MONTH = max(map(len, _MONTHS)) + 2
 _NEAR_HINT = re.compile(
     r"\b(?:to(?:day|night|morrow)|yesterday|"
     r"(?:next|last|this) (?:[mtwfs][a-z]{2,5}day|mon|tue|wed|thu|fri|sat|sun|week|month|year))\b"
 )
 _NEAR_WORDS = ("today", "tonight", "tomorrow", "yesterday", "next ", "last ", "this ")
 
-_YEAR = r"(?:1[5-9]|20)\d\d"
 _PATTERN = re.compile(
     rf"""(?<![\w.,/-])(?:
       (?P<iso>{_YEAR}[-/](?:0[1-9]|1[0-2])[-/][0-3]\d)(?![\d-])
@@ -89,12 +92,9 @@ class DateSpan:
 
 def date_spans(text: str, said: datetime | None = None) -> list[DateSpan]:
     """Return the dates in a text; ``said`` is when it was written or said, if that is known."""
-    plain = text.lower()
-    if said is not None and _may_be_near(plain):
+    if said is not None and _may_be_near(text.lower()):
         return list(_spans(_PATTERN.finditer(text), said.date()))
-    if _DIGIT.search(plain) and _may_hold_dates(plain):
-        return list(_spans(_near_digits(text), said.date() if said else None))
-    return []
+    return list(_spans(_near_digits(text), said.date() if said else None))
 
 
 def _may_be_near(text: str) -> bool:
@@ -102,9 +102,17 @@ def _may_be_near(text: str) -> bool:
     return any(map(text.__contains__, _NEAR_WORDS)) and _NEAR_HINT.search(text) is not None
 
 
-def _may_hold_dates(text: str) -> bool:
-    """Look for signs of a date that are cheap to look for, in lower case."""
-    return _YEAR_HINT.search(text) is not None or any(map(text.__contains__, _MONTH_HINTS))
+def _may_be_of_date(text: str, digits: re.Match[str]) -> bool:
+    """Whether a run of digits is a year, or stands beside a month or before "days".
+
+    Every date that is not told from today has such a run.
+    """
+    start, end = digits.span()
+    if end - start == _YEAR_DIGITS and text.startswith(("1", "2"), start):
+        return True
+    if _AFTER_DAY.match(text, end):
+        return True
+    return _BEFORE_DAY.search(text, max(0, start - _LONGEST_MONTH), start) is not None
 
 
 def _near_digits(text: str) -> Iterator[re.Match[str]]:
@@ -114,11 +122,12 @@ def _near_digits(text: str) -> Iterator[re.Match[str]]:
     """
     position = 0
     for digits in _DIGITS.finditer(text):
-        if digits.start() < position:
-            continue
         start = max(position, digits.start() - _LONGEST_BEFORE_DIGITS)
+        end = digits.end() + _LONGEST_AFTER_DIGITS
+        if digits.start() < position or not _may_be_of_date(text, digits):
+            continue
         while start <= digits.start():
-            found = _PATTERN.search(text, start, digits.end() + _LONGEST_AFTER_DIGITS)
+            found = _PATTERN.search(text, start, end)
             if found is None or found.start() > digits.start():
                 break
             yield found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import pairwise
 from math import sqrt
 
@@ -170,13 +170,15 @@ def _may_stand_alone(text: str) -> bool:
 
 
 def _choose(texts: list[str], candidates: list[int], title: str, language: str) -> list[int]:
-    bags = {number: Counter(terms(texts[number], language)) for number in candidates}
-    whole: Counter[str] = Counter()
+    bags = {number: set(terms(texts[number], language)) for number in candidates}
+    whole: dict[str, int] = {}
     for bag in bags.values():
-        whole.update(bag.keys())
+        for term in bag:
+            whole[term] = whole.get(term, 0) + 1
     for term in terms(title, language):
-        whole[term] += 2
-    scores = {number: _score(bags[number], whole, number) for number in candidates}
+        whole[term] = whole.get(term, 0) + 2
+    norm = sqrt(sum(count * count for count in whole.values()))
+    scores = {number: _score(bags[number], whole, norm, number) for number in candidates}
     chosen: list[int] = []
     while len(chosen) < _MOST_SENTENCES:
         best = _next(scores, bags, chosen)
@@ -187,17 +189,16 @@ def _choose(texts: list[str], candidates: list[int], title: str, language: str) 
     return chosen
 
 
-def _score(bag: Mapping[str, int], whole: Mapping[str, int], position: int) -> float:
+def _score(bag: Set[str], whole: Mapping[str, int], norm: float, position: int) -> float:
     """Likeness to the whole text, times a bonus for standing early."""
     if not bag:
         return 0.0
-    norm = sqrt(sum(count * count for count in whole.values()))
     likeness = sum(whole[term] for term in bag) / (sqrt(len(bag)) * norm)
     return likeness * (1.0 + 0.8 / (1 + position / 3))
 
 
 def _next(
-    scores: Mapping[int, float], bags: Mapping[int, Mapping[str, int]], chosen: Sequence[int]
+    scores: Mapping[int, float], bags: Mapping[int, Set[str]], chosen: Sequence[int]
 ) -> int | None:
     """The best sentence that does not say again what a chosen one says."""
     best, best_score = None, 0.0
@@ -213,10 +214,10 @@ def _next(
     return best
 
 
-def _overlap(some: Mapping[str, int], other: Mapping[str, int]) -> float:
+def _overlap(some: Set[str], other: Set[str]) -> float:
     if not some or not other:
         return 0.0
-    return len(some.keys() & other.keys()) / min(len(some), len(other))
+    return len(some & other) / min(len(some), len(other))
 
 
 # --- everything else ------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ def passage_for_embedding(title: str, heading: str, text: str) -> str:
 
     A title or heading that the text begins with anyway is not said twice.
     """
+    if not title and not heading:
+        return text
     parts = [text]
     for above in (heading.strip(), title.strip()):
         if above and not parts[0].casefold().startswith(above.casefold()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ import pytest
 from memctl.config import KnowledgeBaseSettings
 from memctl.ingest.jsonl import from_jsonl
 from memctl.ingest.pipeline import Ingestor
-from memctl.ingest.prepare import Limits
 from memctl.ingest.sources import Labels, from_paths
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
 from memctl.records import IngestReport
@@ -42,7 +41,6 @@ class Bench:
     store: Store
     ingestor: Ingestor
     clock: SettableClock
-    limits: Limits = field(default_factory=Limits)
 
     def file(self, name: str, content: str | bytes) -> Path:
         path = self.folder / "files" / name

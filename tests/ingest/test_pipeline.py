@@ -17,7 +17,7 @@ import pytest
 
 from memctl.errors import LockedError
 from memctl.ids import document_id
-from memctl.ingest import prepare
+from memctl.ingest import known, prepare
 from memctl.ingest.batch import Batch
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.sources import Labels, Source, from_paths
@@ -530,3 +530,34 @@ def test_two_ingests_at_once_write_everything_once(bench: Bench) -> None:
     assert len(ids) == len(set(ids)) == 30
     memories = [row["id"] for row in bench.rows("memories", "id")]
     assert len(memories) == len(set(memories))
+
+
+@pytest.mark.parametrize("remembered", [1, 500_000])
+def test_versions_that_follow_each_other_over_commits_end_with_the_last(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, remembered: int
+) -> None:
+    monkeypatch.setattr(known, "MOST_ADDED", remembered)
+    monkeypatch.setattr(bench.ingestor, "_limits", prepare.Limits(documents=1))
+    texts = ("one", "two", "two", "one", "three")
+    report = bench.records(*({"id": "x", "text": text} for text in texts))
+    assert (report.ingested, report.skipped) == (4, 1)
+    live = [row for row in bench.rows("documents") if row["status"] == "indexed"]
+    assert [row["text"] for row in live] == ["three"]
+    assert len(bench.rows("documents")) == 4
+
+
+def test_what_somebody_else_writes_during_an_ingest_is_recognised(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.ingestor, "_limits", prepare.Limits(documents=1))
+    same = [bench.file(f"{n}.txt", f"Note {n}.") for n in range(4)]
+
+    def disturbed() -> Iterator[Source | FileOutcome]:
+        yield from from_paths(same[:2])
+        time.sleep(0.05)
+        bench.paths(*same[2:])
+        yield from from_paths(same[2:])
+
+    report = bench.ingestor.ingest(disturbed())
+    assert (report.ingested, report.skipped) == (2, 2)
+    assert len(bench.rows("documents")) == 4
