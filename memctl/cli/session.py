@@ -78,7 +78,7 @@ class Session:
     @contextmanager
     def importing(self, name: str | None) -> Iterator[KnowledgeBase]:
         """Open the knowledge base to import into, which is made if it is not there."""
-        wanted = name or self.config.kb or self.config.default_kb
+        wanted = self.config.kb or self.config.default_kb if name is None else name
         is_new = not self.home.exists(wanted)
         if is_new:
             self.home.create(wanted)
@@ -105,7 +105,7 @@ class Session:
         Raises:
             UsageError: None is named and several could be meant.
         """
-        with self.reading([name] if name else None) as opened:
+        with self.reading(None if name is None else [name]) as opened:
             if len(opened) > 1:
                 names = ", ".join(base.name for base in opened)
                 raise UsageError(f"which knowledge base: {names}?", "name one with -k")

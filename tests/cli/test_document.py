@@ -51,6 +51,15 @@ def test_consolidating_tells_of_the_contradiction_once(leases: Run) -> None:
     assert {Path(item["source"]).name for item in view["evidence"]} == {"signed.md", "moved.md"}
 
 
+def test_an_insight_is_not_edited_and_says_what_to_edit(leases: Run) -> None:
+    leases("consolidate")
+    (insight, *_) = leases("insight", "list").rows
+    result = leases("memory", "edit", insight["id"], "--text", "something else")
+    assert result.code == 2
+    assert "is an insight, which is drawn from memories and not edited" in result.err
+    assert f"hint: edit those that it names: memctl insight show {insight['id']}" in result.err
+
+
 def test_forgetting_a_document_takes_its_memories_and_insights(leases: Run, tmp_path: Path) -> None:
     leases("consolidate")
     row = leases("document", "list", "--source", "moved.md").rows[0]

@@ -224,6 +224,33 @@ def test_a_settings_file_that_cannot_be_read_says_what_to_do(
     assert advice.startswith(f"hint: {hint}")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ingest @", "ingest file @", "ingest --jsonl @", "ingest --text @", "demo @", "import @",
+        "ingest file -k @", "ingest file --namespace @", "ingest file --tag @",
+        "ingest file --tag #", "ingest file --source @", "ingest file --session @",
+        "export memories --to @", "export memories -k @", "import file -k @",
+        "kb create vault --inbox @", "kb set default --inbox @", "kb set default --remove-inbox @",
+        "memory add x -k @", "memory add x --namespace @", "memory add x --tag @",
+        "memory add x --type @", "memory add x --date @", "memory add x --session @",
+        "memory list -k @", "memory list --namespace @", "memory list --tag @",
+        "memory list --type @", "memory list --level @", "memory list --since @",
+        "memory list --until @", "memory list --as-of @", "memory list --session @",
+        "memory list --source @", "memory list --where @", "query x --since @", "sql @",
+    ],
+)  # fmt: skip
+def test_an_empty_word_names_nothing_and_is_refused(odd: Run, words: str) -> None:
+    before = odd("memory", "list").out
+    result = odd(*("" if word == "@" else word for word in words.split()))
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: ")
+    assert "\nhint: " in result.err
+    assert odd("memory", "list").out == before
+    assert [row["name"] for row in odd("kb", "list").rows] == ["default"]
+    assert len(odd("kb", "show", "default", "-o", "json").json["inboxes"]) == 1
+
+
 def test_a_tilde_of_nobody_is_a_name_like_any_other(odd: Run) -> None:
     for words, code in ((["ingest"], 1), (["import"], 2), (["--home", "~nobody-at-all", "x"], 2)):
         result = odd(*words, "~nobody-at-all/x")
