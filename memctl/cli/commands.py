@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.cli.output import Format
+from memctl.cli.output import Format, check_format
 from memctl.cli.session import Session
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def _with_session(function: Callable[..., None]) -> Callable[..., None]:
         )
         if takes_filters:
             arguments["filters"] = _filters(arguments)
+        check_format(arguments.get("output"))  # before anything is done
         try:
             function(session, **arguments)
             sys.stdout.flush()

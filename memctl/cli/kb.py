@@ -137,10 +137,14 @@ def list_(session: Session, output: Output = None) -> None:
 
 
 def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
+    from memctl.config import KnowledgeBaseSettings
+
+    names = [field.name for field in dataclasses.fields(KnowledgeBaseSettings)]
     row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder)}
     if entry.settings is None:
-        return row | {"status": "error", "problem": entry.problem}
-    values = {f.name: getattr(entry.settings, f.name) for f in dataclasses.fields(entry.settings)}
+        failed = {"name": entry.name, "status": "error", "inbox": None, "problem": entry.problem}
+        return row | dict.fromkeys(names) | failed
+    values = {name: getattr(entry.settings, name) for name in names}
     return row | values | {"inbox": str(entry.folder / "inbox"), "problem": None}
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
@@ -95,11 +97,23 @@ config_commands.register(app)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         _accept_any_text(stream)
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 50, 100)  # rows are small objects without cycles
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(run(given))
+
+
+def _open_closed_streams() -> None:
+    """Read from and write to nothing where whoever started this closed a stream.
+
+    Left closed, its number would go to the next file that is opened, such as a table.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - as the others
+            setattr(sys, name, stream)
 
 
 def _accept_any_text(stream: TextIO | object) -> None:
