@@ -187,7 +187,7 @@ def delete(
 def reprocess(
     session: Session,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Documents to read again.")
+        list[str] | None, typer.Argument(metavar="ID", help="Documents to read again.")
     ] = None,
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="All of which something is missing.")

@@ -54,7 +54,7 @@ def ingest(
     session: Session,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files and folders; - is standard input."),
+        typer.Argument(metavar="PATH", help="Files and folders; - is standard input."),
     ] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="Remember this text.")

@@ -34,6 +34,13 @@ from memctl.errors import MemctlError
 from memctl.paths import next_step, reason, shown
 
 _INTERRUPTED = 130
+_PARSER_WORDS = {
+    ": Value error, ": ": ",
+    "Input should be a valid integer, unable to parse string as an integer": "not a whole number",
+    "Input should be a valid number, unable to parse string as a number": "not a number",
+    "Input should be ": "it must be ",
+    "Got unexpected extra argument(s)": "too many arguments:",
+}
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 app = typer.Typer(
@@ -130,7 +137,7 @@ def run(arguments: Sequence[str]) -> int:
     except MemctlError as error:
         return _report(error.message, error.hint, error.exit_code)
     except typer.TyperException as error:
-        return _report_usage(error)
+        return _report_usage(error, arguments)
     except (KeyboardInterrupt, typer.Abort):
         return _report("interrupted", "", _INTERRUPTED)
     except OSError as error:
@@ -168,14 +175,26 @@ def _wants_traceback(arguments: Sequence[str]) -> bool:
     return "-v" in arguments or "--verbose" in arguments or debug_wanted()
 
 
-def _report_usage(error: typer.TyperException) -> int:
+def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(f"{error.message}\n")  # which is the help
         return error.exit_code
-    path = context.command_path if context is not None else "memctl"
-    message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
+    path = _command_path(arguments) if context is None else context.command_path
+    message = error.format_message().rstrip(".")
+    for theirs, ours in _PARSER_WORDS.items():
+        message = message.replace(theirs, ours)
     return _report(message[:1].lower() + message[1:], f"see {path} --help", error.exit_code)
+
+
+def _command_path(arguments: Sequence[str]) -> str:
+    """Return the command that the arguments name, for an error that does not."""
+    command, path = typer.main.get_command(app), "memctl"
+    for word in arguments:
+        commands = getattr(command, "commands", {})
+        if word in commands:
+            command, path = commands[word], f"{path} {word}"
+    return path
 
 
 def _os_message(error: OSError) -> str:

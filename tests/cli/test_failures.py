@@ -137,6 +137,32 @@ def test_a_wrong_choice_is_said_without_words_of_the_parser(memctl: Run) -> None
     assert "'--mode': 'foo' is not one of" in result.err
 
 
+@pytest.mark.parametrize(
+    ("words", "message", "command"),
+    [
+        (
+            "memory list -n abc",
+            "invalid value for '-n' / '--limit': not a whole number",
+            "memory list",
+        ),
+        ("memory list -n -1", "it must be greater than or equal to 0", "memory list"),
+        ("memory add x --importance high", "'--importance': not a number", "memory add"),
+        ("kb create x --chunk-size 1.5", "'--chunk-size': not a whole number", "kb create"),
+        ("ingest --text", "option '--text' requires an argument", "ingest"),
+        ("-q memory add x --type", "option '--type' requires an argument", "memory add"),
+        ("kb list x y", "too many arguments: (x y)", "kb list"),
+        ("--home", "option '--home' requires an argument", ""),
+    ],
+)
+def test_a_wrong_use_is_said_in_plain_words_and_points_at_the_help_of_its_command(
+    memctl: Run, words: str, message: str, command: str
+) -> None:
+    result = memctl(*words.split())
+    assert result.code == 2
+    assert message in result.err
+    assert result.err.endswith(f"hint: see {' '.join(['memctl', *command.split()])} --help\n")
+
+
 def test_a_variable_that_is_no_number_gets_a_hint(
     memctl: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
