@@ -60,6 +60,7 @@ def register(root: typer.Typer) -> None:
     memctl document list --source '*.pdf' -o csv
     memctl document list --incomplete
     """,
+    without=("types", "levels"),  # which only memories have
 )
 def list_(
     session: Session,

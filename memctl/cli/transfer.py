@@ -60,6 +60,8 @@ def export(
 
     `all` is one archive of every table that memctl import brings back as it was.
     """
+    if table == "all" and format_ is not None:
+        raise UsageError("all tables go into one archive", "leave -f out, or name one table")
     with ExitStack() as stack:
         base = stack.enter_context(session.reading_one(kb))
         listener = stack.enter_context(progress(session, f"exporting {table}"))

@@ -38,6 +38,15 @@ def test_the_list_leaves_whole_texts_out(leases: Run) -> None:
     assert all("text" not in row for row in leases("document", "list").rows)
 
 
+def test_a_list_offers_no_filter_that_means_nothing_to_it(leases: Run) -> None:
+    for noun in ("document", "insight"):
+        for option in ("--type", "--level"):
+            result = leases(noun, "list", option, "insight")
+            assert (result.code, result.out) == (2, "")
+            assert f"no such option: {option}" in result.err
+    assert len(leases("memory", "list", "--type", "passage", "--level", "evidence").rows) == 2
+
+
 def test_consolidating_tells_of_the_contradiction_once(leases: Run) -> None:
     dry = leases("consolidate", "--dry-run", "-o", "json").json[0]
     assert dry["dry_run"]

@@ -112,6 +112,14 @@ def test_what_is_no_export_leaves_no_knowledge_base_behind(notes: Run, tmp_path:
     assert [row["name"] for row in notes("kb", "list").rows] == ["default"]
 
 
+def test_a_format_is_for_one_table_alone(notes: Run) -> None:
+    result = notes("export", "all", "-f", "csv")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "error: all tables go into one archive\nhint: leave -f out, or name one table\n"
+    )
+
+
 def test_which_one_to_export_must_be_clear(notes: Run) -> None:
     notes("kb", "create", "second")
     result = notes("export", "memories")
