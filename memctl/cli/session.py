@@ -12,6 +12,8 @@ from memctl.cli.text import safe
 from memctl.errors import MemctlError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from memctl.config import Config
@@ -46,6 +48,13 @@ class Session:
             self.say(f"warning: unknown environment variable {name} is ignored")
             self.suggest(hint)
         return load_config(self._flags)
+
+    @property
+    def config_path(self) -> Path:
+        """Where the settings file is, or would be, whatever is in it."""
+        from memctl.config import config_path
+
+        return config_path(self._flags)
 
     @cached_property
     def home(self) -> Home:
