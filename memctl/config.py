@@ -233,18 +233,25 @@ def load_config(
 ) -> Config:
     """Read every setting: a flag wins over the environment, that over the file, then the default.
 
+    A variable that is empty says nothing.
+
     Args:
         flags: Values given on the command line, by dotted key; ``config`` is the file itself.
         environ: Instead of the process's environment.
 
     Raises:
-        ConfigError: A setting is unknown or cannot have that value, or the file is not TOML.
+        ConfigError: A setting is unknown or cannot have that value, or the file is not TOML; or
+            one that is named is not there.
     """
     given = dict(flags or {})
     variables = os.environ if environ is None else environ
     chosen = _chosen_home(given, variables)
-    path = _config_path(given.pop("config", ""), chosen, variables)
-    sources = _Sources(given, variables, path, read_toml(path))
+    named, path = _config_path(given.pop("config", ""), chosen, variables)
+    file = read_toml(path)
+    if named and not path.exists():
+        hint = "check the path for a typo, or write one: memctl --config FILE config init"
+        raise ConfigError(f"no settings file {shown(path)}", hint)
+    sources = _Sources(given, variables, path, file)
     sources.check_file()
     values: dict[str, Any] = {"default_kb": sources.default_kb()}
     for name, section in SECTIONS.items():
@@ -253,6 +260,23 @@ def load_config(
     home = sources.home(chosen)
     kb = variables.get("MEMCTL_KB") or None
     return Config(home=home, path=path, kb=kb, origins=sources.origins, **values)
+
+
+def config_path(
+    flags: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+) -> Path:
+    """Return where the settings file is, or would be, whatever is in it.
+
+    Args:
+        flags: As for ``load_config``.
+        environ: Instead of the process's environment.
+
+    Raises:
+        ConfigError: The home that it would be in cannot be one.
+    """
+    given = flags or {}
+    variables = os.environ if environ is None else environ
+    return _config_path(given.get("config", ""), _chosen_home(given, variables), variables)[1]
 
 
 _Home = tuple[Path, Origin]
@@ -288,15 +312,19 @@ def _home(path: Path, origin: Origin) -> _Home:
     return path, origin
 
 
-def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) -> Path:
-    """Return the config file: named, else in a home that was chosen, else the system's place."""
+def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) -> tuple[bool, Path]:
+    """Return the config file: named, else in a home that was chosen, else the system's place.
+
+    Returns:
+        Whether it was named, and the file.
+    """
     if named := flag or variables.get("MEMCTL_CONFIG"):
-        return expanded(named).absolute()
+        return True, expanded(named).absolute()
     if home is not None:
-        return home[0] / "config.toml"
+        return False, home[0] / "config.toml"
     from platformdirs import user_config_path
 
-    return user_config_path("memctl", appauthor=False) / "config.toml"
+    return False, user_config_path("memctl", appauthor=False) / "config.toml"
 
 
 @dataclass
@@ -313,8 +341,9 @@ class _Sources:
         """Refuse keys that the file has and no setting is called."""
         place = str(self.path)
         check_keys(self.file, ["home", "default_kb", *SECTIONS], prefix="", place=place)
-        if not isinstance(self.file.get("home", "x"), str):
-            raise ConfigError(f"{place}: home must be the path of a folder")
+        home = self.file.get("home", "x")
+        if not isinstance(home, str) or not home:
+            raise ConfigError(f"{place}: home must be the path of a folder, not {home!r}")
         for name, section in SECTIONS.items():
             table = self.file.get(name, {})
             if not isinstance(table, dict):
@@ -329,9 +358,8 @@ class _Sources:
         if dotted in self.flags:
             self.origins[dotted] = Origin("flag", f"--{dotted}")
             return parse_text(section, key, self.flags[dotted], name=dotted, place="flag")
-        if variable in self.variables:
+        if text := self.variables.get(variable):
             self.origins[dotted] = Origin("environment", variable)
-            text = self.variables[variable]
             return parse_text(section, key, text, name=dotted, place=f"environment {variable}")
         if key in table:
             self.origins[dotted] = Origin("file", str(self.path))

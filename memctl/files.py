@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,7 +32,8 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Give a file to write; ``path`` becomes it in one durable step when the block ends well.
 
     Raises:
-        OSError: The folder is missing, read-only or full; ``path`` is then as it was.
+        OSError: The folder is missing, read-only or full; ``path`` is then as it was, and it is
+            what the error names.
     """
     temporary = _temporary(path)
     try:
@@ -42,8 +43,11 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):  # its folder may be none
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == os.fspath(temporary):
+            error.filename, error.filename2 = os.fspath(path), None
         raise
     sync_folder(path.parent)
 

@@ -155,7 +155,7 @@ class Home:
         Raises:
             KnowledgeBaseUnavailable: It is archived.
         """
-        wanted = name or self.config.kb or self.config.default_kb
+        wanted = self.config.kb or self.config.default_kb if name is None else name
         if wanted == self.config.default_kb and not self.exists(wanted):
             self._create_if_missing(wanted)
         opened = self.open(wanted)

@@ -92,7 +92,8 @@ def test_an_unknown_section_is_refused_too(tmp_path: Path) -> None:
         ('[log]\nlevel = "inf"', "log.level cannot be 'inf'"),
         ("[watch]\nsettle_seconds = nan", "settle_seconds must be from 0 to 3600, not nan"),
         ("watch = 3", "watch must be a table"),
-        ("home = 3", "home must be the path of a folder"),
+        ("home = 3", "home must be the path of a folder, not 3"),
+        ('home = ""', "home must be the path of a folder, not ''"),
         ("[new_kb]\nchunk_size = 100", "chunk_overlap (150) must be smaller than chunk_size"),
         ('default_kb = "../x"', "'../x' cannot be the name of a knowledge base"),
     ],
@@ -100,6 +101,14 @@ def test_an_unknown_section_is_refused_too(tmp_path: Path) -> None:
 def test_a_value_that_cannot_be_used_is_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         load_config({}, write(tmp_path, text))
+
+
+def test_an_empty_environment_variable_says_nothing(tmp_path: Path) -> None:
+    environ = write(tmp_path, "[query]\nlimit = 7\n")
+    empty = dict.fromkeys(["MEMCTL_QUERY_LIMIT", "MEMCTL_DEFAULT_KB", "MEMCTL_LOG_LEVEL"], "")
+    config = load_config({}, environ | empty)
+    assert (config.query.limit, config.default_kb, config.log.level) == (7, "default", "warning")
+    assert config.origins["query.limit"].kind == "file"
 
 
 def test_a_wrong_environment_variable_is_named(tmp_path: Path) -> None:

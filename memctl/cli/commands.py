@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.cli.output import Format
+from memctl.cli.output import Format, check_format
 from memctl.cli.session import Session
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Output = Annotated[
     typer.Option("-o", "--output", help="Format; a table on a terminal, ndjson in a pipe."),
 ]
 KnowledgeBaseOption = Annotated[
-    str | None,
+    list[str] | None,  # so that a second one is refused, and not taken in place of the first
     typer.Option("-k", "--kb", metavar="NAME", help="The knowledge base; see memctl kb list."),
 ]
 KnowledgeBasesOption = Annotated[
@@ -80,23 +80,24 @@ def group(help_text: str) -> typer.Typer:
 
 
 def command(
-    app: typer.Typer, name: str, examples: str, **settings: Any
+    app: typer.Typer, name: str, examples: str, *, without: Sequence[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command.
 
     Its first parameter is the ``Session``; ``-q`` and ``-v`` are added to its options.  Its help is
-    its docstring's first paragraph, then the examples, then the rest of the docstring.
+    its docstring's first paragraph, then the examples, then the rest of the docstring.  Of the
+    options that ``filters`` stands for, those called ``without`` mean nothing to it.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        run = _with_session(function)
-        app.command(name, help=_help(function, examples), **settings)(run)
+        run = _with_session(function, without)
+        app.command(name, help=_help(function, examples))(run)
         return function
 
     return register
 
 
-def _with_session(function: Callable[..., None]) -> Callable[..., None]:
+def _with_session(function: Callable[..., None], without: Sequence[str]) -> Callable[..., None]:
     takes_filters = "filters" in inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -109,23 +110,27 @@ def _with_session(function: Callable[..., None]) -> Callable[..., None]:
         )
         if takes_filters:
             arguments["filters"] = _filters(arguments)
+        check_format(arguments.get("output"))  # before anything is done
         try:
             function(session, **arguments)
             sys.stdout.flush()
         except BrokenPipeError:  # whoever reads has seen enough
             raise typer.Exit(_close_stdout()) from None
 
-    _declare(run, function)
+    _declare(run, function, without)
     return run
 
 
 def _filters(arguments: dict[str, Any]) -> Filters:
     from memctl.cli.filters import filters
 
-    return filters(**{name: arguments.pop(name) for name in _FILTER_OPTIONS})
+    given = [name for name in _FILTER_OPTIONS if name in arguments]
+    return filters(**{name: arguments.pop(name) for name in given})
 
 
-def _declare(run: Callable[..., None], function: Callable[..., None]) -> None:
+def _declare(
+    run: Callable[..., None], function: Callable[..., None], without: Sequence[str]
+) -> None:
     """Give ``run`` the signature that Typer reads: that of ``function`` with shared options.
 
     A parameter called ``filters`` becomes the options that limit a query or a listing.
@@ -133,7 +138,8 @@ def _declare(run: Callable[..., None], function: Callable[..., None]) -> None:
     parameters = [_option("context", typer.Context, inspect.Parameter.empty)]
     for own in list(inspect.signature(function).parameters.values())[1:]:
         if own.name == "filters":
-            parameters += [_option(name, kind, None) for name, kind in _FILTER_OPTIONS.items()]
+            offered = [pair for pair in _FILTER_OPTIONS.items() if pair[0] not in without]
+            parameters += [_option(name, kind, None) for name, kind in offered]
         else:
             # Each by itself, because `Filters` is not imported when a command is only declared.
             annotation = eval(own.annotation, function.__globals__)

@@ -56,7 +56,7 @@ def path(session: Session) -> None:
     """Print where the settings file is, or would be."""
     from memctl.cli.output import print_text
 
-    print_text(str(session.config.path))
+    print_text(str(session.config_path))
 
 
 @command(app, "init", "memctl config init\nmemctl config init --stdout > config.toml")
@@ -76,7 +76,7 @@ def init(
     if stdout:
         sys.stdout.write(example())
         return
-    target = session.config.path
+    target = session.config_path
     if target.exists():
         raise UsageError(f"{target} is there already", "edit it, or move it away first")
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

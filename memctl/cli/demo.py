@@ -76,7 +76,7 @@ def demo(
     session: Session,
     folder: Annotated[
         str | None,
-        typer.Argument(metavar="[FOLDER]", help="Your own files instead; they stay as they are."),
+        typer.Argument(metavar="FOLDER", help="Your own files instead; they stay as they are."),
     ] = None,
 ) -> None:
     """Take the whole tour on sample files.

@@ -43,7 +43,7 @@ def doctor(
     It changes nothing without --repair, which keeps every row that can be read and leaves the
     unreadable files beside.  The exit code is 12 when something is damaged.
     """
-    names = kb or session.home.names()
+    names = list(dict.fromkeys(kb or session.home.names()))
     check = session.home.repair if repair else session.home.examine
     findings = [{"kb": name, **asdict(finding)} for name in names for finding in check(name)]
     emit(findings, _COLUMNS, output)

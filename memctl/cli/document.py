@@ -60,6 +60,7 @@ def register(root: typer.Typer) -> None:
     memctl document list --source '*.pdf' -o csv
     memctl document list --incomplete
     """,
+    without=("types", "levels"),  # which only memories have
 )
 def list_(
     session: Session,
@@ -187,7 +188,7 @@ def delete(
 def reprocess(
     session: Session,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Documents to read again.")
+        list[str] | None, typer.Argument(metavar="ID", help="Documents to read again.")
     ] = None,
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="All of which something is missing.")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from memctl.cli.inputs import refuse_empty
 from memctl.errors import UsageError
 from memctl.records import LEVELS, Filters, Level
 
@@ -37,21 +38,25 @@ def filters(
     """Return what a query or listing is limited to.
 
     Raises:
-        UsageError: A date or a level is not one, or no instant is between since and until.
+        UsageError: A date or a level is not one, a word is empty, or no instant is between since
+            and until.
     """
+    words = tuple(tag.removeprefix("#") for tag in tags or ())
+    named = {"--namespace": namespaces, "--tag": words, "--type": types, "--level": levels}
+    refuse_empty({**named, "--session": session, "--source": source})
     present = now or datetime.now(UTC)
-    start = instant(since, present) if since else None
-    end = instant(until, present) if until else None
+    start = None if since is None else instant(since, present)
+    end = None if until is None else instant(until, present)
     if start and end and end <= start:
         raise _nothing_between(since, until, start)
     return Filters(
         namespaces=tuple(namespaces or ()),
-        tags=tuple(tag.removeprefix("#") for tag in tags or ()),
+        tags=words,
         types=tuple(types or ()),
         levels=tuple(_level(level) for level in levels or ()),
         since=start,
         until=end,
-        as_of=instant(as_of, present) if as_of else None,
+        as_of=None if as_of is None else instant(as_of, present),
         session=session,
         source=source,
         where=where,

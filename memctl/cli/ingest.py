@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memctl.cli.commands import KnowledgeBaseOption, Output, command
-from memctl.cli.inputs import input_file
+from memctl.cli.inputs import input_file, path_of, refuse_empty
 from memctl.cli.output import Column, chosen, emit, emit_one
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
-from memctl.paths import expanded, shown
+from memctl.paths import shown
 
 if TYPE_CHECKING:
     from memctl.records import FileOutcome, IngestReport, LeftOut, LeftOutReason
@@ -54,7 +54,7 @@ def ingest(
     session: Session,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files and folders; - is standard input."),
+        typer.Argument(metavar="PATH", help="Files and folders; - is standard input."),
     ] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="Remember this text.")
@@ -88,12 +88,15 @@ def ingest(
     if sum(given) != 1:
         hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
         raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
+    tags = [word.removeprefix("#") for word in tag or ()]
+    refuse_empty(
+        {"--namespace": namespace, "--tag": tags, "--source": source, "--session": session_id}
+    )
     passed_over = _PassedOver(session)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
         base = stack.enter_context(session.writing(kb))
         listener = stack.enter_context(progress(session, "ingesting"))
-        tags = [word.removeprefix("#") for word in tag or ()]
         report = base.ingest(
             **inputs,
             namespace=namespace,
@@ -121,7 +124,7 @@ def _inputs(
         if len(paths) > 1:
             raise UsageError("- stands alone", "ingest paths and standard input one after another")
         return {"stream": sys.stdin.buffer}
-    return {"paths": [expanded(path) for path in paths]}
+    return {"paths": [path_of(path) for path in paths]}
 
 
 def _jsonl(name: str, stack: ExitStack) -> Any:

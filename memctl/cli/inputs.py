@@ -1,12 +1,45 @@
-"""Files and folders that are named on the command line, looked at before anything is done."""
+"""What is named on the command line, looked at before anything is done.
+
+Nothing may be named by an empty word: that is what a variable of the shell becomes that is not set,
+and taken for "none given" it would mean the whole folder, or everything that is known.
+"""
 
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from memctl.errors import UsageError
 from memctl.paths import expanded, next_step, reason, shown
+
+_UNSET = "give one, or leave the option out; a variable of the shell may not be set"
+
+
+def refuse_empty(options: Mapping[str, str | Sequence[str] | None]) -> None:
+    """Refuse options whose value, or one of whose values, is blank.
+
+    Args:
+        options: What was given for each option, by the option's name.
+
+    Raises:
+        UsageError: Names the first such option.
+    """
+    for option, given in options.items():
+        values = [given] if isinstance(given, str) else given or ()
+        if not all(value.strip() for value in values):
+            raise UsageError(f"{option} is empty", _UNSET)
+
+
+def path_of(name: str) -> Path:
+    """Return the path that the user wrote.
+
+    Raises:
+        UsageError: It is empty.
+    """
+    if not name:
+        raise UsageError("a path is empty", "give one; a variable of the shell may not be set")
+    return expanded(name)
 
 
 def input_file(name: str, hint: str) -> Path:
@@ -19,7 +52,7 @@ def input_file(name: str, hint: str) -> Path:
     Raises:
         UsageError: It is not there, is a folder, or cannot be looked at.
     """
-    path = expanded(name)
+    path = path_of(name)
     mode = _mode(path)
     if mode is None:
         raise UsageError(f"no such file: {shown(name)}", hint)
@@ -38,7 +71,7 @@ def input_folder(name: str, hint: str) -> Path:
     Raises:
         UsageError: It is not there, is a file, or cannot be looked at.
     """
-    path = expanded(name).absolute()
+    path = path_of(name).absolute()
     mode = _mode(path)
     if mode is None or not stat.S_ISDIR(mode):
         problem = "no such folder" if mode is None else "not a folder"

@@ -34,7 +34,12 @@ def register(root: typer.Typer) -> None:
     root.add_typer(app, name="insight")
 
 
-@command(app, "list", "memctl insight list\nmemctl insight list --since 7d -o json")
+@command(
+    app,
+    "list",
+    "memctl insight list\nmemctl insight list --since 7d -o json",
+    without=("types", "levels"),  # which all insights share
+)
 def list_(
     session: Session,
     filters: Filters,

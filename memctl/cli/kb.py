@@ -9,12 +9,11 @@ import typer
 
 from memctl.choices import After, ChunkStrategy
 from memctl.cli.commands import Output, Yes, command, group
-from memctl.cli.inputs import input_folder
+from memctl.cli.inputs import input_folder, path_of
 from memctl.cli.output import Column, emit, emit_one, facts, shown_instant
 from memctl.cli.session import Session
 from memctl.cli.text import count
 from memctl.errors import UsageError
-from memctl.paths import expanded
 
 if TYPE_CHECKING:
     from memctl.config import Inbox
@@ -138,10 +137,14 @@ def list_(session: Session, output: Output = None) -> None:
 
 
 def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
+    from memctl.config import KnowledgeBaseSettings
+
+    names = [field.name for field in dataclasses.fields(KnowledgeBaseSettings)]
     row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder)}
     if entry.settings is None:
-        return row | {"status": "error", "problem": entry.problem}
-    values = {f.name: getattr(entry.settings, f.name) for f in dataclasses.fields(entry.settings)}
+        failed = {"name": entry.name, "status": "error", "inbox": None, "problem": entry.problem}
+        return row | dict.fromkeys(names) | failed
+    values = {name: getattr(entry.settings, name) for name in names}
     return row | values | {"inbox": str(entry.folder / "inbox"), "problem": None}
 
 
@@ -213,9 +216,12 @@ def _changed_inboxes(
     own = session.home.layout(name).inbox
     inboxes = {inbox.path: inbox for inbox in session.home.settings(name).inboxes}
     for text in removed:
-        path = expanded(text).absolute()
+        path = path_of(text).absolute()
         if path not in inboxes or path == own:
-            raise UsageError(f"{str(path)!r} is not a further inbox of {name!r}")
+            further = ", ".join(str(other) for other in inboxes if other != own) or "none"
+            raise UsageError(
+                f"{str(path)!r} is not a further inbox of {name!r}", f"it has {further}"
+            )
         del inboxes[path]
     inboxes |= {inbox.path: inbox for inbox in map(_inbox, added)}
     return tuple(inboxes.values())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
@@ -32,6 +34,13 @@ from memctl.errors import MemctlError
 from memctl.paths import next_step, reason, shown
 
 _INTERRUPTED = 130
+_PARSER_WORDS = {
+    ": Value error, ": ": ",
+    "Input should be a valid integer, unable to parse string as an integer": "not a whole number",
+    "Input should be a valid number, unable to parse string as a number": "not a number",
+    "Input should be ": "it must be ",
+    "Got unexpected extra argument(s)": "too many arguments:",
+}
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 app = typer.Typer(
@@ -95,11 +104,23 @@ config_commands.register(app)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         _accept_any_text(stream)
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 50, 100)  # rows are small objects without cycles
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(run(given))
+
+
+def _open_closed_streams() -> None:
+    """Read from and write to nothing where whoever started this closed a stream.
+
+    Left closed, its number would go to the next file that is opened, such as a table.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - as the others
+            setattr(sys, name, stream)
 
 
 def _accept_any_text(stream: TextIO | object) -> None:
@@ -116,7 +137,7 @@ def run(arguments: Sequence[str]) -> int:
     except MemctlError as error:
         return _report(error.message, error.hint, error.exit_code)
     except typer.TyperException as error:
-        return _report_usage(error)
+        return _report_usage(error, arguments)
     except (KeyboardInterrupt, typer.Abort):
         return _report("interrupted", "", _INTERRUPTED)
     except OSError as error:
@@ -154,14 +175,26 @@ def _wants_traceback(arguments: Sequence[str]) -> bool:
     return "-v" in arguments or "--verbose" in arguments or debug_wanted()
 
 
-def _report_usage(error: typer.TyperException) -> int:
+def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(f"{error.message}\n")  # which is the help
         return error.exit_code
-    path = context.command_path if context is not None else "memctl"
-    message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
+    path = _command_path(arguments) if context is None else context.command_path
+    message = error.format_message().rstrip(".")
+    for theirs, ours in _PARSER_WORDS.items():
+        message = message.replace(theirs, ours)
     return _report(message[:1].lower() + message[1:], f"see {path} --help", error.exit_code)
+
+
+def _command_path(arguments: Sequence[str]) -> str:
+    """Return the command that the arguments name, for an error that does not."""
+    command, path = typer.main.get_command(app), "memctl"
+    for word in arguments:
+        commands = getattr(command, "commands", {})
+        if word in commands:
+            command, path = commands[word], f"{path} {word}"
+    return path
 
 
 def _os_message(error: OSError) -> str:

@@ -17,6 +17,7 @@ from memctl.cli.commands import (
     group,
 )
 from memctl.cli.filters import type_hint
+from memctl.cli.inputs import refuse_empty
 from memctl.cli.listings import columns_for, listed
 from memctl.cli.output import Column, emit, emit_one, facts, paragraph, shown_instant
 from memctl.cli.places import place
@@ -173,10 +174,11 @@ def add(
     from memctl.cli.filters import instant
     from memctl.memories.editing import Statement
 
-    created_at = instant(date, datetime.now(UTC)) if date else None
+    refuse_empty({"--namespace": namespace, "--session": session_id})
+    created_at = None if date is None else instant(date, datetime.now(UTC))
     statement = Statement(
         text=_text(text),
-        type=type_ or "fact",
+        type="fact" if type_ is None else type_,
         namespace=namespace,
         tags=_tags(tag) or (),
         importance=0.7 if importance is None else importance,
@@ -195,7 +197,11 @@ def _text(given: str) -> str:
 
 
 def _tags(words: list[str] | None) -> tuple[str, ...] | None:
-    return None if words is None else tuple(word.removeprefix("#") for word in words)
+    if words is None:
+        return None
+    tags = tuple(word.removeprefix("#") for word in words)
+    refuse_empty({"--tag": tags})
+    return tags
 
 
 @command(

@@ -65,9 +65,6 @@ def emit(source: object, columns: Sequence[Column], output: Format | None) -> No
         source: Dataclasses or mappings, or anything with the Arrow stream protocol.
         columns: What the table view shows; every other format has every key.
         output: The format, or None for the default.
-
-    Raises:
-        UsageError: Arrow was asked for on a terminal.
     """
     format_ = chosen(output)
     if format_ == "arrow":
@@ -184,7 +181,17 @@ def reader_of(source: object) -> pa.RecordBatchReader:
 
     if hasattr(source, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(source)
-    return pa.Table.from_pylist([_flat(row) for row in rows_of(source)]).to_reader()
+    rows = [_flat(row) for row in rows_of(source)]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return pa.table({key: _column([row.get(key) for row in rows]) for key in keys}).to_reader()
+
+
+def _column(values: list[Any]) -> list[Any]:
+    """Return the values of a column, all as text where they are of several types."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) < 2 or kinds == {int, float}:
+        return values
+    return [value if isinstance(value, str | None) else json.dumps(value) for value in values]
 
 
 def _flat(row: Row) -> dict[str, Any]:
@@ -223,12 +230,20 @@ def _line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _write_arrow(source: object) -> None:
-    if sys.stdout.isatty():
+def check_format(output: Format | None) -> None:
+    """Refuse a format that cannot be written to where standard output leads.
+
+    Raises:
+        UsageError: Arrow was asked for on a terminal.
+    """
+    if output == "arrow" and sys.stdout.isatty():
         raise UsageError(
             "Arrow is binary, which a terminal cannot show",
             "redirect it: ... -o arrow > rows.arrows, or use -o table",
         )
+
+
+def _write_arrow(source: object) -> None:
     import pyarrow as pa
 
     reader = reader_of(source)
@@ -274,9 +289,16 @@ def console(*, stderr: bool = False) -> Console:
     """Return a Rich console; in a pipe it neither colours nor wraps."""
     from rich.console import Console
 
+    class Piped(Console):
+        """A console that leaves a closed pipe to whoever ends commands; Rich exits with 1."""
+
+        def on_broken_pipe(self) -> None:
+            """Pass on that nobody reads any more."""
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _UNLIMITED_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return Piped(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
 def paragraph(out: Console, text: str, style: str = "", indent: int = 0) -> None:

@@ -12,6 +12,8 @@ from memctl.cli.text import safe
 from memctl.errors import MemctlError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from memctl.config import Config
@@ -47,6 +49,13 @@ class Session:
             self.suggest(hint)
         return load_config(self._flags)
 
+    @property
+    def config_path(self) -> Path:
+        """Where the settings file is, or would be, whatever is in it."""
+        from memctl.config import config_path
+
+        return config_path(self._flags)
+
     @cached_property
     def home(self) -> Home:
         """All knowledge bases on this disk."""
@@ -64,9 +73,13 @@ class Session:
         return console()
 
     @contextmanager
-    def writing(self, name: str | None) -> Iterator[KnowledgeBase]:
-        """Open the one knowledge base to write to."""
-        with self.home.open_for_writing(name) as opened:
+    def writing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
+        """Open the one knowledge base to write to.
+
+        Raises:
+            UsageError: Several are named.
+        """
+        with self.home.open_for_writing(_only(names)) as opened:
             yield opened
 
     @contextmanager
@@ -76,9 +89,14 @@ class Session:
             yield opened
 
     @contextmanager
-    def importing(self, name: str | None) -> Iterator[KnowledgeBase]:
-        """Open the knowledge base to import into, which is made if it is not there."""
-        wanted = name or self.config.kb or self.config.default_kb
+    def importing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
+        """Open the knowledge base to import into, which is made if it is not there.
+
+        Raises:
+            UsageError: Several are named.
+        """
+        name = _only(names)
+        wanted = self.config.kb or self.config.default_kb if name is None else name
         is_new = not self.home.exists(wanted)
         if is_new:
             self.home.create(wanted)
@@ -99,16 +117,17 @@ class Session:
             yield opened.owner(table, id_)
 
     @contextmanager
-    def reading_one(self, name: str | None) -> Iterator[KnowledgeBase]:
+    def reading_one(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
         """Open one knowledge base to read: named, or the only one there is to ask.
 
         Raises:
-            UsageError: None is named and several could be meant.
+            UsageError: Several are named, or could be meant where none is.
         """
-        with self.reading([name] if name else None) as opened:
+        _only(names)
+        with self.reading(names) as opened:
             if len(opened) > 1:
-                names = ", ".join(base.name for base in opened)
-                raise UsageError(f"which knowledge base: {names}?", "name one with -k")
+                found = ", ".join(base.name for base in opened)
+                raise UsageError(f"which knowledge base: {found}?", "name one with -k")
             yield opened[0]
 
     def say(self, text: str) -> None:
@@ -141,6 +160,13 @@ class Session:
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise MemctlError("nothing was done")
+
+
+def _only(names: Sequence[str] | None) -> str | None:
+    """Return the one name that is given, if any."""
+    if names and len(set(names)) > 1:
+        raise UsageError(f"one knowledge base at a time, not {', '.join(names)}", "give -k once")
+    return names[0] if names else None
 
 
 def _log_level(quiet: bool, verbose: bool) -> dict[str, str]:

@@ -9,12 +9,11 @@ from typing import Annotated, Literal
 import typer
 
 from memctl.cli.commands import KnowledgeBaseOption, command
-from memctl.cli.inputs import input_file
+from memctl.cli.inputs import input_file, path_of
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count
 from memctl.errors import UsageError
-from memctl.paths import expanded
 
 ExportTable = Literal["documents", "memories", "entities", "relations", "all"]
 ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
@@ -61,6 +60,8 @@ def export(
 
     `all` is one archive of every table that memctl import brings back as it was.
     """
+    if table == "all" and format_ is not None:
+        raise UsageError("all tables go into one archive", "leave -f out, or name one table")
     with ExitStack() as stack:
         base = stack.enter_context(session.reading_one(kb))
         listener = stack.enter_context(progress(session, f"exporting {table}"))
@@ -70,7 +71,7 @@ def export(
             base.export_to(sys.stdout.buffer, table, format_=format_, progress=listener)
             sys.stdout.buffer.flush()
             return
-        rows = base.export_to(expanded(to), table, format_=format_, progress=listener)
+        rows = base.export_to(path_of(to), table, format_=format_, progress=listener)
     session.say(f"wrote {count(rows, 'row')} to {to}")
 
 

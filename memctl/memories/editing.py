@@ -197,6 +197,11 @@ def _check(text: str, importance: float, type_: str) -> None:
 
 
 def _check_editable(memory: Memory) -> None:
+    if memory.level == "insight":
+        raise UsageError(
+            f"{memory.id} is an insight, which is drawn from memories and not edited",
+            f"edit those that it names: memctl insight show {memory.id}",
+        )
     if memory.level == "evidence":
         raise UsageError(
             f"{memory.id} is evidence, which stays as the source has it",

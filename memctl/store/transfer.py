@@ -73,7 +73,8 @@ def export_table(
     Args:
         snapshot: What to write.
         table: Which table of it.
-        sink: A path, written in one step, or a binary file, which need not be seekable.
+        sink: A path, written in one step where it is no pipe or device, or a binary file, which
+            need not be seekable.
         format_: By default what the path's ending says, else ``jsonl``.  Arrow is the file format
             at a path (the stream format where it ends in ``.arrows``) and the stream format
             elsewhere.  CSV leaves vectors out and has lists as JSON.
@@ -83,7 +84,7 @@ def export_table(
         OSError: The sink cannot be written; a path is then as it was.
     """
     chosen = format_ or (format_of(sink) if isinstance(sink, Path) else None) or "jsonl"
-    streamed = not isinstance(sink, Path) or is_streamed(sink)
+    streamed = not isinstance(sink, Path) or is_streamed(sink) or _is_kept(sink)
     reader = export_batches(snapshot, table)
     counter = _Counter(snapshot.count(table), progress)
     with _opened(sink) as file, writer(file, reader.schema, chosen, streamed=streamed) as write:
@@ -98,10 +99,15 @@ def _batches(snapshot: Snapshot, table: TableName) -> pa.RecordBatchReader:
     return snapshot.dataset(table).scanner(batch_size_bytes=_BATCH_BYTES).to_reader()
 
 
+def _is_kept(path: Path) -> bool:
+    """Whether a path is that of a pipe or a device: it is written to, never replaced by a file."""
+    return path.exists() and not path.is_file()
+
+
 @contextmanager
 def _opened(sink: Path | BinaryIO) -> Iterator[BinaryIO]:
     if isinstance(sink, Path):
-        with replacing(sink) as file:
+        with sink.open("wb") if _is_kept(sink) else replacing(sink) as file:
             yield file
     else:
         yield sink

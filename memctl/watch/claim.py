@@ -24,7 +24,7 @@ from memctl.readers.sidecars import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
 from memctl.watch.inbox import InboxFile, folder_tags
-from memctl.watch.moving import REASON_SUFFIX, free_place, move_file, save_reason
+from memctl.watch.moving import REASON_SUFFIX, free_place, is_half_copy, move_file, save_reason
 
 if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
@@ -175,6 +175,9 @@ class Claims:
         return folder
 
     def _leftover(self, folder: Path, entry: FileEntry | None) -> Claimed | None:
+        for path in folder.iterdir():
+            if is_half_copy(path.name):  # the whole file is where it came from
+                path.unlink()
         files = sorted(path for path in folder.iterdir() if path.is_file())
         if not files:
             folder.rmdir()

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from memctl.files import save_file, sync_folder
 LONGEST_NAME = 255
 """Bytes; what Linux and macOS allow."""
 REASON_SUFFIX = ".reason.json"
+_HALF_COPY = re.compile(r"\.[0-9a-f]{16}\.part")
 
 
 def move_file(source: Path, target: Path) -> None:
@@ -54,6 +56,11 @@ def _copy_over(source: Path, target: Path) -> None:
     except BaseException:
         target.unlink(missing_ok=True)
         raise
+
+
+def is_half_copy(name: str) -> bool:
+    """Whether a process that was killed may have left this while moving a file from elsewhere."""
+    return _HALF_COPY.fullmatch(name) is not None
 
 
 def _signature(status: os.stat_result) -> tuple[int, int]:

@@ -17,6 +17,7 @@ def test_a_whole_knowledge_base_passes(memctl: Run) -> None:
     done = memctl("doctor", "-o", "json")
     assert (done.code, done.json) == (0, [])
     assert "1 knowledge base whole" in done.err
+    assert "1 knowledge base whole" in memctl("doctor", "-k", "default", "-k", "default").err
 
 
 def test_a_torn_manifest_is_found_and_repaired(memctl: Run, tmp_path: Path) -> None:

@@ -38,6 +38,15 @@ def test_the_list_leaves_whole_texts_out(leases: Run) -> None:
     assert all("text" not in row for row in leases("document", "list").rows)
 
 
+def test_a_list_offers_no_filter_that_means_nothing_to_it(leases: Run) -> None:
+    for noun in ("document", "insight"):
+        for option in ("--type", "--level"):
+            result = leases(noun, "list", option, "insight")
+            assert (result.code, result.out) == (2, "")
+            assert f"no such option: {option}" in result.err
+    assert len(leases("memory", "list", "--type", "passage", "--level", "evidence").rows) == 2
+
+
 def test_consolidating_tells_of_the_contradiction_once(leases: Run) -> None:
     dry = leases("consolidate", "--dry-run", "-o", "json").json[0]
     assert dry["dry_run"]
@@ -49,6 +58,15 @@ def test_consolidating_tells_of_the_contradiction_once(leases: Run) -> None:
     assert insight["id"] in {row["id"] for row in leases("insight", "list").rows}
     view = leases("insight", "show", insight["id"], "-o", "json").json
     assert {Path(item["source"]).name for item in view["evidence"]} == {"signed.md", "moved.md"}
+
+
+def test_an_insight_is_not_edited_and_says_what_to_edit(leases: Run) -> None:
+    leases("consolidate")
+    (insight, *_) = leases("insight", "list").rows
+    result = leases("memory", "edit", insight["id"], "--text", "something else")
+    assert result.code == 2
+    assert "is an insight, which is drawn from memories and not edited" in result.err
+    assert f"hint: edit those that it names: memctl insight show {insight['id']}" in result.err
 
 
 def test_forgetting_a_document_takes_its_memories_and_insights(leases: Run, tmp_path: Path) -> None:

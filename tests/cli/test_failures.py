@@ -137,6 +137,32 @@ def test_a_wrong_choice_is_said_without_words_of_the_parser(memctl: Run) -> None
     assert "'--mode': 'foo' is not one of" in result.err
 
 
+@pytest.mark.parametrize(
+    ("words", "message", "command"),
+    [
+        (
+            "memory list -n abc",
+            "invalid value for '-n' / '--limit': not a whole number",
+            "memory list",
+        ),
+        ("memory list -n -1", "it must be greater than or equal to 0", "memory list"),
+        ("memory add x --importance high", "'--importance': not a number", "memory add"),
+        ("kb create x --chunk-size 1.5", "'--chunk-size': not a whole number", "kb create"),
+        ("ingest --text", "option '--text' requires an argument", "ingest"),
+        ("-q memory add x --type", "option '--type' requires an argument", "memory add"),
+        ("kb list x y", "too many arguments: (x y)", "kb list"),
+        ("--home", "option '--home' requires an argument", ""),
+    ],
+)
+def test_a_wrong_use_is_said_in_plain_words_and_points_at_the_help_of_its_command(
+    memctl: Run, words: str, message: str, command: str
+) -> None:
+    result = memctl(*words.split())
+    assert result.code == 2
+    assert message in result.err
+    assert result.err.endswith(f"hint: see {' '.join(['memctl', *command.split()])} --help\n")
+
+
 def test_a_variable_that_is_no_number_gets_a_hint(
     memctl: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +248,33 @@ def test_a_settings_file_that_cannot_be_read_says_what_to_do(
     assert message.partition(": ")[2] in error
     assert len(error) < 300
     assert advice.startswith(f"hint: {hint}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ingest @", "ingest file @", "ingest --jsonl @", "ingest --text @", "demo @", "import @",
+        "ingest file -k @", "ingest file --namespace @", "ingest file --tag @",
+        "ingest file --tag #", "ingest file --source @", "ingest file --session @",
+        "export memories --to @", "export memories -k @", "import file -k @",
+        "kb create vault --inbox @", "kb set default --inbox @", "kb set default --remove-inbox @",
+        "memory add x -k @", "memory add x --namespace @", "memory add x --tag @",
+        "memory add x --type @", "memory add x --date @", "memory add x --session @",
+        "memory list -k @", "memory list --namespace @", "memory list --tag @",
+        "memory list --type @", "memory list --level @", "memory list --since @",
+        "memory list --until @", "memory list --as-of @", "memory list --session @",
+        "memory list --source @", "memory list --where @", "query x --since @", "sql @",
+    ],
+)  # fmt: skip
+def test_an_empty_word_names_nothing_and_is_refused(odd: Run, words: str) -> None:
+    before = odd("memory", "list").out
+    result = odd(*("" if word == "@" else word for word in words.split()))
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: ")
+    assert "\nhint: " in result.err
+    assert odd("memory", "list").out == before
+    assert [row["name"] for row in odd("kb", "list").rows] == ["default"]
+    assert len(odd("kb", "show", "default", "-o", "json").json["inboxes"]) == 1
 
 
 def test_a_tilde_of_nobody_is_a_name_like_any_other(odd: Run) -> None:

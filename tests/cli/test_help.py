@@ -72,6 +72,17 @@ def test_help_loads_nothing_heavy(flag: str) -> None:
     assert "memctl.records" not in loaded
 
 
+@pytest.mark.parametrize("words", ["demo", "ingest", "document reprocess"])
+def test_what_may_be_left_out_stands_in_one_pair_of_brackets(words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl", *words.split(), "--help"],
+        capture_output=True, check=True, text=True,
+    )  # fmt: skip
+    usage = done.stdout.splitlines()[0]
+    assert usage.count("[") == 2
+    assert "[OPTIONS] [" in usage
+
+
 def test_a_group_without_a_command_shows_its_help() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "memctl", "kb"], capture_output=True, check=False, text=True

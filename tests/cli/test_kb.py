@@ -102,6 +102,21 @@ def test_one_of_a_newer_version_is_listed_but_not_opened(memctl: Run, tmp_path: 
     assert "hint: upgrade memctl" in result.err
 
 
+def test_what_takes_one_refuses_a_second_and_does_nothing(memctl: Run, tmp_path: Path) -> None:
+    for name in ("notes", "diary"):
+        memctl("kb", "create", name)
+    (tmp_path / "a.txt").write_text("The door code is 4711.")
+    for words in (
+        "ingest a.txt", "memory add x", "export memories", "import a.txt", "document reprocess d_1"
+    ):  # fmt: skip
+        result = memctl(*words.split(), "-k", "notes", "-k", "diary")
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            "error: one knowledge base at a time, not notes, diary\nhint: give -k once\n"
+        )
+    assert memctl("memory", "list", "-k", "notes", "-k", "diary").out == ""
+
+
 def test_there_being_none_yet_says_what_to_do(memctl: Run) -> None:
     result = memctl("query", "anything")
     assert result.code == 10

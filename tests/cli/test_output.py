@@ -64,6 +64,65 @@ def test_a_listing_of_settings_can_be_arrow_too(two: Run) -> None:
     assert table["name"].to_pylist() == ["default"]
 
 
+def test_settings_of_several_types_can_be_arrow(memctl: Run) -> None:
+    table = pa.ipc.open_stream(memctl("config", "show", "-o", "arrow").raw).read_all()
+    values = dict(zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True))
+    assert values["default_kb"] == "default"
+    assert values["query.limit"] == "10"
+    assert values["new_kb.always_on"] == "true"
+
+
+@pytest.mark.parametrize("output", ["csv", "arrow"])
+def test_a_broken_knowledge_base_takes_no_columns_from_the_others(
+    memctl: Run, tmp_path: Path, output: str
+) -> None:
+    for name in ("broken", "whole"):
+        memctl("kb", "create", name)
+    (tmp_path / "home/kb/broken/kb.toml").write_text("chunk_size = \n")
+    result = memctl("kb", "list", "-o", output)
+    rows = (
+        list(csv.DictReader(io.StringIO(result.out)))
+        if output == "csv"
+        else pa.ipc.open_stream(result.raw).read_all().to_pylist()
+    )
+    assert [row["status"] for row in rows] == ["error", "active"]
+    assert "not valid TOML" in rows[0]["problem"]
+    assert str(rows[1]["chunk_size"]) == "1200"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "memory list",
+        "kb list -o csv",
+        "stats -o table",
+        "query door -o table",
+        "config show -o json",
+    ],
+)
+def test_a_pipe_that_is_closed_is_no_failure(two: Run, words: str) -> None:
+    command = f"exec {sys.executable} -m memctl {words}"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        ["sh", "-c", command], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_stream_that_was_closed_beforehand_is_an_empty_one(two: Run) -> None:
+    def run(words: str) -> subprocess.CompletedProcess[str]:
+        command = f"exec {sys.executable} -m memctl {words}"
+        return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+
+    assert (run("memory list >&-").returncode, run("memory list >&-").stderr) == (0, "")
+    assert "tea, not coffee" in run("memory list 2>&-").stdout
+    assert "stdin is empty" in run("ingest - <&-").stderr
+    assert run("kb delete default <&-").stderr.startswith("error: remove ")
+    assert len(run("memory list").stdout.splitlines()) == 2
+
+
 def test_a_table_in_a_pipe_is_not_cut_to_a_width(two: Run) -> None:
     two("memory", "add", "x" * 90)
     out = two("memory", "list", "-o", "table").out
@@ -171,6 +230,13 @@ def test_arrow_is_refused_on_a_terminal(two: Run, tmp_path: Path) -> None:
     code, screen = on_terminal(tmp_path / "home", "memory", "list", "-o", "arrow")
     assert code == 2
     assert "a terminal cannot show" in screen
+
+
+def test_arrow_is_refused_on_a_terminal_before_anything_is_done(two: Run, tmp_path: Path) -> None:
+    code, screen = on_terminal(tmp_path / "home", "ingest", "--text", "the key", "-o", "arrow")
+    assert code == 2
+    assert "a terminal cannot show" in screen
+    assert len(two("memory", "list").rows) == 2
 
 
 def test_deleting_asks_and_takes_no_for_an_answer(two: Run, tmp_path: Path) -> None:

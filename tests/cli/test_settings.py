@@ -108,6 +108,27 @@ def test_a_named_file_is_used(memctl: Run, tmp_path: Path) -> None:
     assert rows["query.limit"] == 4
 
 
+def test_a_named_file_that_is_not_there_is_an_error(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    expected = f"error: no settings file {tmp_path / 'mine.toml'}\nhint: check the path for a typo"
+    assert memctl("--config", "mine.toml", "kb", "list").err.startswith(expected)
+    monkeypatch.setenv("MEMCTL_CONFIG", "mine.toml")
+    result = memctl("ingest", "--text", "the door code is 4711")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(expected)
+    assert memctl("config", "path").out == f"{tmp_path / 'mine.toml'}\n"
+    assert memctl("config", "init").code == 0
+    assert memctl("kb", "list").code == 0
+
+
+def test_a_file_that_cannot_be_read_can_still_be_found(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.toml").write_text("[query\n")
+    assert memctl("kb", "list").code == 2
+    assert memctl("config", "path").out == f"{tmp_path / 'home/config.toml'}\n"
+
+
 def test_memctl_kb_is_where_a_command_looks(memctl: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("kb", "create", "notes")
     monkeypatch.setenv("MEMCTL_KB", "notes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,40 @@ def test_a_file_s_name_says_its_format(notes: Run, tmp_path: Path) -> None:
     assert (tmp_path / "m.csv").read_text().startswith('"id",')
 
 
+def through_a_pipe(memctl: Run, folder: Path, *words: str) -> bytes:
+    """Export to a named pipe and return what its reader got."""
+    with (folder / "got").open("wb") as got:
+        reader = subprocess.Popen(["cat", str(folder / "pipe")], stdout=got)
+        result = memctl("export", *words, "--to", "pipe")
+        assert (reader.wait(), result.code) == (0, 0), result.err
+    assert (folder / "pipe").is_fifo()
+    return (folder / "got").read_bytes()
+
+
+def test_a_pipe_is_written_to_and_never_replaced(notes: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for words in (["memories"], ["memories", "-f", "arrow"], ["memories", "-f", "parquet"]):
+        assert through_a_pipe(notes, tmp_path, *words) == notes("export", *words).raw
+    whole = through_a_pipe(notes, tmp_path, "all")
+    assert notes("import", "-", "-k", "restored", stdin=whole).code == 0
+
+
+def test_a_place_that_cannot_be_written_to_is_called_as_the_user_does(
+    notes: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("kept")
+    for name, reason in (
+        ("nowhere/m.csv", "No such file or directory"),
+        ("folder", "Is a directory"),
+        ("file/m.csv", "Not a directory"),
+    ):
+        result = notes("export", "memories", "--to", name)
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith(f"error: {name}: {reason}\nhint: ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "home"]
+
+
 def test_everything_comes_back_as_it_was(notes: Run) -> None:
     before = {t: notes("export", t).out for t in ("documents", "memories", "entities", "relations")}
     archive = notes("export", "all").raw
@@ -75,6 +110,14 @@ def test_what_is_no_export_leaves_no_knowledge_base_behind(notes: Run, tmp_path:
     (tmp_path / "cut").write_bytes(content[: len(content) // 2])
     assert notes("import", "cut", "-k", "restored").code == 12
     assert [row["name"] for row in notes("kb", "list").rows] == ["default"]
+
+
+def test_a_format_is_for_one_table_alone(notes: Run) -> None:
+    result = notes("export", "all", "-f", "csv")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "error: all tables go into one archive\nhint: leave -f out, or name one table\n"
+    )
 
 
 def test_which_one_to_export_must_be_clear(notes: Run) -> None:

@@ -7,11 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from memctl.config import Inbox
 
 if TYPE_CHECKING:
     from conftest import Place
@@ -89,6 +93,30 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
         entries = base.store.ledger.files.entries()
     assert sorted(entry.state for entry in entries) == ["done", "done", "done", "failed"]
     assert all(Path(entry.path).exists() for entry in entries)
+
+
+@pytest.fixture
+def stick() -> Iterator[Path]:
+    """A folder on another file system than temporary folders are on."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == Path(tempfile.gettempdir()).stat().st_dev:
+        pytest.skip("there is no second file system")
+    with tempfile.TemporaryDirectory(dir=shared) as name:
+        yield Path(name)
+
+
+def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick: Path) -> None:
+    (stick / "a.txt").write_text("Ann sails to Lisbon.")
+    place.set(inboxes=(Inbox(place.layout.inbox), Inbox(stick)))
+    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
+    half_copied = ["memctl.watch.moving", "shutil.copyfileobj", "after", "0"]
+    child = subprocess.run([*command, *half_copied], timeout=120, check=False)
+    assert child.returncode == -signal.SIGKILL
+    assert len(place.tree(place.layout.processing)) == 1
+    assert [path.name for path in stick.iterdir()] == ["a.txt"]
+    place.drain()
+    assert list(stick.iterdir()) == list(place.layout.processing.iterdir()) == []
+    assert place.tree(place.layout.processed) == ["a.txt"]
 
 
 def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Place) -> None:
