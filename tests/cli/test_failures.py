@@ -78,6 +78,15 @@ def test_a_home_that_is_a_file_is_told_of(memctl: Run, tmp_path: Path) -> None:
     assert str(tmp_path / "home") in result.err
 
 
+def test_a_home_that_cannot_be_listed_is_told_of(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/kb").write_text("a file where a folder should be")
+    for words in (["kb", "list"], ["query", "x"], ["doctor"], ["ingest", "--text", "x"]):
+        result = memctl(*words)
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith(f"error: cannot list {tmp_path}/home/kb: Not a directory\n")
+
+
 def test_errors_go_to_standard_error_whatever_the_format(memctl: Run) -> None:
     memctl("kb", "create", "notes")
     for output in ("json", "ndjson", "csv", "arrow", "table"):

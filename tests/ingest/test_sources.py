@@ -125,6 +125,16 @@ def test_a_folder_that_cannot_be_listed_fails_and_the_others_go_on(tmp_path: Pat
     assert [type(item) for item in found] == [FileOutcome, Source]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+def test_a_folder_that_is_named_and_cannot_be_listed_fails_alone(tmp_path: Path) -> None:
+    write(tmp_path / "closed" / "a.txt")
+    write(tmp_path / "open" / "b.txt")
+    (tmp_path / "closed").chmod(0)
+    found = list(from_paths([tmp_path / "closed", tmp_path / "open"]))
+    (tmp_path / "closed").chmod(0o700)
+    assert [type(item) for item in found] == [FileOutcome, Source]
+
+
 # --- single paths --------------------------------------------------------------------------------
 
 
