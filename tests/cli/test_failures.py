@@ -293,6 +293,16 @@ def test_a_tilde_of_nobody_is_a_name_like_any_other(odd: Run) -> None:
         assert "unexpected" not in result.err
 
 
+def test_words_that_are_not_utf8_are_used_or_refused(odd: Run, tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    (tmp_path / name).write_text("The café opens at nine.")
+    assert odd("ingest", name).code == 0
+    (row,) = odd("document", "list", "--source", name).rows
+    assert row["source"].endswith("caf\\xe9.txt")
+    result = odd("sql", os.fsdecode(b"select 'caf\xe9'"))
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: the statement is not UTF-8")
+
+
 def test_a_bad_file_with_a_long_name_is_named_once(odd: Run, tmp_path: Path) -> None:
     (tmp_path / ("first" + "a" * 200 + ".txt")).write_text("")
     error = odd("ingest", "first" + "a" * 200 + ".txt").err.splitlines()[0]

@@ -154,6 +154,14 @@ def test_a_path_that_is_not_there_fails_and_the_next_one_goes_on(tmp_path: Path)
     assert isinstance(source, Source)
 
 
+def test_a_link_to_nothing_says_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    (outcome,) = from_paths([tmp_path / "link"])
+    assert isinstance(outcome, FileOutcome)
+    assert outcome.reason == f"{tmp_path}/link is a link to nowhere, which is not there"
+    assert outcome.error == "FileNotFoundError"
+
+
 def test_a_name_that_is_not_utf8_is_remembered_escaped(tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
     path.write_text("x")
