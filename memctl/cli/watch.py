@@ -72,6 +72,7 @@ def watch(
     """
     from memctl.watch.base import WatchOptions
     from memctl.watch.bases import HomeBases
+    from memctl.watch.memory import give_memory_back
     from memctl.watch.service import WatchService
 
     bases = HomeBases(session.home, kb or ([session.config.kb] if session.config.kb else []))
@@ -80,6 +81,7 @@ def watch(
     options = WatchOptions(settings.settle_seconds, settings.rescan_seconds, poll, once)
     if not bases.names():
         session.hint("there is nothing to watch yet: memctl kb create NAME")
+    give_memory_back()
     raise_left(WatchService(bases, options, listener(session)).run())
 
 
