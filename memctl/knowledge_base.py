@@ -218,6 +218,16 @@ class KnowledgeBase:
         return load_embedder(self.settings.embedder)
 
     @cached_property
+    def providers(self) -> Providers:
+        """The models that the settings name; what they reply and cost is kept in the ledger."""
+        from memctl.models.accounts import Account
+        from memctl.models.providers import Providers
+
+        ledger = self.store.ledger
+        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
+        return Providers(self.config, account)
+
+    @cached_property
     def ingestor(self) -> Ingestor:
         """What takes sources in; the watcher uses it too."""
         from memctl.ingest.pipeline import Ingestor
