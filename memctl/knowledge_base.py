@@ -267,16 +267,6 @@ class KnowledgeBase:
             self.config.models.when_unavailable,
         )
 
-    @cached_property
-    def providers(self) -> Providers:
-        """The models that the settings name, on this knowledge base's account."""
-        from memctl.models.accounts import Account
-        from memctl.models.providers import Providers
-
-        ledger = self.store.ledger
-        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
-        return Providers(self.config, account)
-
     @property
     def _ingestor(self) -> Ingestor:
         self._require_writable()
