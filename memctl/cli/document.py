@@ -200,7 +200,7 @@ def reprocess(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Read sources again: what could not be read or understood may be by now.
+    """Read sources again: what was beyond reach may not be now.
 
     A transcript may lie beside a recording, tesseract may have been installed, a model may be
     configured.  What is stopped goes on where it was when it is run again, and what a model has
