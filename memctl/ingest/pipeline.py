@@ -43,6 +43,8 @@ DEPTH = 2
 UPKEEP = "upkeep"
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+MANY_SOURCES = 10_000
+"""For so many sources workers are started at once."""
 MOST_OUTCOMES = 1_000
 """A report keeps so many outcomes besides the failures."""
 
@@ -171,14 +173,16 @@ class Ingestor:
 
     # --- inside ---
 
-    def _crew(self) -> Crew:
+    def _crew(self, total: int | None) -> Crew:
         from memctl.understand import BuiltinUnderstander
 
         made = workshop(self._settings, self._embedder, self._understander)
         builtin = isinstance(self._understander, BuiltinUnderstander)
         hires = builtin and self._embedder.id in BUILTIN_EMBEDDERS
         settings = self._settings if hires else None
-        return Crew(made, settings, self._limits.hire_after, Novelty(self._store))
+        is_bulk = total is not None and total >= MANY_SOURCES
+        hire_after = 0.0 if is_bulk else self._limits.hire_after
+        return Crew(made, settings, hire_after, Novelty(self._store))
 
     def _run(
         self,
@@ -203,7 +207,7 @@ class Ingestor:
         progress: ProgressListener | None,
         total: int | None,
     ) -> None:
-        known, crew = Known(self._store), self._crew()
+        known, crew = Known(self._store), self._crew(total)
         prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):
