@@ -16,7 +16,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from memctl.choices import After, ChunkStrategy, LogFormat, LogLevel, Mode, StoredStatus
+from memctl.choices import (
+    After,
+    ChunkStrategy,
+    LogFormat,
+    LogLevel,
+    Mode,
+    StoredStatus,
+    WhenUnavailable,
+)
 from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
 from memctl.files import save_file
 from memctl.paths import expanded, next_step, reason, shown
@@ -106,6 +114,65 @@ class SqlSettings:
     timeout_seconds: float = setting(60.0, "seconds until it is stopped", low=0.1, high=86_400)
 
 
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """An OpenAI-compatible endpoint; nothing is ever sent anywhere while base_url is empty."""
+
+    base_url: str = setting("", "such as http://localhost:11434/v1")
+    api_key_env: str = setting(
+        "OPENAI_API_KEY", "the environment variable that holds the key, where one is needed"
+    )
+    api_key_file: str = setting("", "a file that holds the key, instead of a variable")
+    timeout_seconds: float = setting(
+        120.0, "seconds until a call is given up", low=0.1, high=86_400
+    )
+    retries: int = setting(
+        3, "more tries, ever later, after a 429, a 5xx or a time-out", low=0, high=20
+    )
+    concurrency: int = setting(4, "calls at the same time", low=1, high=256)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Which model of the endpoint does what; empty is the built-in way (or not at all)."""
+
+    understand: str = setting("", "gist, entities, facts of a document")
+    consolidate: str = setting("", "insights from memories that belong together")
+    answer: str = setting("", "answers to questions")
+    embed: str = setting("", "vectors of new knowledge bases; existing ones keep theirs")
+    rerank: str = setting("", "puts the best hits first, by the endpoint's /rerank")
+    transcribe: str = setting("", "recordings become text")
+    image: str = setting("", "pictures are described and read")
+    understand_url: str = setting("", "another base_url for this task")
+    consolidate_url: str = setting("", "another base_url for this task")
+    answer_url: str = setting("", "another base_url for this task")
+    embed_url: str = setting("", "another base_url for this task")
+    rerank_url: str = setting("", "another base_url for this task")
+    transcribe_url: str = setting("", "another base_url for this task")
+    image_url: str = setting("", "another base_url for this task")
+    when_unavailable: WhenUnavailable = setting(
+        "wait",
+        "when a model is down or its budget is spent, files wait for it, or are understood the"
+        " built-in way and marked for `memctl document reprocess --upgrade`",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """What models may cost; prices are yours to state, in whatever currency, and 0 is free."""
+
+    daily_tokens: int = setting(
+        0, "tokens a knowledge base may use a day (UTC); 0 for any number", low=0, high=10**12
+    )
+    daily_cost: float = setting(
+        0.0, "what a knowledge base may cost a day (UTC); 0 for anything", low=0, high=1e9
+    )
+    input_price: float = setting(0.0, "of a million tokens sent to a chat model", low=0, high=1e6)
+    output_price: float = setting(0.0, "of a million tokens a chat model writes", low=0, high=1e6)
+    embed_price: float = setting(0.0, "of a million tokens embedded or reranked", low=0, high=1e6)
+    transcribe_price: float = setting(0.0, "of a minute transcribed", low=0, high=1e6)
+
+
 OriginKind = Literal["flag", "environment", "file", "default"]
 
 
@@ -139,6 +206,9 @@ class Config:
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
     sql: SqlSettings = SqlSettings()
+    endpoint: EndpointSettings = EndpointSettings()
+    models: ModelSettings = ModelSettings()
+    budget: BudgetSettings = BudgetSettings()
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
@@ -149,6 +219,9 @@ SECTIONS: Mapping[str, type[Any]] = {
     "watch": WatchSettings,
     "consolidate": ConsolidateSettings,
     "sql": SqlSettings,
+    "endpoint": EndpointSettings,
+    "models": ModelSettings,
+    "budget": BudgetSettings,
 }
 _PREFIX = "MEMCTL_"
 _OTHER_VARIABLES = ("MEMCTL_HOME", "MEMCTL_CONFIG", "MEMCTL_KB", "MEMCTL_DEBUG")
@@ -330,6 +403,25 @@ def _default(section: type[Any], key: str) -> Any:
 def debug_wanted() -> bool:
     """Say whether ``MEMCTL_DEBUG`` asks for tracebacks."""
     return os.environ.get("MEMCTL_DEBUG", "") not in ("", "0")
+
+
+def endpoint_key(settings: EndpointSettings, environ: Mapping[str, str] | None = None) -> str:
+    """Return the endpoint's key, "" where none is given; a file wins over a variable.
+
+    Raises:
+        ConfigError: The file that should hold it cannot be read.
+    """
+    if settings.api_key_file:
+        path = expanded(settings.api_key_file)
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"endpoint.api_key_file: cannot read {shown(path)}",
+                "name a file with the key alone",
+            ) from error
+    variables = os.environ if environ is None else environ
+    return variables.get(settings.api_key_env, "") if settings.api_key_env else ""
 
 
 def variable_name(dotted: str) -> str:

@@ -15,6 +15,10 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── KnowledgeBaseUnavailable    1   paused, archived, or made by a newer version
     ├── LockedError                11   another process is writing
     ├── DamagedError               12   a table or the ledger cannot be read
+    ├── ModelError                  1   a model behind an endpoint did not do what was asked
+    │   ├── ModelUnavailable        1   not now: down, too busy, or the day's budget is spent
+    │   ├── ModelRefused            1   never, as it is configured: key, model name, request
+    │   └── BadReply                1   it answered, but not in the shape that was asked for
     └── UnreadableSource            1   a file that cannot be turned into text
         ├── EmptySource             1   nothing in it
         ├── EncryptedSource         1   a password is needed
@@ -88,6 +92,22 @@ class DamagedError(MemctlError):
     """A table, a manifest or the ledger cannot be read."""
 
     exit_code = 12
+
+
+class ModelError(MemctlError):
+    """A model behind an endpoint did not do what was asked."""
+
+
+class ModelUnavailable(ModelError):
+    """The model cannot be had now and may be later: what needs it can wait."""
+
+
+class ModelRefused(ModelError):
+    """The endpoint will not do it however often it is asked: the settings are wrong."""
+
+
+class BadReply(ModelError):
+    """The model's reply is not in the shape that was asked for, after a second try."""
 
 
 class UnreadableSource(MemctlError):

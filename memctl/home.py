@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -87,6 +88,21 @@ class Home:
         self._folder = config.home / "kb"
 
     # --- looking ---------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse a folder that is there and cannot be listed: it would look like an empty one.
+
+        Raises:
+            KnowledgeBaseUnavailable: Its permissions forbid it, or it is no folder.
+        """
+        try:
+            os.scandir(self._folder).close()
+        except FileNotFoundError:
+            return  # made with the first knowledge base
+        except OSError as error:
+            raise KnowledgeBaseUnavailable(
+                f"cannot list {shown(self._folder)}: {reason(error)}", next_step(error)
+            ) from error
 
     def names(self) -> list[str]:
         """Return the names of all knowledge bases, sorted."""
@@ -190,8 +206,11 @@ class Home:
         return KnowledgeBases(opened)
 
     def _no_base_hint(self) -> str:
-        if names := self.names():
-            return f"none is always-on: name one with -k {names[0]}, or set one always-on"
+        entries = self.entries()
+        if broken := [entry.name for entry in entries if entry.problem]:
+            return f"{', '.join(broken)} cannot be opened: see memctl doctor"
+        if entries:
+            return f"none is always-on: name one with -k {entries[0].name}, or set one always-on"
         return "put something in first: memctl ingest FILE, or see memctl demo"
 
     def always_on(self) -> list[str]:
@@ -322,9 +341,11 @@ class Home:
 
     def examine(self, name: str) -> list[Finding]:
         """Read everything of a knowledge base once and return what is damaged."""
-        from memctl.store.repair import examine
+        from memctl.store.repair import Finding, examine
 
-        return examine(self.layout(name).folder)
+        problem = self._entry(name).problem
+        settings = [Finding("settings", problem)] if problem else []
+        return settings + examine(self.layout(name).folder)
 
     def repair(self, name: str) -> list[Finding]:
         """Put right what is damaged, keeping every row that can be read; return what was done.
@@ -332,10 +353,13 @@ class Home:
         Raises:
             LockedError: Somebody is writing.
             DamagedError: A table has no readable version at all.
+            ConfigError: Its settings cannot be read; only their owner knows what they should say.
         """
         from memctl.store.repair import repair
 
-        return repair(self.layout(name).folder, self._clock)
+        done = repair(self.layout(name).folder, self._clock)
+        self.settings(name)
+        return done
 
     def _sweep(self, name: str) -> None:
         """Remove what a crash in the middle of creating or deleting left behind."""

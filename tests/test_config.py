@@ -26,7 +26,7 @@ from memctl.config import (
     variable_name,
 )
 from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
-from memctl.rules import rules
+from memctl.rules import choices, rules
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 REPOSITORY = Path(__file__).parents[1]
@@ -162,6 +162,9 @@ def test_every_setting_has_an_environment_variable(tmp_path: Path) -> None:
     for name, section in SECTIONS.items():
         for key in rules(section):
             environ = {"MEMCTL_HOME": str(tmp_path), variable_name(f"{name}.{key}"): "~wrong~"}
+            if isinstance(getattr(section(), key), str) and not choices(section, key):
+                assert settings_of(load_config({}, environ))[f"{name}.{key}"] == "~wrong~"
+                continue
             with pytest.raises(ConfigError, match=f"{name}.{key}"):
                 load_config({}, environ)
 

@@ -270,6 +270,26 @@ def test_what_is_damaged_and_what_was_done_about_it_travels_as_findings(home: Ho
     assert home.examine("notes") == []
 
 
+def test_settings_that_cannot_be_read_are_a_finding_that_only_their_owner_can_put_right(
+    home: Home,
+) -> None:
+    home.create("notes")
+    home.layout("notes").settings.write_text("chunk_size = \n")
+    (finding,) = home.examine("notes")
+    assert finding.subject == "settings"
+    assert "kb.toml: not valid TOML" in finding.message
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        home.repair("notes")
+
+
+def test_a_home_that_cannot_be_listed_is_not_taken_for_an_empty_one(home: Home) -> None:
+    home.check()
+    home.config.home.mkdir()
+    (home.config.home / "kb").write_text("a file where a folder should be")
+    with pytest.raises(KnowledgeBaseUnavailable, match="kb: Not a directory"):
+        home.check()
+
+
 def test_locks_left_by_one_who_waited_do_not_take_the_name(home: Home) -> None:
     home.create("notes")
     home.delete("notes")

@@ -51,6 +51,6 @@ def doctor(
     if not findings:
         session.say(f"{bases} whole" if names else "no knowledge base yet")
     elif not repair:
-        raise DamagedError(
-            f"{count(len(findings), 'finding')} in {bases}", "put it right: memctl doctor --repair"
-        )
+        by_hand = all(finding["subject"] == "settings" for finding in findings)
+        hint = "correct those files by hand" if by_hand else "put it right: memctl doctor --repair"
+        raise DamagedError(f"{count(len(findings), 'finding')} in {bases}", hint)

@@ -58,9 +58,18 @@ def filters(
         until=end,
         as_of=None if as_of is None else instant(as_of, present),
         session=session,
-        source=source,
+        source=None if source is None else _as_remembered(source),
         where=where,
     )
+
+
+def _as_remembered(source: str) -> str:
+    """Return the name of a source whose bytes are not UTF-8 as it is stored."""
+    if source.isprintable():
+        return source
+    from memctl.ingest.sources import printable
+
+    return printable(source)
 
 
 def _nothing_between(since: str | None, until: str | None, start: datetime) -> UsageError:

@@ -58,12 +58,18 @@ class Session:
 
     @cached_property
     def home(self) -> Home:
-        """All knowledge bases on this disk."""
+        """All knowledge bases on this disk.
+
+        Raises:
+            KnowledgeBaseUnavailable: Their folder cannot be listed.
+        """
         from memctl.cli.logs import configure
         from memctl.home import Home
 
         configure(self.config.log)
-        return Home(self.config)
+        home = Home(self.config)
+        home.check()
+        return home
 
     @cached_property
     def console(self) -> Console:
@@ -84,7 +90,11 @@ class Session:
 
     @contextmanager
     def reading(self, names: Sequence[str] | None) -> Iterator[KnowledgeBases]:
-        """Open the knowledge bases to ask."""
+        """Open the knowledge bases to ask; where none is named, tell of those that cannot be."""
+        if not names and self.config.kb is None:
+            for entry in self.home.entries():
+                if entry.problem:
+                    self.say(f"warning: {entry.name} is left out: {entry.problem}")
         with self.home.open_for_reading(names or ()) as opened:
             yield opened
 

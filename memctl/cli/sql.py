@@ -46,6 +46,8 @@ def sql(
     text = sys.stdin.read() if statement == "-" else statement
     if not text.strip():
         raise UsageError("the statement is empty", 'try: memctl sql "from memories limit 5"')
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise UsageError("the statement is not UTF-8", "write it in UTF-8")
     with session.reading(kb) as bases:
         bases.cap_memory()
         reader = bases.sql(text)

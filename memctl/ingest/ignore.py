@@ -52,11 +52,18 @@ def _spec(path: Path) -> GitIgnoreSpec | None:
 
 
 def _repository_folders_above(folder: Path) -> list[Path]:
-    if (folder / ".git").exists():
+    if _is_repository(folder):
         return []
     above: list[Path] = []
     for parent in folder.parents:
         above.append(parent)
-        if (parent / ".git").exists():
+        if _is_repository(parent):
             return above
     return []
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / ".git").exists()
+    except OSError:  # it may not be looked into
+        return False

@@ -222,6 +222,10 @@ def _refusal(path: Path) -> FileOutcome | None:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError as error:
+        if path.is_symlink():
+            where = printable(path.readlink())
+            problem = f"{shown(name)} is a link to {shown(where)}, which is not there"
+            return _failed(name, problem, "name the file itself, or put it there", error)
         return _failed(name, f"no such file or folder: {shown(name)}", next_step(error), error)
     except OSError as error:
         return _failed(name, f"cannot look at {shown(name)}: {reason(error)}", _hint(error), error)

@@ -37,6 +37,7 @@ from memctl.store.frozen import (
     identity,
     obstacle,
 )
+from memctl.store.model_books import ReplyBook, UsageBook
 from memctl.store.names import TableName
 
 BUSY_SECONDS = 30.0
@@ -73,6 +74,16 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE access_log (
             memory_id TEXT PRIMARY KEY, count INTEGER NOT NULL, last_at TEXT NOT NULL)
             WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE model_replies (
+            key TEXT PRIMARY KEY, task TEXT NOT NULL, model TEXT NOT NULL, reply BLOB NOT NULL,
+            at TEXT NOT NULL) WITHOUT ROWID""",
+        """CREATE TABLE model_usage (
+            day TEXT NOT NULL, task TEXT NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL,
+            cached INTEGER NOT NULL, failed INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+            output_tokens INTEGER NOT NULL, cost REAL NOT NULL, seconds REAL NOT NULL,
+            PRIMARY KEY (day, task, model)) WITHOUT ROWID""",
     ),
 )
 VERSION = len(_MIGRATIONS)
@@ -116,6 +127,8 @@ class Ledger:
         self.daemon = DaemonBook(self)
         self.queries = QueryBook(self)
         self.accesses = AccessBook(self)
+        self.replies = ReplyBook(self)
+        self.usage = UsageBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

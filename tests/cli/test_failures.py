@@ -78,6 +78,15 @@ def test_a_home_that_is_a_file_is_told_of(memctl: Run, tmp_path: Path) -> None:
     assert str(tmp_path / "home") in result.err
 
 
+def test_a_home_that_cannot_be_listed_is_told_of(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/kb").write_text("a file where a folder should be")
+    for words in (["kb", "list"], ["query", "x"], ["doctor"], ["ingest", "--text", "x"]):
+        result = memctl(*words)
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith(f"error: cannot list {tmp_path}/home/kb: Not a directory\n")
+
+
 def test_errors_go_to_standard_error_whatever_the_format(memctl: Run) -> None:
     memctl("kb", "create", "notes")
     for output in ("json", "ndjson", "csv", "arrow", "table"):
@@ -282,6 +291,16 @@ def test_a_tilde_of_nobody_is_a_name_like_any_other(odd: Run) -> None:
         result = odd(*words, "~nobody-at-all/x")
         assert result.code == code
         assert "unexpected" not in result.err
+
+
+def test_words_that_are_not_utf8_are_used_or_refused(odd: Run, tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    (tmp_path / name).write_text("The café opens at nine.")
+    assert odd("ingest", name).code == 0
+    (row,) = odd("document", "list", "--source", name).rows
+    assert row["source"].endswith("caf\\xe9.txt")
+    result = odd("sql", os.fsdecode(b"select 'caf\xe9'"))
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: the statement is not UTF-8")
 
 
 def test_a_bad_file_with_a_long_name_is_named_once(odd: Run, tmp_path: Path) -> None:

@@ -117,6 +117,29 @@ def test_what_takes_one_refuses_a_second_and_does_nothing(memctl: Run, tmp_path:
     assert memctl("memory", "list", "-k", "notes", "-k", "diary").out == ""
 
 
+def test_one_whose_settings_are_broken_is_told_of_wherever_it_is_left_out(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("kb", "create", "broken")
+    settings = tmp_path / "home/kb/broken/kb.toml"
+    settings.write_text("chunk_size = \n")
+    alone = memctl("query", "the door code")
+    assert alone.code == 10
+    assert "hint: broken cannot be opened: see memctl doctor" in alone.err
+
+    memctl("ingest", "--text", "The door code is 4711.")
+    for words in (["query", "the door code"], ["memory", "list"], ["stats"]):
+        result = memctl(*words)
+        assert (result.code, len(result.rows)) == (0, 1)
+        assert result.err.startswith(f"warning: broken is left out: {settings}: not valid TOML")
+        assert memctl(*words, "-k", "default").err == ""
+
+    found = memctl("doctor")
+    assert found.code == 12
+    assert [row["subject"] for row in found.rows] == ["settings"]
+    assert "hint: correct those files by hand" in found.err
+
+
 def test_there_being_none_yet_says_what_to_do(memctl: Run) -> None:
     result = memctl("query", "anything")
     assert result.code == 10

@@ -97,6 +97,8 @@ def test_a_daemon_is_seen_keeps_others_out_and_stops_cleanly(notes: Run, tmp_pat
 
 
 def test_stopping_while_files_move_is_quiet(notes: Run, tmp_path: Path) -> None:
+    moving = tmp_path / "home/kb/notes/inbox/.moving"
+    moving.touch()
     daemon = subprocess.Popen(
         [sys.executable, "-m", "memctl", "watch"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -106,9 +108,8 @@ def test_stopping_while_files_move_is_quiet(notes: Run, tmp_path: Path) -> None:
         assert daemon.stdout is not None
         for line in daemon.stdout:
             if json.loads(line)["kind"] == "started":
-                (tmp_path / "home/kb/notes/inbox/plan.txt").write_text("We sail on Friday.")
-            if json.loads(line)["kind"] == "ingested":
                 break
+        moving.rename(tmp_path / "moved")
         daemon.send_signal(signal.SIGTERM)
         _, err = daemon.communicate(timeout=30)
         assert (daemon.returncode, err) == (0, "")

@@ -125,6 +125,16 @@ def test_a_folder_that_cannot_be_listed_fails_and_the_others_go_on(tmp_path: Pat
     assert [type(item) for item in found] == [FileOutcome, Source]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+def test_a_folder_that_is_named_and_cannot_be_listed_fails_alone(tmp_path: Path) -> None:
+    write(tmp_path / "closed" / "a.txt")
+    write(tmp_path / "open" / "b.txt")
+    (tmp_path / "closed").chmod(0)
+    found = list(from_paths([tmp_path / "closed", tmp_path / "open"]))
+    (tmp_path / "closed").chmod(0o700)
+    assert [type(item) for item in found] == [FileOutcome, Source]
+
+
 # --- single paths --------------------------------------------------------------------------------
 
 
@@ -142,6 +152,14 @@ def test_a_path_that_is_not_there_fails_and_the_next_one_goes_on(tmp_path: Path)
     assert isinstance(missing, FileOutcome)
     assert "no such file" in missing.reason
     assert isinstance(source, Source)
+
+
+def test_a_link_to_nothing_says_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    (outcome,) = from_paths([tmp_path / "link"])
+    assert isinstance(outcome, FileOutcome)
+    assert outcome.reason == f"{tmp_path}/link is a link to nowhere, which is not there"
+    assert outcome.error == "FileNotFoundError"
 
 
 def test_a_name_that_is_not_utf8_is_remembered_escaped(tmp_path: Path) -> None:

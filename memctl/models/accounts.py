@@ -1,0 +1,136 @@
+"""What a model's caller keeps besides the reply: replies by what was asked, and what they cost.
+
+The books themselves are the store's; here is only what is asked of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from memctl.choices import Task
+from memctl.config import BudgetSettings
+from memctl.errors import ModelUnavailable
+from memctl.records import Usage
+
+Clock = Callable[[], datetime]
+_MILLION = 1_000_000
+_MINUTE = 60.0
+
+
+class Replies(Protocol):
+    """Replies by key."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return the reply that was kept under a key."""
+        ...
+
+    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
+        """Keep a reply."""
+        ...
+
+
+class UsageLog(Protocol):
+    """What was used, by day."""
+
+    def add(self, usage: Usage) -> None:
+        """Add a call to its day."""
+        ...
+
+    def of_day(self, day: str) -> list[Usage]:
+        """Return what was used on a day."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one call used."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    audio_seconds: float = 0.0
+    """Length of a recording that was transcribed."""
+
+
+class BudgetSpent(ModelUnavailable):
+    """The day's budget is spent; a new day (UTC) brings a new one."""
+
+
+class Account:
+    """Keeps one knowledge base's replies and costs, and refuses what is beyond the budget.
+
+    Args:
+        replies: Where replies are kept.
+        usage: Where use is noted.
+        budget: Bounds and prices.
+        clock: What tells the time.
+    """
+
+    def __init__(
+        self, replies: Replies, usage: UsageLog, budget: BudgetSettings, clock: Clock
+    ) -> None:
+        self._replies = replies
+        self._usage = usage
+        self._budget = budget
+        self._clock = clock
+
+    def known(self, key: str, task: Task, model: str) -> bytes | None:
+        """Return the reply to what was asked before, which costs nothing."""
+        reply = self._replies.get(key)
+        if reply is not None:
+            self._usage.add(Usage(self._day(), task, model, cached=1))
+        return reply
+
+    def keep(self, key: str, task: Task, model: str, reply: bytes) -> None:
+        """Keep a reply that turned out to be of use."""
+        self._replies.put(key, task, model, reply, self._clock())
+
+    def require_budget(self) -> None:
+        """Refuse a call when the day's budget is spent.
+
+        Raises:
+            BudgetSpent: It is.
+        """
+        budget = self._budget
+        if not budget.daily_tokens and not budget.daily_cost:
+            return
+        today = self._usage.of_day(self._day())
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in today)
+        cost = sum(usage.cost for usage in today)
+        hint = "it goes on tomorrow (UTC); or raise it in [budget] of the config file"
+        if budget.daily_tokens and tokens >= budget.daily_tokens:
+            raise BudgetSpent(f"today's budget of {budget.daily_tokens:,} tokens is spent", hint)
+        if budget.daily_cost and cost >= budget.daily_cost:
+            raise BudgetSpent(f"today's budget of {budget.daily_cost:g} is spent", hint)
+
+    def spent(self, task: Task, model: str, spent: Spent, seconds: float) -> None:
+        """Note a call that was answered."""
+        self._usage.add(
+            Usage(
+                self._day(),
+                task,
+                model,
+                calls=1,
+                input_tokens=spent.input_tokens,
+                output_tokens=spent.output_tokens,
+                cost=cost(task, spent, self._budget),
+                seconds=seconds,
+            )
+        )
+
+    def failed(self, task: Task, model: str, seconds: float) -> None:
+        """Note a call that came to nothing."""
+        self._usage.add(Usage(self._day(), task, model, failed=1, seconds=seconds))
+
+    def _day(self) -> str:
+        return self._clock().astimezone(UTC).date().isoformat()
+
+
+def cost(task: Task, spent: Spent, budget: BudgetSettings) -> float:
+    """Return what a call costs by the configured prices."""
+    if task in ("embed", "rerank"):
+        return spent.input_tokens * budget.embed_price / _MILLION
+    chat = spent.input_tokens * budget.input_price + spent.output_tokens * budget.output_price
+    return chat / _MILLION + spent.audio_seconds / _MINUTE * budget.transcribe_price

@@ -1,0 +1,157 @@
+"""One OpenAI-compatible endpoint: the only place that knows the ``openai`` package.
+
+It turns what can go wrong with a call into our errors, leaves an endpoint that is down alone for
+a while, and holds the number of calls at the same time to what was configured.  Retries after
+429, 5xx and time-outs, with growing pauses and jitter and as ``Retry-After`` asks, are the
+package's own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memctl.errors import ModelError, ModelRefused, ModelUnavailable
+from memctl.models.breaker import Breaker
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, OpenAI
+
+T = TypeVar("T")
+
+_NO_KEY = "none"
+"""Local servers ask for no key, but the package will not start without one."""
+_TRANSIENT = frozenset({408, 409, 425, 429})
+_HINTS = {
+    401: "check the key: api_key_env or api_key_file in [endpoint]",
+    403: "the key is not allowed to do this",
+    404: "check base_url in [endpoint] and the model's name; memctl models list shows them",
+    429: "it is asked too much, or its quota is spent; set concurrency lower or wait",
+}
+_DOWN = "check that it is running and base_url in [endpoint]; memctl models test tries it"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where an endpoint is and how it is to be called.  The key is never shown."""
+
+    base_url: str
+    key: str = ""
+    timeout_seconds: float = 120.0
+    retries: int = 3
+    concurrency: int = 4
+
+    def __repr__(self) -> str:
+        return f"Connection({self.base_url!r})"
+
+
+class Endpoint:
+    """An endpoint that can be called from several threads.
+
+    Args:
+        connection: Where it is.
+        monotonic: What measures time.
+    """
+
+    def __init__(
+        self, connection: Connection, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.connection = connection
+        self._breaker = Breaker(monotonic)
+        self._places = threading.BoundedSemaphore(connection.concurrency)
+
+    @property
+    def base_url(self) -> str:
+        """Where it is."""
+        return self.connection.base_url
+
+    @cached_property
+    def _client(self) -> OpenAI:
+        from openai import OpenAI
+
+        wanted = self.connection
+        return OpenAI(
+            api_key=wanted.key or _NO_KEY,
+            base_url=wanted.base_url,
+            timeout=wanted.timeout_seconds,
+            max_retries=wanted.retries,
+        )
+
+    def call(self, task: Callable[[OpenAI], T]) -> T:
+        """Do one call with the client.
+
+        Raises:
+            ModelUnavailable: It is down, too busy, or was so a moment ago; it may work later.
+            ModelRefused: It will not do that: a wrong key, model or request.
+        """
+        with self.calling() as client:
+            return task(client)
+
+    @contextmanager
+    def calling(self) -> Iterator[OpenAI]:
+        """Hold one of the places while calls are made; for replies that arrive in pieces.
+
+        Raises:
+            ModelUnavailable: As :meth:`call`.
+            ModelRefused: As :meth:`call`.
+        """
+        left = self._breaker.seconds_left()
+        if left:
+            raise ModelUnavailable(
+                f"{self.base_url} did not answer and is left alone for {left:.0f} s", _DOWN
+            )
+        from openai import APIConnectionError, APIResponseValidationError, APIStatusError
+
+        try:
+            with self._places:
+                yield self._client
+        except APIStatusError as error:
+            self._judge(error)
+            raise _refused(self.base_url, error) from error
+        except APIConnectionError as error:
+            self._breaker.failed()
+            raise ModelUnavailable(
+                f"{self.base_url} cannot be reached: {_cause(error)}", _DOWN
+            ) from error
+        except APIResponseValidationError as error:
+            self._breaker.succeeded()
+            raise ModelRefused(
+                f"{self.base_url} answered with something else than the protocol's JSON",
+                "check that base_url in [endpoint] ends as the server wants, often with /v1",
+            ) from error
+        except BaseException:
+            self._breaker.succeeded()  # whatever it is, the endpoint was not to blame
+            raise
+        self._breaker.succeeded()
+
+    def _judge(self, error: APIStatusError) -> None:
+        if error.status_code >= 500 or error.status_code in _TRANSIENT:
+            self._breaker.failed()
+        else:
+            self._breaker.succeeded()
+
+
+def _refused(url: str, error: APIStatusError) -> ModelError:
+    code = error.status_code
+    message = f"{url} answered {code}: {_said(error.body) or error.message}"
+    if code >= 500 or code in _TRANSIENT:
+        return ModelUnavailable(message, _HINTS.get(code, "it may be back later"))
+    return ModelRefused(message, _HINTS.get(code, "memctl models test tries each model"))
+
+
+def _said(body: Any) -> str:
+    """What an error's body says, in one line that is not too long."""
+    found = body.get("message") if isinstance(body, dict) else body
+    return " ".join(str(found or "").split())[:200]
+
+
+def _cause(error: BaseException) -> str:
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    return " ".join(str(root).split())[:200] or type(root).__name__

@@ -1,0 +1,135 @@
+"""An embedding model behind an endpoint; vectors that were paid for once are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memctl.errors import BadReply
+from memctl.models.accounts import Account, Spent
+from memctl.models.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PREFIX = "endpoint/"
+TEXTS_A_CALL = 64
+MOST_CHARACTERS = 24_000
+"""Only so much of a text's beginning is sent: models take some 8,000 tokens."""
+
+
+class RemoteEmbedder:
+    """Embeds texts by the endpoint's ``/embeddings``.
+
+    Args:
+        endpoint: Where the model is.
+        model: Its name there.
+        dimension: Length of its vectors.
+        account: Keeps vectors and costs.
+    """
+
+    def __init__(self, endpoint: Endpoint, model: str, dimension: int, account: Account) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._dimension = dimension
+        self._account = account
+
+    @property
+    def id(self) -> str:
+        """``endpoint/`` and the model's name; where it runs may change."""
+        return f"{PREFIX}{self._model}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return rows of length 1 (0 for an empty text), shape ``(len(texts), dimension)``.
+
+        Raises:
+            ModelUnavailable: The endpoint cannot do it now, or the budget is spent.
+            ModelRefused: It will not, as it is configured.
+            BadReply: The vectors have another length, or another number than the texts.
+        """
+        vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        wanted = {text: n for n, text in enumerate(texts) if text.strip()}
+        known = {text: self._known(text) for text in wanted}
+        missing = [text for text, vector in known.items() if vector is None]
+        for at in range(0, len(missing), TEXTS_A_CALL):
+            part = missing[at : at + TEXTS_A_CALL]
+            known |= dict(zip(part, self._embedded(part), strict=True))
+        for n, text in enumerate(texts):
+            vector = known.get(text)
+            if vector is not None:
+                vectors[n] = vector
+        return vectors
+
+    def _known(self, text: str) -> NDArray[np.float32] | None:
+        kept = self._account.known(self._key(text), "embed", self._model)
+        if kept is None or len(kept) != 2 * self._dimension:
+            return None
+        return np.frombuffer(kept, dtype=np.float16).astype(np.float32)
+
+    def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self._account.require_budget()
+        began = time.monotonic()
+        sent = [text[:MOST_CHARACTERS] for text in texts]
+        try:
+            reply = self._endpoint.call(
+                lambda client: client.embeddings.create(
+                    model=self._model, input=sent, encoding_format="float"
+                )
+            )
+        except Exception:
+            self._account.failed("embed", self._model, time.monotonic() - began)
+            raise
+        tokens = reply.usage.prompt_tokens if reply.usage else 0
+        self._account.spent("embed", self._model, Spent(tokens), time.monotonic() - began)
+        ordered = sorted(reply.data, key=lambda item: item.index)
+        rows = self._checked([item.embedding for item in ordered], len(texts))
+        for text, row in zip(texts, rows.astype(np.float16), strict=True):
+            self._account.keep(self._key(text), "embed", self._model, row.tobytes())
+        return rows
+
+    def _checked(self, found: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
+        if len(found) != count:
+            raise BadReply(f"{self._model} gave {len(found)} vectors for {count} texts")
+        lengths = {len(vector) for vector in found}
+        if lengths != {self._dimension}:
+            raise BadReply(
+                f"{self._model} gave vectors of length {sorted(lengths)}, not {self._dimension}",
+                "the endpoint has another model under that name; use the one that this was made"
+                " with, or memctl kb reembed",
+            )
+        rows = np.asarray(found, dtype=np.float32)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not np.isfinite(rows).all():
+            raise BadReply(f"{self._model} gave vectors with values that are no numbers")
+        norms[norms == 0] = 1
+        scaled: NDArray[np.float32] = rows / norms
+        return scaled
+
+    def _key(self, text: str) -> str:
+        whole = f"embed\0{self._model}\0{text[:MOST_CHARACTERS]}"
+        return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
+
+
+def probe_dimension(endpoint: Endpoint, model: str) -> int:
+    """Return the length of a model's vectors, by embedding one word.
+
+    Raises:
+        ModelError: As :meth:`RemoteEmbedder.embed`.
+    """
+    reply = endpoint.call(
+        lambda client: client.embeddings.create(
+            model=model, input=["dimension"], encoding_format="float"
+        )
+    )
+    if not reply.data or not reply.data[0].embedding:
+        raise BadReply(f"{model} gave no vector")
+    return len(reply.data[0].embedding)

@@ -1,0 +1,78 @@
+"""The books of the ledger on models: what they replied, and what they used."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from datetime import datetime
+
+from memctl.records import Usage
+from memctl.store.books import Connections, to_text
+
+_COLUMNS = "day, task, model, calls, cached, failed, input_tokens, output_tokens, cost, seconds"
+
+
+class ReplyBook:
+    """Replies by what was asked, so that asking the same again costs nothing."""
+
+    def __init__(self, ledger: Connections) -> None:
+        self._ledger = ledger
+
+    def get(self, key: str) -> bytes | None:
+        """Return the reply that was kept under a key."""
+        with self._ledger.reading() as connection:
+            row = connection.execute(
+                "SELECT reply FROM model_replies WHERE key = ?", (key,)
+            ).fetchone()
+        return zlib.decompress(row[0]) if row else None
+
+    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
+        """Keep a reply, in place of an earlier one under the same key."""
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO model_replies VALUES (?, ?, ?, ?, ?)",
+                (key, task, model, zlib.compress(reply), to_text(now)),
+            )
+
+    def clear(self) -> int:
+        """Forget every reply and return how many there were."""
+        with self._ledger.transaction() as connection:
+            return int(connection.execute("DELETE FROM model_replies").rowcount)
+
+
+class UsageBook:
+    """What models used, added up by day (UTC), task and model."""
+
+    def __init__(self, ledger: Connections) -> None:
+        self._ledger = ledger
+
+    def add(self, usage: Usage) -> None:
+        """Add a call, or several, to its day."""
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                f"INSERT INTO model_usage ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (day, task, model) DO UPDATE SET calls = calls + excluded.calls,"
+                " cached = cached + excluded.cached, failed = failed + excluded.failed,"
+                " input_tokens = input_tokens + excluded.input_tokens,"
+                " output_tokens = output_tokens + excluded.output_tokens,"
+                " cost = cost + excluded.cost, seconds = seconds + excluded.seconds",
+                (
+                    usage.day, usage.task, usage.model, usage.calls, usage.cached, usage.failed,
+                    usage.input_tokens, usage.output_tokens, usage.cost, usage.seconds,
+                ),
+            )  # fmt: skip
+
+    def of_day(self, day: str) -> list[Usage]:
+        """Return what was used on a day (``2026-05-12``, UTC)."""
+        return self._select("WHERE day = ?", (day,))
+
+    def all(self) -> list[Usage]:
+        """Return everything, the newest day first."""
+        return self._select("ORDER BY day DESC, task, model", ())
+
+    def _select(self, clause: str, values: Iterable[str]) -> list[Usage]:
+        with self._ledger.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM model_usage {clause}", tuple(values)
+            ).fetchall()
+        return [Usage(*row) for row in rows]

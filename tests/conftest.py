@@ -1,0 +1,22 @@
+"""What tests of every room may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fake_endpoint import FakeEndpoint
+from pytest_httpserver import HTTPServer
+
+
+@pytest.fixture(scope="session")
+def _server() -> Iterator[HTTPServer]:
+    with HTTPServer(threaded=True) as server:
+        yield server
+
+
+@pytest.fixture
+def endpoint(_server: HTTPServer) -> FakeEndpoint:
+    """An OpenAI-compatible endpoint on loopback; nothing uses it until told to."""
+    _server.clear()
+    return FakeEndpoint(_server)
