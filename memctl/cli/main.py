@@ -41,7 +41,7 @@ _PARSER_WORDS = {
     "Input should be ": "it must be ",
     "Got unexpected extra argument(s)": "too many arguments:",
 }
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -63,11 +63,11 @@ def create_vector_index(dataset: LanceDataset, rows: int) -> None:
     smaller and faster.  Product quantization loses a third of the neighbours, and graphs take ten
     times as long.
     """
+    more: dict[str, Any] = {"metric": "cosine", "replace": True}
     if rows < LARGE_TABLE_ROWS:
-        kind, sample = "IVF_SQ", {"sample_rate": SAMPLED_A_PARTITION}
+        dataset.create_index("vector", "IVF_SQ", sample_rate=SAMPLED_A_PARTITION, **more)
     else:
-        kind, sample = "IVF_RQ", {}
-    dataset.create_index("vector", kind, metric="cosine", replace=True, **sample)
+        dataset.create_index("vector", "IVF_RQ", **more)
 
 
 def probes(rows: int, *, filtered: bool) -> dict[str, int]:

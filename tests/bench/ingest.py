@@ -2,8 +2,10 @@
 
     python tests/bench/ingest.py [--records 100000] [--check]
 
-The command is the real one in a process of its own, from start to exit, with its upkeep; its
-memory is the largest sum over all of its processes at any instant (Linux).  The parts are then
+The command is the real one in a process of its own, with its upkeep; its memory is the largest
+sum over all of its processes at any instant (Linux).  The ratio is of the seconds that it
+reports, since Python and the model have started before the parts are timed, too; the one from
+start to exit is shown beside it.  The parts are then
 measured on what it has made: the embedder alone (all texts that have a vector, one call after
 another, in one process) and Lance alone (appending all its rows, with their vectors, to empty
 tables without indexes).  With ``--check`` the script fails where the rate is below half of the
@@ -163,6 +165,8 @@ class Run:
     seconds: float
     peak_bytes: int
     report: dict[str, object]
+    reported: float
+    """Seconds by its own account, without its start and end."""
     upkeep: float
     """Of the seconds, those spent on indexes and files after the last record."""
 
@@ -179,7 +183,8 @@ def measure_command(file: Path, home: Path) -> Run:
     peak.stop()
     if process.returncode:
         raise SystemExit(f"the command failed with {process.returncode}")
-    return Run(seconds, peak.bytes, json.loads(output), upkeep_seconds(home))
+    report = json.loads(output)
+    return Run(seconds, peak.bytes, report, report["seconds"], upkeep_seconds(home))
 
 
 def upkeep_seconds(home: Path) -> float:
@@ -250,7 +255,7 @@ def main() -> None:
         run = measure_command(file, folder / "home")
         parts = measure_parts(folder / "home", folder)
     show(options.records, parts, run)
-    ratio = (parts.embedding + parts.appending) / run.seconds
+    ratio = (parts.embedding + parts.appending) / run.reported
     if options.check and (ratio < LEAST_RATIO or run.peak_bytes > MOST_BYTES):
         raise SystemExit("a bound is broken")
 
@@ -262,12 +267,14 @@ def show(count: int, parts: Parts, run: Run) -> None:
         ("embedder alone", parts.embedding),
         ("lance alone, all tables", parts.appending),
         ("sum of the parts", bare),
-        ("memctl ingest --jsonl", run.seconds),
+        ("memctl ingest --jsonl", run.reported),
+        ("  from start to exit", run.seconds),
         ("  of that upkeep", run.upkeep),
     ):
         rate = count / max(seconds, 1e-9)
         print(f"{label:24} {seconds:8.2f} s {rate:10,.0f} records/s")
-    print(f"{'ratio':24} {bare / run.seconds:8.2f}")
+    print(f"{'ratio':24} {bare / run.reported:8.2f}")
+    print(f"{'  from start to exit':24} {bare / run.seconds:8.2f}")
     print(f"{'peak memory':24} {run.peak_bytes / 1e6:8.0f} MB")
     told = {key: run.report[key] for key in ("ingested", "failed", "memories", "seconds")}
     print(f"{'report':24} {told}")
