@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from memctl.memories.editing import Edit, Editor, Statement
     from memctl.memories.viewing import DocumentView, MemoryView
     from memctl.models.protocols import Embedder
+    from memctl.models.providers import Providers
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
@@ -202,6 +203,16 @@ class KnowledgeBase:
         from memctl.models import load_embedder
 
         return load_embedder(self.settings.embedder)
+
+    @cached_property
+    def providers(self) -> Providers:
+        """The models that the settings name; what they reply and cost is kept in the ledger."""
+        from memctl.models.accounts import Account
+        from memctl.models.providers import Providers
+
+        ledger = self.store.ledger
+        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
+        return Providers(self.config, account)
 
     @cached_property
     def ingestor(self) -> Ingestor:
