@@ -564,6 +564,11 @@ class Layout:
         return self.folder / "watch.lock"
 
     @property
+    def prompts(self) -> Path:
+        """Prompts of its own, in place of those that come with the program."""
+        return self.folder / "prompts"
+
+    @property
     def failed(self) -> Path:
         """Files that could not be ingested, each with its ``.reason.json``."""
         return self.folder / "failed"
