@@ -180,8 +180,8 @@ class Ingestor:
         from memctl.understand import BuiltinUnderstander
 
         made = workshop(self._settings, self._embedder, self._understander, self._perceiver)
-        builtin = isinstance(self._understander, BuiltinUnderstander) and self._perceiver is None
-        hires = builtin and self._embedder.id in BUILTIN_EMBEDDERS
+        builtin = isinstance(self._understander, BuiltinUnderstander)
+        hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
         settings = self._settings if hires else None
         is_bulk = total is not None and total >= MANY_SOURCES
         hire_after = 0.0 if is_bulk else self._limits.hire_after
