@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.choices import Mode
+    from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
     from memctl.ingest.sources import Labels, SourceOrFailure
     from memctl.memories.editing import Edit, Editor, Statement
@@ -234,10 +235,17 @@ class KnowledgeBase:
         from memctl.ingest.prepare import Limits
 
         # A call takes seconds: small groups, so that what is paid for is soon committed.
-        is_slow = bool(self.config.models.understand)
-        limits = Limits(together=_ROUNDS * self.config.endpoint.concurrency if is_slow else None)
+        models = self.config.models
+        is_slow = bool(models.understand or models.transcribe or models.image)
+        together = _ROUNDS * self.config.endpoint.concurrency if is_slow else None
         return Ingestor(
-            self.store, self.settings, self.embedder, self.understander, self.clock, limits=limits
+            self.store,
+            self.settings,
+            self.embedder,
+            self.understander,
+            self.clock,
+            perceiver=self._perceiver(),
+            limits=Limits(together=together),
         )
 
     @cached_property
@@ -265,6 +273,20 @@ class KnowledgeBase:
             builtin,
             self.config.endpoint.concurrency,
             self.config.models.when_unavailable,
+        )
+
+    def _perceiver(self) -> Perceiver | None:
+        """Return what looks at pictures and listens to recordings; None where no model does."""
+        if not self.config.models.transcribe and not self.config.models.image:
+            return None
+        from memctl.ingest.perceive import Perceiver
+        from memctl.prompts import load_prompt
+
+        prompt = load_prompt("image", self.layout.prompts)
+        return Perceiver(
+            self.providers.transcriber(),
+            self.providers.image_reader(prompt.text, prompt.id),
+            self.config.endpoint.concurrency,
         )
 
     @property
@@ -389,6 +411,14 @@ class KnowledgeBase:
         from memctl.statistics import statistics
 
         return statistics(self.name, self.store, self.clock())
+
+    def usage(self) -> pa.Table:
+        """Return what models used, by day (UTC), task and model, the latest day first."""
+        from memctl.store.ledger_tables import ledger_tables
+
+        book = "model_usage"
+        table = ledger_tables(self.store.ledger, [book])[book]
+        return table.sort_by([("day", "descending"), ("task", "ascending"), ("model", "ascending")])
 
     # --- changing --------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from memctl.cli import (
     insight,
     kb,
     memory,
+    models,
     query,
     sql,
     stats,
@@ -41,7 +42,7 @@ _PARSER_WORDS = {
     "Input should be ": "it must be ",
     "Got unexpected extra argument(s)": "too many arguments:",
 }
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -96,6 +97,7 @@ insight.register(app)
 consolidate.register(app)
 watch.register(app)
 stats.register(app)
+models.register(app)
 sql.register(app)
 transfer.register(app)
 doctor.register(app)
