@@ -61,6 +61,9 @@ class QuerySettings:
 
     limit: int = setting(10, "how many hits", low=1, high=10_000)
     mode: Mode = setting("hybrid", "how memories are found")
+    answer_tokens: int = setting(
+        3000, "of memories that a model is given to answer from", low=500, high=1_000_000
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -564,6 +567,11 @@ class Layout:
     def watch_lock(self) -> Path:
         """The lock that whoever watches it holds."""
         return self.folder / "watch.lock"
+
+    @property
+    def prompts(self) -> Path:
+        """Prompts of its own, in place of those that come with the program."""
+        return self.folder / "prompts"
 
     @property
     def failed(self) -> Path:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from memctl.config import Config
     from memctl.knowledge_base import KnowledgeBase
     from memctl.models.protocols import Embedder
+    from memctl.retrieve.model_answer import ModelAnswerer
     from memctl.retrieve.search import Searcher, SearchOutcome
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
@@ -46,17 +48,13 @@ class AskOptions(TypedDict, total=False):
     """Whether to answer, with citations, besides finding memories; True by default."""
     explain: bool
     """Whether to say how the search went."""
+    told: Callable[[str], None] | None
+    """Told an answer piece by piece while a model writes it; what it wrote is not kept then."""
 
 
 def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
     given = filters or Filters()
     return given if namespace is None else replace(given, namespaces=(namespace,))
-
-
-def _answered(outcome: SearchOutcome) -> Answer:
-    from memctl.retrieve.answer import answer
-
-    return answer(outcome)
 
 
 class KnowledgeBases(Sequence["KnowledgeBase"]):
@@ -149,12 +147,43 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             question=asked.text,
             hits=outcome.hits,
             insights=outcome.insights,
-            answer=_answered(outcome) if options.get("answer", True) else None,
+            answer=self._answered(outcome, options) if options.get("answer", True) else None,
             mode=mode,
             seconds=time.monotonic() - started,
             id=asked.id,
             explain=outcome.explain if options.get("explain") else {},
         )
+
+    def _answered(self, outcome: SearchOutcome, options: AskOptions) -> Answer:
+        """Return the answer of the model that is configured; the built-in one where it has none."""
+        from memctl.retrieve.answer import answer
+
+        try:
+            if self._answerer is None or not outcome.hits:
+                return answer(outcome)
+            return self._answerer.answer(outcome, options.get("told"))
+        except MemctlError as error:  # a question is answered, whatever is wrong with the model
+            return replace(answer(outcome), note=error.message, hint=error.hint)
+
+    @cached_property
+    def _answerer(self) -> ModelAnswerer | None:
+        """The model that answers, if any; the first knowledge base keeps its replies and costs.
+
+        Raises:
+            ConfigError: The settings cannot be used.
+            KnowledgeBaseUnavailable: What a reply costs could not be noted.
+        """
+        if not self._config.models.answer:
+            return None
+        from memctl.prompts import load_prompt
+        from memctl.retrieve.model_answer import ModelAnswerer
+
+        first = self._members[0]
+        first.store.ledger.require_writable()
+        chat = first.providers.chat("answer")
+        own = first.layout.prompts if len(self) == 1 else None
+        budget = self._config.query.answer_tokens
+        return ModelAnswerer(chat, load_prompt("answer", own), budget) if chat else None
 
     def context(
         self,

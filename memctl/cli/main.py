@@ -22,6 +22,7 @@ from memctl.cli import (
     insight,
     kb,
     memory,
+    models,
     query,
     sql,
     stats,
@@ -96,6 +97,7 @@ insight.register(app)
 consolidate.register(app)
 watch.register(app)
 stats.register(app)
+models.register(app)
 sql.register(app)
 transfer.register(app)
 doctor.register(app)

@@ -21,6 +21,7 @@ from memctl.ingest.batch import Batch
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
+from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
@@ -108,12 +109,14 @@ class Ingestor:
         understander: Understander,
         clock: Clock,
         *,
+        perceiver: Perceiver | None = None,
         limits: Limits | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._embedder = embedder
         self._understander = understander
+        self._perceiver = perceiver
         self._clock = clock
         self._limits = limits or Limits()
 
@@ -176,9 +179,9 @@ class Ingestor:
     def _crew(self, total: int | None) -> Crew:
         from memctl.understand import BuiltinUnderstander
 
-        made = workshop(self._settings, self._embedder, self._understander)
+        made = workshop(self._settings, self._embedder, self._understander, self._perceiver)
         builtin = isinstance(self._understander, BuiltinUnderstander)
-        hires = builtin and self._embedder.id in BUILTIN_EMBEDDERS
+        hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
         settings = self._settings if hires else None
         is_bulk = total is not None and total >= MANY_SOURCES
         hire_after = 0.0 if is_bulk else self._limits.hire_after
