@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
 from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings
-from memctl.errors import KnowledgeBaseUnavailable, LockedError
+from memctl.errors import KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
 from memctl.records import (
     ConsolidationReport,
@@ -45,10 +45,13 @@ if TYPE_CHECKING:
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
     from memctl.store.store import Store
+    from memctl.understand.protocol import Understander
 
 Clock = Callable[[], datetime]
 _NO_FILTERS = Filters()
 _EXCLUSIVE_WAIT = 5.0
+_ROUNDS = 2
+"""So many documents in a row each place of an endpoint gets before there may be a commit."""
 
 
 class KnowledgeBase:
@@ -180,6 +183,7 @@ class KnowledgeBase:
         ids: Sequence[str] = (),
         *,
         incomplete: bool = False,
+        upgrade: bool = False,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
         """Read sources again from where they are.
@@ -187,16 +191,25 @@ class KnowledgeBase:
         Args:
             ids: Documents, by id.
             incomplete: All of which something is missing.
+            upgrade: All that were not understood by the model that is configured now.
             progress: Told how far it is.
 
         Raises:
             NotFoundError: There is no such document.
+            UsageError: They are to be upgraded, and no model is configured.
         """
         from memctl.memories.viewing import resolve
 
+        if upgrade and not self.config.models.understand:
+            raise UsageError(
+                "no model is configured that understands documents",
+                "set understand of [models] in the config file",
+            )
         snapshot = self.store.snapshot()
         wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
-        return self._ingestor.reprocess(wanted, incomplete=incomplete, progress=progress)
+        return self._ingestor.reprocess(
+            wanted, incomplete=incomplete, upgrade=upgrade, progress=progress
+        )
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -219,15 +232,47 @@ class KnowledgeBase:
     def ingestor(self) -> Ingestor:
         """What takes sources in; the watcher uses it too."""
         from memctl.ingest.pipeline import Ingestor
-        from memctl.understand import BuiltinUnderstander
+        from memctl.ingest.prepare import Limits
 
+        # A call takes seconds: small groups, so that what is paid for is soon committed.
+        models = self.config.models
+        is_slow = bool(models.understand or models.transcribe or models.image)
+        together = _ROUNDS * self.config.endpoint.concurrency if is_slow else None
         return Ingestor(
             self.store,
             self.settings,
             self.embedder,
-            BuiltinUnderstander(),
+            self.understander,
             self.clock,
             perceiver=self._perceiver(),
+            limits=Limits(together=together),
+        )
+
+    @cached_property
+    def understander(self) -> Understander:
+        """What turns text into structure: a model where one is configured for it.
+
+        Raises:
+            ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
+        """
+        from memctl.understand import BuiltinUnderstander
+
+        if not self.config.models.understand:
+            return BuiltinUnderstander()
+        return self._model_understander(BuiltinUnderstander())
+
+    def _model_understander(self, builtin: Understander) -> Understander:
+        from memctl.prompts import load_prompt
+        from memctl.understand.model import ModelUnderstander
+
+        model = self.providers.chat("understand")
+        assert model is not None
+        return ModelUnderstander(
+            model,
+            load_prompt("understand", self.layout.prompts),
+            builtin,
+            self.config.endpoint.concurrency,
+            self.config.models.when_unavailable,
         )
 
     def _perceiver(self) -> Perceiver | None:

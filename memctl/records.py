@@ -96,7 +96,11 @@ class Distilled:
     importance: float
     confidence: float
     reason: str
-    """The signal that made it: ``trigger: remember``, ``pattern: we decided``."""
+    """The signal that made it: ``trigger: remember``, ``pattern: we decided``, ``model: ...``."""
+    subject: str = ""
+    relation: str = ""
+    object: str = ""
+    """Who or what, how, and what it says, where the method can tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,12 @@ class Understanding:
     signals: Mapping[str, float]
     """What the importance is made of: signal name to its share; they add up to ``importance``."""
     distilled: tuple[Distilled, ...]
+    reason: str = ""
+    """Why it matters as much as it does, where the method can say it in words."""
+    missing: tuple[str, ...] = ()
+    """What of it was not done as it should be: ``model understanding``."""
+    dropped: int = 0
+    """Facts that were left out, for their quotes do not stand in the document."""
 
 
 # --- what is stored ------------------------------------------------------------------------------
@@ -398,6 +408,8 @@ class FileOutcome:
     title: str = ""
     summary: str = ""
     missing: tuple[str, ...] = ()
+    dropped: int = 0
+    """Facts of a model that were left out, for their quotes do not stand in the document."""
     reason: str = ""
     hint: str = ""
     line: int | None = None

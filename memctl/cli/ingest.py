@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,15 +97,16 @@ def ingest(
         inputs = _inputs(paths or [], text, jsonl, stack)
         base = stack.enter_context(session.writing(kb))
         listener = stack.enter_context(progress(session, "ingesting"))
-        report = base.ingest(
-            **inputs,
-            namespace=namespace,
-            tags=tags,
-            source=source,
-            session=session_id,
-            progress=listener,
-            left_out=passed_over,
-        )
+        with reporting_a_stop(session, base.name, output):
+            report = base.ingest(
+                **inputs,
+                namespace=namespace,
+                tags=tags,
+                source=source,
+                session=session_id,
+                progress=listener,
+                left_out=passed_over,
+            )
     show_report(session, base.name, report, output)
     passed_over.tell()
     raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
@@ -163,6 +164,18 @@ _OUTCOMES = (
 )
 
 
+@contextmanager
+def reporting_a_stop(session: Session, name: str, output: Output) -> Iterator[None]:
+    """Print what had been done when something stopped it all, before the error goes on."""
+    from memctl.ingest.pipeline import IngestStopped
+
+    try:
+        yield
+    except IngestStopped as stopped:
+        show_report(session, name, stopped.report, output)
+        raise
+
+
 def show_report(session: Session, name: str, report: IngestReport, output: Output) -> None:
     """Print what became of the sources: a line for people, the whole report for programs."""
     if chosen(output) in ("csv", "arrow"):
@@ -184,6 +197,9 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
     for outcome in report.outcomes:
         if outcome.missing and outcome.outcome != "failed":
             session.say(f"note: {one_line(outcome.source)}: no {', '.join(outcome.missing)} yet")
+        if outcome.dropped:
+            facts = count(outcome.dropped, "fact")
+            session.say(f"note: {one_line(outcome.source)}: left out {facts} that it does not say")
 
 
 def raise_failures(report: IngestReport, *, one_input: bool) -> None:
