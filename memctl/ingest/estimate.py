@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from memctl.choices import Task
-from memctl.config import BudgetSettings
+from memctl.config import BudgetSettings, Config, KnowledgeBaseSettings
 from memctl.models.accounts import Spent, cost
+from memctl.models.remote_embedder import PREFIX, TEXTS_A_CALL
+from memctl.prompts import load_prompt
 from memctl.readers.footage import KEY_FRAMES, SECONDS_A_FRAME
 from memctl.readers.media import TRANSCRIPT
 from memctl.records import Estimate, SourceText
@@ -28,7 +31,6 @@ PICTURE_TOKENS = 1_600
 PICTURE_REPLY = 250
 SPOKEN_CHARACTERS_A_SECOND = 15
 SECONDS_A_CALL = 600
-TEXTS_A_CALL = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,23 @@ class Plan:
     """Length of the prompt, in characters."""
     chunk_size: int
     budget: BudgetSettings
+
+
+def plan_of(config: Config, settings: KnowledgeBaseSettings, own_prompts: Path) -> Plan:
+    """Return what the settings say that models are asked for.
+
+    Args:
+        config: The program's settings.
+        settings: Those of the knowledge base.
+        own_prompts: The folder of its own prompts.
+    """
+    tasks: tuple[Task, ...] = ("understand", "transcribe", "image")
+    models = {task: name for task in tasks if (name := getattr(config.models, task))}
+    if settings.embedder.startswith(PREFIX):
+        models["embed"] = settings.embedder.removeprefix(PREFIX)
+    told: tuple[Task, ...] = ("understand", "image")
+    prompts = {task: len(load_prompt(task, own_prompts).text) for task in told if task in models}
+    return Plan(models, prompts, settings.chunk_size, config.budget)
 
 
 @dataclass(slots=True)

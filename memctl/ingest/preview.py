@@ -84,15 +84,15 @@ def _group(
             else:
                 yield _read(known, verdict, estimator)
         if len(later) == len(items):  # newer versions of what this very ingest brings
-            for item in later:
-                yield _read(known, Wanted(item, item.key, replaces=item.key), estimator)
-            return
+            item = later.pop(0)
+            yield _read(known, Wanted(item, item.key, replaces=item.key), estimator)
         items = later
 
 
 def _read(known: Known, wanted: Wanted, estimator: Estimator) -> FileOutcome:
     source = wanted.item.source
-    title, missing = "", {}
+    title = ""
+    missing: dict[str, None] = {}
     try:
         for text in parts(wanted.item):
             estimator.add(text)
@@ -100,8 +100,8 @@ def _read(known: Known, wanted: Wanted, estimator: Estimator) -> FileOutcome:
             missing |= dict.fromkeys(text.missing)
     except Unreadable as error:
         return failed_outcome(source, NotRead(error.reason, error.hint, error.error))
-    known.begun(wanted)
-    known.prepared(wanted)
+    known.begun([wanted])
+    known.prepared([wanted])
     return FileOutcome(
         source.source,
         "superseded" if wanted.replaces else "ingested",
