@@ -11,6 +11,7 @@ import pytest
 from fake_endpoint import Asked, FakeEndpoint
 from pytest_httpserver import HTTPServer
 
+from memctl.ingest import crew, pipeline
 from memctl.ingest.crew import Crew
 
 from .conftest import Run
@@ -111,8 +112,9 @@ def test_no_worker_processes_are_hired_to_wait_for_a_model(
     memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hired: list[Crew] = []
-    monkeypatch.setattr(Crew, "_hire", lambda crew, _settings: hired.append(crew))
-    monkeypatch.setattr(Crew, "_is_worth_hiring", lambda _: True)
+    monkeypatch.setattr(Crew, "_hire", lambda self, _settings: hired.append(self))
+    monkeypatch.setattr(crew, "processors", lambda: 2)
+    monkeypatch.setattr(pipeline, "MANY_SOURCES", 1)
     folder = notes(tmp_path / "notes", 10)
     assert memctl("ingest", str(folder)).code == 0
     assert hired == []
