@@ -135,6 +135,7 @@ class KnowledgeBase:
         tags: Iterable[str] = (),
         source: str | None = None,
         session: str | None = None,
+        dry_run: bool = False,
         progress: ProgressListener | None = None,
         left_out: LeftOutListener | None = None,
     ) -> IngestReport:
@@ -154,6 +155,8 @@ class KnowledgeBase:
             tags: Tags that they all get.
             source: Where they are from, instead of the path.
             session: The conversation that they are of.
+            dry_run: Write nothing and ask no model; say what would become of them, and estimate
+                what models would be asked.
             progress: Told how far it is.
             left_out: Told of everything in a folder that is not taken in, and why.
 
@@ -174,9 +177,22 @@ class KnowledgeBase:
             if stream is not None:
                 few.append(_streamed(stream, labels, stack))
             lines, total = _lines(jsonl, labels, stack) if jsonl is not None else ((), 0)
-            return self._ingestor.ingest(
-                chain(few, lines), progress, total=None if total is None else len(few) + total
-            )
+            whole = None if total is None else len(few) + total
+            if dry_run:
+                return self._preview(chain(few, lines), progress, whole)
+            return self._ingestor.ingest(chain(few, lines), progress, total=whole)
+
+    def _preview(
+        self,
+        sources: Iterable[SourceOrFailure],
+        progress: ProgressListener | None,
+        total: int | None,
+    ) -> IngestReport:
+        from memctl.ingest.estimate import Estimator, plan_of
+        from memctl.ingest.preview import preview
+
+        estimator = Estimator(plan_of(self.config, self.settings, self.layout.prompts))
+        return preview(self.store, sources, estimator, progress, total=total)
 
     def reprocess(
         self,
