@@ -21,6 +21,7 @@ from memctl.ingest.batch import Batch
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
+from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
@@ -43,18 +44,21 @@ DEPTH = 2
 UPKEEP = "upkeep"
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+MANY_SOURCES = 10_000
+"""For so many sources workers are started at once."""
 MOST_OUTCOMES = 1_000
 """A report keeps so many outcomes besides the failures."""
 
 
 class IngestStopped(MemctlError):
-    """The store failed half-way; ``report`` says what had been committed by then."""
+    """The store, or a model, failed half-way; ``report`` says what had been committed by then."""
 
     def __init__(self, cause: Exception, report: IngestReport) -> None:
         done = f"{report.ingested} documents were ingested before"
         message = cause.message if isinstance(cause, MemctlError) else str(cause)
         hint = cause.hint if isinstance(cause, MemctlError) else "check the disk, then run it again"
         super().__init__(f"{message}; {done}", hint)
+        self.cause = cause
         self.report = report
         if isinstance(cause, MemctlError):
             self.exit_code = cause.exit_code
@@ -106,12 +110,14 @@ class Ingestor:
         understander: Understander,
         clock: Clock,
         *,
+        perceiver: Perceiver | None = None,
         limits: Limits | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._embedder = embedder
         self._understander = understander
+        self._perceiver = perceiver
         self._clock = clock
         self._limits = limits or Limits()
 
@@ -130,7 +136,8 @@ class Ingestor:
             total: How many sources there are, where that is known.
 
         Raises:
-            IngestStopped: The store failed after something had been committed.
+            IngestStopped: The store failed, or a model could not be had, after something had
+                been committed.
             MemctlError, OSError: It failed before anything was.
         """
         return self._run(lambda preparer: preparer.batches(sources), progress, total)
@@ -140,6 +147,7 @@ class Ingestor:
         document_ids: Sequence[str] = (),
         *,
         incomplete: bool = False,
+        upgrade: bool = False,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
         """Read documents again from where their files are now, and make their rows anew.
@@ -149,12 +157,17 @@ class Ingestor:
         Args:
             document_ids: Which documents.
             incomplete: Whether to take all documents too of which something is missing.
+            upgrade: Whether to take all documents too that were understood by another method.
             progress: Told after each commit how many are dealt with.
 
         Raises:
             NotFoundError: There is no document of one of the ids.
+            IngestStopped: As :meth:`ingest`.
         """
-        again = wanted_again(self._store, document_ids, incomplete=incomplete)
+        other_than = self._understander.method if upgrade else None
+        again = wanted_again(
+            self._store, document_ids, incomplete=incomplete, other_than=other_than
+        )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
     def rename(self, document_id: str, source: str) -> None:
@@ -171,14 +184,18 @@ class Ingestor:
 
     # --- inside ---
 
-    def _crew(self) -> Crew:
+    def _crew(self, total: int | None) -> Crew:
         from memctl.understand import BuiltinUnderstander
 
-        made = workshop(self._settings, self._embedder, self._understander)
+        made = workshop(self._settings, self._embedder, self._understander, self._perceiver)
         builtin = isinstance(self._understander, BuiltinUnderstander)
-        hires = builtin and self._embedder.id in BUILTIN_EMBEDDERS
+        hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
         settings = self._settings if hires else None
-        return Crew(made, settings, self._limits.hire_after, Novelty(self._store))
+        is_bulk = total is not None and total >= MANY_SOURCES
+        hire_after = 0.0 if is_bulk else self._limits.hire_after
+        # What a model says of importance, it says of the whole; nothing is added to that.
+        weigh = Novelty(self._store) if builtin else None
+        return Crew(made, settings, hire_after, weigh)
 
     def _run(
         self,
@@ -203,7 +220,7 @@ class Ingestor:
         progress: ProgressListener | None,
         total: int | None,
     ) -> None:
-        known, crew = Known(self._store), self._crew()
+        known, crew = Known(self._store), self._crew(total)
         prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):

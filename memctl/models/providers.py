@@ -6,7 +6,7 @@ The calls of all tasks that go to one endpoint share its places and its circuit 
 from __future__ import annotations
 
 import threading
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from memctl.choices import Task
 from memctl.config import Config, endpoint_key
@@ -14,6 +14,10 @@ from memctl.errors import ConfigError
 from memctl.models.accounts import Account
 from memctl.models.chat import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
+
+if TYPE_CHECKING:
+    from memctl.models.image_reader import ImageReader
+    from memctl.models.transcriber import RemoteTranscriber
 
 TASKS: tuple[Task, ...] = get_args(Task)
 
@@ -69,3 +73,23 @@ class Providers:
         """Return the chat model for a task; None where it is done the built-in way."""
         name = self.model_name(task)
         return ChatModel(self.endpoint(task), name, task, self.account) if name else None
+
+    def transcriber(self) -> RemoteTranscriber | None:
+        """Return the model that writes down what is said; None where none is configured."""
+        from memctl.models.transcriber import RemoteTranscriber
+
+        task: Task = "transcribe"
+        name = self.model_name(task)
+        return RemoteTranscriber(self.endpoint(task), name, self.account) if name else None
+
+    def image_reader(self, instructions: str, version: str) -> ImageReader | None:
+        """Return the model that looks at pictures; None where none is configured.
+
+        Args:
+            instructions: What it is told to do.
+            version: Name and version of those.
+        """
+        from memctl.models.image_reader import ImageReader
+
+        model = self.chat("image")
+        return ImageReader(model, instructions, version) if model else None
