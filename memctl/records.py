@@ -448,6 +448,10 @@ class IngestReport:
     memories: int
     seconds: float
     outcomes: tuple[FileOutcome, ...]
+    incomplete: int = 0
+    """Documents that were taken in and of which something is missing."""
+    dropped: int = 0
+    """Facts of a model that were left out, for their quotes do not stand in their documents."""
 
 
 @dataclass(frozen=True, slots=True)
