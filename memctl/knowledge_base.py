@@ -33,7 +33,7 @@ from memctl.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode
+    from memctl.choices import Mode, WhenUnavailable
     from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
     from memctl.ingest.sources import Labels, SourceOrFailure
@@ -135,6 +135,7 @@ class KnowledgeBase:
         tags: Iterable[str] = (),
         source: str | None = None,
         session: str | None = None,
+        dry_run: bool = False,
         progress: ProgressListener | None = None,
         left_out: LeftOutListener | None = None,
     ) -> IngestReport:
@@ -154,6 +155,8 @@ class KnowledgeBase:
             tags: Tags that they all get.
             source: Where they are from, instead of the path.
             session: The conversation that they are of.
+            dry_run: Write nothing and ask no model; say what would become of them, and estimate
+                what models would be asked.
             progress: Told how far it is.
             left_out: Told of everything in a folder that is not taken in, and why.
 
@@ -174,9 +177,22 @@ class KnowledgeBase:
             if stream is not None:
                 few.append(_streamed(stream, labels, stack))
             lines, total = _lines(jsonl, labels, stack) if jsonl is not None else ((), 0)
-            return self._ingestor.ingest(
-                chain(few, lines), progress, total=None if total is None else len(few) + total
-            )
+            whole = None if total is None else len(few) + total
+            if dry_run:
+                return self._preview(chain(few, lines), progress, whole)
+            return self._ingestor.ingest(chain(few, lines), progress, total=whole)
+
+    def _preview(
+        self,
+        sources: Iterable[SourceOrFailure],
+        progress: ProgressListener | None,
+        total: int | None,
+    ) -> IngestReport:
+        from memctl.ingest.estimate import Estimator, plan_of
+        from memctl.ingest.preview import preview
+
+        estimator = Estimator(plan_of(self.config, self.settings, self.layout.prompts))
+        return preview(self.store, sources, estimator, progress, total=total)
 
     def reprocess(
         self,
@@ -207,9 +223,10 @@ class KnowledgeBase:
             )
         snapshot = self.store.snapshot()
         wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
-        return self._ingestor.reprocess(
-            wanted, incomplete=incomplete, upgrade=upgrade, progress=progress
-        )
+        self._require_writable()
+        # What a model has made before must not become the built-in's because it is away now.
+        ingestor = self._ingestor_that("wait")
+        return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -231,6 +248,10 @@ class KnowledgeBase:
     @cached_property
     def ingestor(self) -> Ingestor:
         """What takes sources in; the watcher uses it too."""
+        return self._ingestor_that(self.config.models.when_unavailable)
+
+    def _ingestor_that(self, when_unavailable: WhenUnavailable) -> Ingestor:
+        """Return an ingestor that waits for models, or does without them while they are away."""
         from memctl.ingest.pipeline import Ingestor
         from memctl.ingest.prepare import Limits
 
@@ -242,38 +263,30 @@ class KnowledgeBase:
             self.store,
             self.settings,
             self.embedder,
-            self.understander,
+            self._understander(when_unavailable),
             self.clock,
             perceiver=self._perceiver(),
             limits=Limits(together=together),
         )
 
-    @cached_property
-    def understander(self) -> Understander:
-        """What turns text into structure: a model where one is configured for it.
+    def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
+        """Return what turns text into structure: a model where one is configured for it.
 
         Raises:
             ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
         """
         from memctl.understand import BuiltinUnderstander
 
-        if not self.config.models.understand:
-            return BuiltinUnderstander()
-        return self._model_understander(BuiltinUnderstander())
-
-    def _model_understander(self, builtin: Understander) -> Understander:
+        builtin = BuiltinUnderstander()
+        model = self.providers.chat("understand") if self.config.models.understand else None
+        if model is None:
+            return builtin
         from memctl.prompts import load_prompt
         from memctl.understand.model import ModelUnderstander
 
-        model = self.providers.chat("understand")
-        assert model is not None
-        return ModelUnderstander(
-            model,
-            load_prompt("understand", self.layout.prompts),
-            builtin,
-            self.config.endpoint.concurrency,
-            self.config.models.when_unavailable,
-        )
+        prompt = load_prompt("understand", self.layout.prompts)
+        at_once = self.config.endpoint.concurrency
+        return ModelUnderstander(model, prompt, builtin, at_once, when_unavailable)
 
     def _perceiver(self) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""

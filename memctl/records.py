@@ -439,8 +439,24 @@ LeftOutListener = Callable[[LeftOut], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one model would be asked, and cost, at a rough guess."""
+
+    task: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    """In the currency of the configured prices."""
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What one ingest did; ``outcomes`` keeps every failure and the first thousand others."""
+    """What one ingest did, or with ``dry_run`` would do.
+
+    ``outcomes`` keeps every failure and the first thousand others.
+    """
 
     ingested: int
     skipped: int
@@ -452,6 +468,9 @@ class IngestReport:
     """Documents that were taken in and of which something is missing."""
     dropped: int = 0
     """Facts of a model that were left out, for their quotes do not stand in their documents."""
+    dry_run: bool = False
+    estimates: tuple[Estimate, ...] = ()
+    """Of a dry run: what models would be asked for."""
 
 
 @dataclass(frozen=True, slots=True)

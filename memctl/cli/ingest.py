@@ -15,7 +15,7 @@ from memctl.cli.inputs import input_file, path_of, refuse_empty
 from memctl.cli.output import Column, chosen, emit, emit_one
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count, duration, one_line
+from memctl.cli.text import count, duration, money, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
 from memctl.paths import shown
 
@@ -47,6 +47,7 @@ def register(root: typer.Typer) -> None:
         cat notes.md | memctl ingest -
         memctl ingest --text "remember: the door code is 4711" --tag home
         memctl ingest --jsonl records.jsonl -k archive
+        memctl ingest ~/mail --dry-run
         """,
     )(ingest)
 
@@ -77,6 +78,9 @@ def ingest(
     session_id: Annotated[
         str | None, typer.Option("--session", metavar="ID", help="The conversation it is of.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done, and estimate its cost.")
+    ] = False,
     output: Output = None,
 ) -> None:
     """Remember files, folders, standard input, text or JSON lines.
@@ -84,6 +88,9 @@ def ingest(
     What is already known is recognised by its content and left alone.  In folders, hidden files
     and those named in .gitignore and .memctlignore are skipped, and so are links; --verbose names
     each.  One bad file never stops the others; with some failures the exit code is 3.
+
+    With --dry-run everything is read and nothing written or sent.  Where models are configured, it
+    estimates their tokens and cost, as if they had never been asked any of it before.
     """
     given = [bool(paths), text is not None, jsonl is not None]
     if sum(given) != 1:
@@ -96,8 +103,8 @@ def ingest(
     passed_over = _PassedOver(session)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
-        base = stack.enter_context(session.writing(kb))
-        listener = stack.enter_context(progress(session, "ingesting"))
+        base = stack.enter_context(session.trying(kb) if dry_run else session.writing(kb))
+        listener = stack.enter_context(progress(session, "reading" if dry_run else "ingesting"))
         with reporting_a_stop(session, base.name, output):
             report = base.ingest(
                 **inputs,
@@ -105,6 +112,7 @@ def ingest(
                 tags=tags,
                 source=source,
                 session=session_id,
+                dry_run=dry_run,
                 progress=listener,
                 left_out=passed_over,
             )
@@ -184,7 +192,8 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         return
 
     def line() -> None:
-        parts = [f"{report.ingested:,} ingested"] if report.ingested else []
+        verb = "to ingest" if report.dry_run else "ingested"
+        parts = [f"{report.ingested:,} {verb}"] if report.ingested else []
         if report.skipped:
             parts.append(f"{report.skipped:,} already known")
         if report.failed:
@@ -193,8 +202,12 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         made = f", {count(report.memories, 'memory', 'memories')}" if report.memories else ""
         what = ", ".join(parts)
         session.console.print(f"{name}: {what}{made}, in {duration(report.seconds)}")
+        if report.estimates:
+            _show_estimates(session, report)
 
     emit_one(report, output, line)
+    if report.dry_run:
+        return
     notes = [note for outcome in report.outcomes for note in _notes(outcome)]
     for note in notes[:_SHOWN_NOTES]:
         session.say(f"note: {note}")
@@ -209,6 +222,19 @@ def _notes(outcome: FileOutcome) -> Iterator[str]:
         yield f"{name}: no {', '.join(outcome.missing)} yet"
     if outcome.dropped:
         yield f"{name}: left out {count(outcome.dropped, 'fact')} that it does not say"
+
+
+def _show_estimates(session: Session, report: IngestReport) -> None:
+    """Print what models would be asked, and that it is a guess."""
+    for found in report.estimates:
+        tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
+        used = tokens if found.input_tokens else "paid by the minute"
+        session.console.print(
+            f"  {found.task} by {found.model}: about {count(found.calls, 'call')}, {used}, "
+            f"{money(found.cost)}"
+        )
+    total = money(sum(found.cost for found in report.estimates))
+    session.console.print(f"  estimated cost: {total}, less what models have replied before")
 
 
 def raise_failures(report: IngestReport, *, one_input: bool) -> None:

@@ -267,6 +267,9 @@ def test_what_was_understood_built_in_meanwhile_is_upgraded_later(
     assert "no model understanding yet" in result.err
     assert set(methods(memctl)) == {"builtin/1"}
     assert len(memctl("document", "list", "--incomplete").rows) == 5
+    in_vain = memctl("document", "reprocess", "--upgrade")
+    assert (in_vain.code, in_vain.out) == (1, "")
+    assert "answered 500" in in_vain.err
     model.mend()
     result = memctl("document", "reprocess", "--upgrade", "-o", "json")
     assert (result.code, result.json["ingested"]) == (0, 5)
