@@ -12,6 +12,7 @@ from dataclasses import replace
 from memctl.records import Answer, Citation
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
 from memctl.retrieve.forms import spoken_from
+from memctl.retrieve.question import Question
 from memctl.retrieve.search import SearchOutcome
 from memctl.retrieve.statements import Statement, likeness, same_document, statements
 from memctl.understand.terms import query_terms
@@ -39,7 +40,7 @@ def answer(outcome: SearchOutcome) -> Answer:
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     best = candidates[0]
     other = _disagreeing(best, candidates[1:])
-    chosen = [best] if other else _chosen(candidates, len(outcome.question.slots))
+    chosen = [best] if other else _chosen(candidates, outcome.question)
     ordered = _newest_first([best, other]) if other else _reading_order(chosen)
     ordered = [replace(item, start=item.start + spoken_from(item.text)) for item in ordered]
     citations = tuple(_citation(number, item) for number, item in enumerate(ordered, start=1))
@@ -47,7 +48,7 @@ def answer(outcome: SearchOutcome) -> Answer:
     return Answer(text, found=True, method=METHOD, confidence=confidence, citations=citations)
 
 
-def _chosen(candidates: Sequence[Statement], slots: int) -> list[Statement]:
+def _chosen(candidates: Sequence[Statement], question: Question) -> list[Statement]:
     """Take the best sentence, then those that are nearly as good and add something."""
     chosen = [candidates[0]]
     covered = set(candidates[0].covered)
@@ -55,7 +56,8 @@ def _chosen(candidates: Sequence[Statement], slots: int) -> list[Statement]:
         if len(chosen) == MOST_SENTENCES or item.score < _ENOUGH * candidates[0].score:
             break
         adds = not item.covered <= covered and item.share >= _LEAST_SHARE
-        if (adds or len(covered) == slots == 0) and not _repeats(item, chosen):
+        adds |= bool(question.dates) and item.covered.issuperset(question.dates)
+        if (adds or not question.slots) and not _repeats(item, chosen):
             chosen.append(item)
             covered |= item.covered
     return chosen

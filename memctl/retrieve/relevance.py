@@ -61,10 +61,11 @@ def relevance(
     if not best:
         return NOT_RELEVANT
     weights = {slot: slot_weight(slot, statistics) for slot in question.slots}
-    squares = {
-        slot: weight**2 * _trust(slot, question, statistics) for slot, weight in weights.items()
-    }
     everything = frozenset[str]().union(*(candidate.terms for candidate in best))
+    squares = {
+        slot: weight**2 * _trust(slot, question, everything, statistics)
+        for slot, weight in weights.items()
+    }
     lost = [slot for slot in question.names if everything.isdisjoint(slot)]
     single = max(_share(_covered(candidate.terms, squares), squares) for candidate in best)
     together = _share(_covered(everything, squares), squares)
@@ -75,10 +76,13 @@ def relevance(
     )
 
 
-def _trust(slot: Slot, question: Question, statistics: TermStatistics) -> float:
+def _trust(
+    slot: Slot, question: Question, found: frozenset[str], statistics: TermStatistics
+) -> float:
     """A word that no memory has may only be another word for the thing, unless it is a name."""
-    known = any(statistics.frequencies.get(term) for term in slot)
-    return 1.0 if known or slot in question.names else _UNKNOWN_WORD
+    if slot in question.names or any(t in found or statistics.frequencies.get(t) for t in slot):
+        return 1.0
+    return _UNKNOWN_WORD
 
 
 def _covered(found: frozenset[str], slots: Iterable[Slot]) -> list[Slot]:

@@ -30,6 +30,7 @@ from memctl.retrieve.candidates import (
     vectors,
 )
 from memctl.retrieve.collapse import Collapsed, collapsed
+from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kin import kin_of, widened, with_kin
@@ -116,12 +117,13 @@ class Searcher:
         where = memory_filter(plan.main_filters, self._clock())
         statistics = self._statistics_for(plan.main_filters, where)
         vector = question_vector(asked, self._embedder, statistics)
+        asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
         ranked = self._ranked(gatherer, where, plan)
         hits = hits_of(self._sources, ranked[:limit])
         kin = kin_of(asked, statistics, self._embedder, self._languages, hits)
         best = [item.candidate for item in ranked[:limit]]
-        best = with_kin(best, hits, kin, self._languages)
+        best = with_days(asked, with_kin(best, hits, kin, self._languages), hits)
         return SearchOutcome(
             question=widened(asked, kin),
             statistics=statistics,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memctl.records import Hit
+from memctl.retrieve.days import day_terms, days_of
 from memctl.retrieve.expectation import kind_of, meets
 from memctl.retrieve.forms import is_row, states
 from memctl.retrieve.scoring import cosines, coverage
@@ -32,7 +33,7 @@ _FOR_A_TITLE = -0.5
 _FOR_STATING = 0.5
 """To a sentence that says of the very thing asked for what it is."""
 _FOR_ANOTHERS_ROW = -0.8
-"""To a row of a table without a name that the question has."""
+"""To a row of a table without a name or a date that the question has."""
 _FOR_A_REPLY = 0.7
 """To the sentence after a question, of what that question covers."""
 
@@ -81,8 +82,9 @@ class _Judge:
         """Yield the sentences of a hit with their scores."""
         spans = _spans(hit.text)
         texts = [hit.text[start:end] for start, end in spans]
-        own_terms = [self._terms(text) for text in texts]
+        own_terms = [self._spoken(hit, text) for text in texts]
         everything = self._terms(f"{hit.title}\n{hit.heading}").union(*own_terms)
+        everything |= self._days_of(hit)
         shared = _FROM_CONTEXT * self._coverage(everything) + _FROM_RANK * self._standing(hit)
         near = cosines(self._outcome.vector, self._outcome.embedder.embed(texts))
         replied_to = 0.0
@@ -101,7 +103,8 @@ class _Judge:
 
     def _form(self, sentence: str, own_terms: frozenset[str]) -> float:
         stated = states(self._question, sentence, self._outcome.languages)
-        strange = is_row(sentence) and any(map(own_terms.isdisjoint, self._question.names))
+        named = (*self._question.names, *self._question.dates)
+        strange = is_row(sentence) and any(map(own_terms.isdisjoint, named))
         return _FOR_STATING * stated + _FOR_ANOTHERS_ROW * strange
 
     def is_new(self, item: Statement) -> bool:
@@ -113,6 +116,13 @@ class _Judge:
 
     def _terms(self, text: str) -> frozenset[str]:
         return frozenset(query_terms(text, self._outcome.languages))
+
+    def _spoken(self, hit: Hit, text: str) -> frozenset[str]:
+        found = self._terms(text)
+        return found | day_terms(text, hit.created_at) if self._question.dates else found
+
+    def _days_of(self, hit: Hit) -> frozenset[str]:
+        return days_of(hit) if self._question.dates else frozenset()
 
     def _coverage(self, found: frozenset[str]) -> float:
         return coverage(self._question, found, self._outcome.statistics)

@@ -322,3 +322,7 @@ def test_a_row_that_begins_with_a_name_is_not_front_matter(
     shelf.put([memory_of("a", row), memory_of("b", "Remarks: Café Nord pays within ten days.")])
     given = ask(shelf.searcher(), "What is the contact of Cafe Nord?")
     assert given.text.startswith(f"{row} [1]")
+
+
+def test_what_happened_is_not_a_word_to_look_for(roastery: Searcher) -> None:
+    assert roastery.search("What happened with the flue?").question.slots == (("flue",),)
