@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from memctl.records import Answer, Citation
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
-from memctl.retrieve.forms import spoken_from
+from memctl.retrieve.forms import is_row, spoken_from
+from memctl.retrieve.parts import UNDER
 from memctl.retrieve.question import Question
 from memctl.retrieve.search import SearchOutcome
 from memctl.retrieve.statements import Statement, likeness, same_document, statements
@@ -102,7 +103,14 @@ def _disagreeing(best: Statement, others: Sequence[Statement]) -> Statement | No
     return None
 
 
+def _are_rows_of_one(one: Statement, other: Statement) -> bool:
+    """Tell whether a table has both, which lists many things in the same words."""
+    return is_row(one.text) and is_row(other.text) and same_document(one, other)
+
+
 def _disagree(one: Statement, other: Statement) -> bool:
+    if _are_rows_of_one(one, other):
+        return False
     left, right = values(one.text), values(other.text)
     if left <= right or right <= left or one.covered != other.covered:
         return False
@@ -142,13 +150,13 @@ def _plain(ordered: Sequence[Statement], question: str) -> str:
 
 def _needs_date(item: Statement) -> bool:
     """Tell whether a sentence means nothing without the day on which it was said."""
-    told = item.hit.session_id is not None or is_relative(item.text)
+    told = item.hit.session_id is not None or (is_relative(item.text) and not item.path)
     return told and not has_date(item.text)
 
 
 def _sentence(item: Statement, number: int) -> str:
     words = " ".join(_MARKERS.sub("", item.text).split())
-    return f"{words} [{number}]"
+    return f"{item.path}{UNDER}{words} [{number}]" if item.path else f"{words} [{number}]"
 
 
 def _day(item: Statement) -> str:

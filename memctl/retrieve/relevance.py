@@ -15,12 +15,13 @@ from itertools import islice
 from memctl.retrieve.candidates import Candidate
 from memctl.retrieve.question import Question, Slot, slot_weight
 from memctl.retrieve.statistics import TermStatistics
+from memctl.retrieve.untold import UNTOLD
 
 THRESHOLD = 0.35
 """Below this nothing is answered; about one answerable question in twenty scores lower."""
 
 _FOCUS, _LOST_NAMES, _COSINE, _BIAS = 4.46, -5.54, 5.07, -4.00
-_UNKNOWN_WORD, _TOGETHER = 0.5, 0.6
+_UNKNOWN_WORD, _UNTOLD_WORD, _TOGETHER = 0.5, 0.1, 0.6
 _LOOKED_AT = 5
 _AVERAGED = 3
 
@@ -82,7 +83,7 @@ def _trust(
     """A word that no memory has may only be another word for the thing, unless it is a name."""
     if slot in question.names or any(t in found or statistics.frequencies.get(t) for t in slot):
         return 1.0
-    return _UNKNOWN_WORD
+    return _UNKNOWN_WORD if UNTOLD.isdisjoint(slot) else _UNTOLD_WORD
 
 
 def _covered(found: frozenset[str], slots: Iterable[Slot]) -> list[Slot]:

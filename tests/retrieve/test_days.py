@@ -31,6 +31,17 @@ def test_a_day_is_found_however_it_is_asked_for_and_written(
     assert given.text.startswith(f"The delivery of {written} was wet. [1]")
 
 
+@pytest.mark.parametrize("asked", FORMS)
+def test_a_row_of_a_table_is_found_by_its_day(
+    shelf: Shelf, memory_of: MemoryOf, asked: str
+) -> None:
+    rows = [f"date: 2026-03-{day}; supplier: Santos; status: fine" for day in (12, 26)]
+    rows.insert(1, "date: 2026-03-19; supplier: Santos; status: returned")
+    shelf.put([memory_of("orders", "\n".join(rows), title="Orders")])
+    given = ask(shelf, f"What happened with the order of {asked}?")
+    assert given.text == f"{rows[1]} [1]"
+
+
 def test_a_month_is_found_in_the_days_of_it(shelf: Shelf, memory_of: MemoryOf) -> None:
     shelf.put([memory_of("a", "Fire drill: 2026-03-19 at ten; all met outside.")])
     shelf.put([memory_of("b", "Fire drill: 2025-10-02 at noon; all met outside.")])
