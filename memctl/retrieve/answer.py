@@ -30,13 +30,19 @@ _SAME = 0.7
 """Sentences whose terms are alike to this degree say the same."""
 _SAME_SUBJECT = 0.45
 """Sentences alike to this degree, numbers and dates aside, are about the same thing."""
+_NOT_WHAT_WAS_ASKED = 0.3
+"""What remains of the confidence where memories are about the things asked about, but none has
+what is asked of them."""
 _MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 
 
 def answer(outcome: SearchOutcome) -> Answer:
     """Return the best sentences of the hits as an answer, or say that it is not in memory."""
     confidence = round(outcome.relevance.score, 3)
-    candidates = statements(outcome) if outcome.relevance.is_relevant else []
+    near = statements(outcome) if outcome.relevance.is_relevant else []
+    candidates = [item for item in near if item.is_answer]
+    if near and not candidates:
+        confidence = round(_NOT_WHAT_WAS_ASKED * confidence, 3)
     if not candidates:
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     best = candidates[0]

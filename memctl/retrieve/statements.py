@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from memctl.records import Hit
 from memctl.retrieve.days import day_terms, days_of
+from memctl.retrieve.demand import Surroundings
+from memctl.retrieve.exact import has_exact
 from memctl.retrieve.expectation import kind_of, meets
 from memctl.retrieve.forms import is_row, states
 from memctl.retrieve.parts import Part, parts_of, quotable
@@ -22,6 +24,8 @@ _HITS = 8
 _FRONT_MATTER = re.compile(r"(?:title|author|tags|name|subject|from|to|cc)\s*:", re.IGNORECASE)
 _LABELS = frozenset(terms("title name subject heading"))
 """What a line is labelled with that says no more than they do."""
+_GOES_ON = 3
+"""Sentences back that one without a subject may go on about."""
 
 _FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.8, 0.6, 0.6, 0.3
 _FOR_A_QUESTION = -1.0
@@ -50,6 +54,8 @@ class Statement:
     covered: frozenset[tuple[str, ...]]
     """The question's slots that the sentence itself speaks of."""
     terms: frozenset[str]
+    is_answer: bool
+    """Whether it has what the question demands."""
 
     @property
     def text(self) -> str:
@@ -71,6 +77,7 @@ class _Judge:
     def __init__(self, outcome: SearchOutcome) -> None:
         self._outcome = outcome
         self._question = outcome.question
+        self._demand = outcome.demand
         self._kind = kind_of(outcome.question.text)
         scores = [hit.score for hit in outcome.hits[:_HITS]]
         self._lowest = min(scores, default=0.0)
@@ -99,15 +106,34 @@ class _Judge:
                 share=own,
                 covered=frozenset(s for s in self._question.slots if not own_terms.isdisjoint(s)),
                 terms=own_terms,
+                is_answer=self._demand.is_met_by(self._around(hit, parts, spoken, place)),
             )
             replied_to = _FOR_A_REPLY * own if _asks(part.text) else 0.0
 
     def _spoken(self, hit: Hit, part: Part) -> frozenset[str]:
-        """Return the terms of a sentence, with the dates that it tells."""
+        """Return the terms of a sentence, with those that its figures stand for."""
         found = self._terms(part.told)
         if self._question.dates:
             found |= day_terms(part.text, hit.created_at)
+        if self._demand.exact is not None and has_exact(self._demand.exact.kind, part.told):
+            found |= self._demand.naming
         return found
+
+    def _around(
+        self, hit: Hit, parts: Sequence[Part], spoken: Sequence[frozenset[str]], place: int
+    ) -> Surroundings:
+        before = [] if parts[place].is_row else spoken[max(0, place - _GOES_ON) : place]
+        beside = [] if parts[place].is_row else spoken[max(0, place - 1) : place + 2]
+        speaker = spoken[:1] if hit.type == "turn" else []
+        return Surroundings(
+            parts[place].told,
+            spoken[place],
+            before=_all([*before, *speaker]),
+            beside=_all([*beside, *speaker]),
+            above=self._above(hit),
+            whole=_all([self._above(hit), *spoken]),
+            is_turn=hit.type == "turn",
+        )
 
     def _suits(self, sentence: str) -> float:
         suits = _FROM_KIND * meets(self._kind, sentence, self._question.text)
@@ -121,7 +147,7 @@ class _Judge:
 
     def is_new(self, item: Statement) -> bool:
         """Tell whether a sentence says more than the question and the titles above it."""
-        is_value = item.path or is_row(item.text)
+        is_value = item.path or is_row(item.text) or self._demand.exact
         if _FRONT_MATTER.match(item.text) and not is_value:
             return False
         above = self._above(item.hit)
