@@ -30,6 +30,8 @@ from memctl.retrieve.candidates import (
     vectors,
 )
 from memctl.retrieve.collapse import Collapsed, collapsed
+from memctl.retrieve.days import dated, with_days
+from memctl.retrieve.demand import Demand, demand_of, with_exact
 from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kin import kin_of, widened, with_kin
@@ -59,6 +61,8 @@ class SearchOutcome:
     """What a search found, with what answering needs to know about it."""
 
     question: Question
+    demand: Demand
+    """What a sentence must have to answer it."""
     statistics: TermStatistics
     vector: NDArray[np.float32]
     """The question's."""
@@ -116,21 +120,25 @@ class Searcher:
         where = memory_filter(plan.main_filters, self._clock())
         statistics = self._statistics_for(plan.main_filters, where)
         vector = question_vector(asked, self._embedder, statistics)
+        asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
         ranked = self._ranked(gatherer, where, plan)
         hits = hits_of(self._sources, ranked[:limit])
         kin = kin_of(asked, statistics, self._embedder, self._languages, hits)
         best = [item.candidate for item in ranked[:limit]]
-        best = with_kin(best, hits, kin, self._languages)
+        best = with_days(asked, with_kin(best, hits, kin, self._languages), hits)
+        meant = widened(asked, kin)
+        demand = demand_of(meant, hits, self._embedder, self._languages)
         return SearchOutcome(
-            question=widened(asked, kin),
+            question=meant,
+            demand=demand,
             statistics=statistics,
             vector=vector,
             embedder=self._embedder,
             languages=self._languages,
             hits=hits,
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
-            relevance=relevance(widened(asked, kin), best, statistics),
+            relevance=relevance(meant, with_exact(demand, best, hits), statistics),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
         )
 

@@ -124,7 +124,7 @@ class Store:
         self.ledger.require_in_place()
         head = self.ledger.head()
         versions = {table: head[table] for table in TABLES}
-        snapshot = Snapshot(self._datasets, versions, self.dimension)
+        snapshot = Snapshot(self._datasets, versions, self.dimension, self.ledger.require_in_place)
         self._leases.add(snapshot)
         return snapshot
 
