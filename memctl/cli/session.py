@@ -98,19 +98,31 @@ class Session:
         Raises:
             UsageError: Several are named.
         """
+        wanted = _only(names) or self.config.kb or self.config.default_kb
+        if wanted == self.config.default_kb and not self.home.exists(wanted):
+            with self._passing(wanted) as opened:
+                yield opened
+        else:
+            with self.home.open(wanted) as opened:
+                yield opened
+
+    @contextmanager
+    def _passing(self, name: str) -> Iterator[KnowledgeBase]:
+        """Open a new knowledge base that is gone afterwards, without asking a model for it."""
         from dataclasses import replace
         from pathlib import Path
         from tempfile import TemporaryDirectory
 
         from memctl.home import Home
+        from memctl.models.remote_embedder import PREFIX
 
-        home = self.home
-        wanted = _only(names) or self.config.kb or self.config.default_kb
+        embed = self.config.models.embed
+        models = replace(self.config.models, embed="")
         with TemporaryDirectory(prefix="memctl-") as folder:
-            if wanted == self.config.default_kb and not home.exists(wanted):
-                home = Home(replace(self.config, home=Path(folder)))
-                home.create(wanted)
-            with home.open(wanted) as opened:
+            Home(replace(self.config, home=Path(folder), models=models)).create(name)
+            with Home(replace(self.config, home=Path(folder))).open(name) as opened:
+                if embed:  # as it would be pinned
+                    opened.settings = replace(opened.settings, embedder=f"{PREFIX}{embed}")
                 yield opened
 
     @contextmanager

@@ -79,6 +79,15 @@ def test_a_home_without_a_knowledge_base_stays_without(memctl: Run, tmp_path: Pa
     assert memctl("ingest", "--text", WORDS, "--dry-run", "-k", "nope").code == 10
 
 
+def test_no_model_is_asked_for_a_knowledge_base_that_is_still_to_be_made(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(endpoint, monkeypatch, embed="e")
+    report = memctl("ingest", "--text", WORDS, "--dry-run", "-o", "json").json
+    assert [(item["task"], item["model"]) for item in report["estimates"]] == [("embed", "e")]
+    assert endpoint.count() == 0
+
+
 def test_the_estimate_is_near_what_it_then_takes(
     memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
