@@ -195,6 +195,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
+        Its text is empty where nothing that is known has to do with the question.
+
         Args:
             question: In words.
             budget: The most tokens that it may have.
@@ -213,7 +215,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             limit=max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT),
         )
         count = token_counter(self._embedder())
-        return build_context(question, outcome.hits, outcome.insights, budget, count)
+        hits = outcome.hits if outcome.relevance.is_near else ()
+        return build_context(question, hits, outcome.insights, budget, count)
 
     def _searcher(self) -> Searcher:
         from memctl.retrieve.search import Searcher
