@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
 from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings
-from memctl.errors import KnowledgeBaseUnavailable, LockedError
+from memctl.errors import ConfigError, KnowledgeBaseUnavailable, LockedError
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
 from memctl.records import (
     ConsolidationReport,
@@ -80,7 +80,9 @@ class KnowledgeBase:
         """Make the tables and the ledger of a new knowledge base in its folder."""
         from memctl.store.store import Store
 
-        Store.create(layout.folder, settings.dimension, clock=clock).close()
+        Store.create(
+            layout.folder, settings.dimension, embedder=settings.embedder, clock=clock
+        ).close()
 
     @classmethod
     def open(cls, layout: Layout, config: Config, clock: Clock) -> KnowledgeBase:
@@ -199,10 +201,32 @@ class KnowledgeBase:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model that the vectors of this knowledge base are from."""
-        from memctl.models import load_embedder
+        """The model that the vectors of this knowledge base are from.
 
-        return load_embedder(self.settings.embedder)
+        Raises:
+            ConfigError: It cannot be had as things are configured, or is not the one that the
+                vectors are from.
+        """
+        from memctl.models import BUILTIN_EMBEDDER, load_embedder
+
+        wanted = self.settings.embedder
+        if wanted != (self.store.embedder or wanted):
+            raise self._of_another_embedder(wanted, self.settings.dimension)
+        if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
+            found: Embedder = load_embedder(wanted)
+        else:
+            found = self.providers.embedder(wanted, self.settings.dimension)
+        if found.dimension != self.store.dimension:
+            raise self._of_another_embedder(wanted, found.dimension)
+        return found
+
+    def _of_another_embedder(self, wanted: str, dimension: int) -> ConfigError:
+        made, its = self.store.embedder or wanted, self.store.dimension
+        return ConfigError(
+            f"{self.name!r} is set to {wanted} with {dimension} dimensions, but its vectors are"
+            f" from {made} with {its}",
+            f"make new ones: memctl kb reembed {self.name} --embedder {wanted}",
+        )
 
     @cached_property
     def providers(self) -> Providers:

@@ -353,6 +353,8 @@ class QueryResult:
     seconds: float
     id: str | None = None
     explain: Metadata = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What was done without because a model could not be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +366,8 @@ class Context:
     tokens: int
     budget: int
     citations: tuple[Citation, ...]
+    notes: tuple[str, ...] = ()
+    """What was done without because a model could not be had."""
 
 
 # --- reports -------------------------------------------------------------------------------------

@@ -50,6 +50,14 @@ Inboxes = Annotated[
         " says otherwise.",
     ),
 ]
+EmbedderOption = Annotated[
+    str,
+    typer.Option(
+        "--embedder",
+        metavar="ID",
+        help="Where its vectors are from: builtin, endpoint/MODEL or onnx/FOLDER.",
+    ),
+]
 AfterOption = Annotated[
     After | None,
     typer.Option("--after", help="What happens to a file of its own inbox once it is ingested."),
@@ -78,6 +86,7 @@ def register(root: typer.Typer) -> None:
     memctl kb create notes
     memctl kb create work --chunk-size 800 --consolidate-interval 15
     memctl kb create vault --inbox ~/Obsidian --on-demand
+    memctl kb create papers --embedder endpoint/nomic-embed-text
     """,
 )
 def create(
@@ -90,6 +99,7 @@ def create(
     consolidate_interval: Interval = None,
     inbox: Inboxes = None,
     after: AfterOption = None,
+    embedder: EmbedderOption = "",
     output: Output = None,
 ) -> None:
     """Create a knowledge base; its settings are pinned from then on."""
@@ -101,7 +111,8 @@ def create(
         consolidate_interval=consolidate_interval,
         after=after,
     )
-    session.home.create(name, inboxes=[_inbox(text) for text in inbox or ()], **changes)
+    folders = [_inbox(text) for text in inbox or ()]
+    session.home.create(name, inboxes=folders, embedder=embedder, **changes)
     session.say(f"created {name}")
     session.hint(f"drop files into {session.home.layout(name).inbox} and run memctl watch")
     if output is not None:

@@ -98,10 +98,11 @@ def query(
     }
     with session.reading(kb) as bases:
         if batch is not None:
-            found = _ask_batch(bases, batch, options, output)
+            found = _ask_batch(session, bases, batch, options, output)
         else:
             result = bases.query(_question(question or []), **options)
             _write_result(session, result, output, explain=explain)
+            _tell(session, result.notes)
             if not result.hits:
                 session.suggest(type_hint(filters.types))
             found = _is_found(result)
@@ -130,7 +131,14 @@ def _write_result(session: Session, result: QueryResult, output: Output, *, expl
         emit_one(result, output, lambda: show_result(session.console, result, explain=explain))
 
 
-def _ask_batch(bases: KnowledgeBases, name: str, options: AskOptions, output: Output) -> bool:
+def _tell(session: Session, notes: Iterable[str]) -> None:
+    for note in notes:
+        session.say(f"note: {note}")
+
+
+def _ask_batch(
+    session: Session, bases: KnowledgeBases, name: str, options: AskOptions, output: Output
+) -> bool:
     """Answer every line; say whether anything was found.
 
     Raises:
@@ -141,26 +149,35 @@ def _ask_batch(bases: KnowledgeBases, name: str, options: AskOptions, output: Ou
     bad: list[int] = []
     with _opened(name) as lines:
         results = bases.query_many(_questions(lines, name, bad), **options)
-        found = _write_results(results, as_document=output == "json")
+        found, notes = _write_results(results, as_document=output == "json")
+    _tell(session, notes)
     if bad:
         hint = 'each line is {"id": "...", "question": "..."}'
         raise PartialFailure(f"{count(len(bad), 'bad line')} in {name}", hint)
     return found
 
 
-def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool:
-    """Write one object a question, as soon as it is there, or all of them as one document."""
+def _write_results(
+    results: Iterable[QueryResult], *, as_document: bool
+) -> tuple[bool, dict[str, None]]:
+    """Write one object a question, as soon as it is there, or all of them as one document.
+
+    Returns:
+        Whether anything was found, and each note once.
+    """
     found = False
+    notes: dict[str, None] = {}
     kept: list[Any] = []
     for result in results:
         found = found or _is_found(result)
+        notes |= dict.fromkeys(result.notes)
         if as_document:
             kept.append(plain(result))
         else:
             print_line(result)
     if as_document:
         print_json(kept)
-    return found
+    return found, notes
 
 
 @contextmanager
@@ -219,6 +236,7 @@ def context(
     """
     with session.reading(kb) as bases:
         found = bases.context(_question(question), budget=budget, mode=mode, filters=filters)
+        _tell(session, found.notes)
     if output is None or output == "table":
         from memctl.cli.output import print_text
 

@@ -36,6 +36,7 @@ from memctl.retrieve.kin import kin_of, widened, with_kin
 from memctl.retrieve.question import Question, question_vector, understood
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
+from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
 
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -61,8 +62,9 @@ class SearchOutcome:
     question: Question
     statistics: TermStatistics
     vector: NDArray[np.float32]
-    """The question's."""
+    """The question's, by ``embedder``."""
     embedder: Embedder
+    """What words and sentences are judged by."""
     languages: tuple[str, ...]
     """Those of the documents, in which the question was asked."""
     hits: tuple[Hit, ...]
@@ -78,13 +80,16 @@ class Searcher:
 
     Args:
         sources: Snapshots by the name of their knowledge base, all written with ``embedder``.
-        embedder: What turned passages into vectors.
+        embedder: What turned passages into vectors; None where only keywords can be asked for.
         clock: Tells the time, on which it depends what is valid.
     """
 
-    def __init__(self, sources: Sources, embedder: Embedder, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, sources: Sources, embedder: Embedder | None, clock: Callable[[], datetime]
+    ) -> None:
         self._sources = dict(sorted(sources.items()))
         self._embedder = embedder
+        self._words = word_embedder(embedder)
         self._clock = clock
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
@@ -110,29 +115,44 @@ class Searcher:
 
         Raises:
             UsageError: The question is empty, or a mode, fusion, limit or filter is not valid.
+            ModelError: The question's vector cannot be had; never in the mode ``keyword``.
         """
         plan = _Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
         asked = understood(question, self._languages)
         where = memory_filter(plan.main_filters, self._clock())
         statistics = self._statistics_for(plan.main_filters, where)
-        vector = question_vector(asked, self._embedder, statistics)
+        told = question_vector(asked, self._words, statistics)
+        vector = self._vector(asked, plan.mode, told)
         gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
         ranked = self._ranked(gatherer, where, plan)
         hits = hits_of(self._sources, ranked[:limit])
-        kin = kin_of(asked, statistics, self._embedder, self._languages, hits)
+        kin = kin_of(asked, statistics, self._words, self._languages, hits)
         best = [item.candidate for item in ranked[:limit]]
+        if vector is not told:
+            best = judged_by_words(best, hits, self._words, told)
         best = with_kin(best, hits, kin, self._languages)
         return SearchOutcome(
             question=widened(asked, kin),
             statistics=statistics,
-            vector=vector,
-            embedder=self._embedder,
+            vector=told,
+            embedder=self._words,
             languages=self._languages,
             hits=hits,
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             relevance=relevance(widened(asked, kin), best, statistics),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
         )
+
+    def _vector(
+        self, question: Question, mode: Mode, told: NDArray[np.float32]
+    ) -> NDArray[np.float32] | None:
+        """Return the question's vector to compare passages' by; None where there is none."""
+        if self._embedder is self._words:
+            return told
+        if self._embedder is None or mode == "keyword":
+            return None
+        vector: NDArray[np.float32] = self._embedder.embed([question.text])[0]
+        return vector
 
     def _ranked(self, gatherer: Gatherer, where: Expr, plan: _Plan) -> list[Collapsed]:
         found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))

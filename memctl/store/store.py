@@ -33,6 +33,7 @@ LEDGER_FILE = "ledger.sqlite"
 TABLES_FOLDER = "lance"
 LEASES_FOLDER = "readers"
 UPKEEPS_A_CONNECTION = 10
+EMBEDDER = "embedder"
 
 Clock = Callable[[], datetime]
 
@@ -49,6 +50,8 @@ class Store:
         self.folder = folder
         self.ledger = ledger
         self.dimension = dimension
+        self.embedder = ledger.meta(EMBEDDER)
+        """Id of what its vectors are from; None in a store that was made before it was noted."""
         self._clock = clock
         self._datasets = Datasets(folder / TABLES_FOLDER)
         self._lock = WriteLock(folder, clock)
@@ -56,8 +59,16 @@ class Store:
         self._upkeeps = 0
 
     @classmethod
-    def create(cls, folder: Path, dimension: int, *, clock: Clock = utc_now) -> Store:
+    def create(
+        cls, folder: Path, dimension: int, *, embedder: str = "", clock: Clock = utc_now
+    ) -> Store:
         """Make the tables and the ledger in a folder, which may exist.
+
+        Args:
+            folder: The knowledge base's.
+            dimension: Length of its vectors.
+            embedder: Id of what they are from.
+            clock: What tells the time.
 
         Raises:
             UsageError: There is a store already.
@@ -71,6 +82,8 @@ class Store:
                 versions = _create_tables(folder / TABLES_FOLDER, dimension)
                 with ledger.transaction():
                     ledger.set_meta("dimension", str(dimension))
+                    if embedder:
+                        ledger.set_meta(EMBEDDER, embedder)
                     ledger.set_head(versions, clock())
             except BaseException:
                 ledger.close()
