@@ -374,6 +374,19 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
+class ReembedReport:
+    """What a change of the embedder came to."""
+
+    embedder: str
+    dimension: int
+    memories: int
+    """How many have a vector of it now."""
+    embedded: int
+    """How many texts were embedded for it; the others were there from before."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class FileOutcome:
     """What became of one source: ``ingested``, ``known``, ``superseded``, ``failed``."""
 

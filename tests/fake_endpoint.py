@@ -68,6 +68,8 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     hang: float = 0.0
     body: str = ""
+    after: int = 0
+    """So many requests are answered before."""
     cut: bool = False
     """Break off in the middle of a stream."""
 
@@ -154,7 +156,9 @@ class FakeEndpoint:
 
     def _next_fault(self, path: str) -> Fault | None:
         for fault in self._faults:
-            if path.endswith(fault.path):
+            if path.endswith(fault.path) and fault.after:
+                fault.after -= 1
+            elif path.endswith(fault.path):
                 fault.times -= 1
                 if fault.times == 0:
                     self._faults.remove(fault)

@@ -92,9 +92,10 @@ class RemoteEmbedder:
         self._account.spent("embed", self._model, Spent(tokens), time.monotonic() - began)
         ordered = sorted(reply.data, key=lambda item: item.index)
         rows = self._checked([item.embedding for item in ordered], len(texts))
-        for text, row in zip(texts, rows.astype(np.float16), strict=True):
+        kept = rows.astype(np.float16)  # given so the first time too: a question finds the same
+        for text, row in zip(texts, kept, strict=True):
             self._account.keep(self._key(text), "embed", self._model, row.tobytes())
-        return rows
+        return kept.astype(np.float32)
 
     def _checked(self, found: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
         if len(found) != count:
