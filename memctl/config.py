@@ -61,6 +61,9 @@ class QuerySettings:
 
     limit: int = setting(10, "how many hits", low=1, high=10_000)
     mode: Mode = setting("hybrid", "how memories are found")
+    answer_tokens: int = setting(
+        3000, "of memories that a model is given to answer from", low=500, high=1_000_000
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +236,7 @@ def load_config(
 ) -> Config:
     """Read every setting: a flag wins over the environment, that over the file, then the default.
 
-    A variable that is empty says nothing.
+    A variable that is empty says nothing, but for settings that are empty by default.
 
     Args:
         flags: Values given on the command line, by dotted key; ``config`` is the file itself.
@@ -358,7 +361,8 @@ class _Sources:
         if dotted in self.flags:
             self.origins[dotted] = Origin("flag", f"--{dotted}")
             return parse_text(section, key, self.flags[dotted], name=dotted, place="flag")
-        if text := self.variables.get(variable):
+        text = self.variables.get(variable, "")
+        if text or (variable in self.variables and _default(section, key) == ""):
             self.origins[dotted] = Origin("environment", variable)
             return parse_text(section, key, text, name=dotted, place=f"environment {variable}")
         if key in table:
@@ -429,18 +433,19 @@ def variable_name(dotted: str) -> str:
     return f"{_PREFIX}{dotted.replace('.', '_').upper()}"
 
 
-def unknown_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def unknown_variables(config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return variables that are called like settings and are none, each with a hint.
 
     Args:
+        config: All settings; one of them may name a further variable, for a key.
         environ: Instead of the process's environment.
     """
-    dotted = ["default_kb", *(f"{name}.{key}" for name, s in SECTIONS.items() for key in rules(s))]
-    known = [*_OTHER_VARIABLES, *map(variable_name, dotted)]
+    settings = settings_of(config)
+    known = [*_OTHER_VARIABLES, *map(variable_name, settings), *map(str, settings.values())]
     given = os.environ if environ is None else environ
     found = sorted(name for name in given if name.startswith(_PREFIX) and name not in known)
     # All begin alike, so it is the rest that tells which one was meant.
-    rests = [name.removeprefix(_PREFIX) for name in known]
+    rests = [name.removeprefix(_PREFIX) for name in known if name.startswith(_PREFIX)]
     otherwise = "memctl config show -o json names those there are"
     return {
         name: nearest(name.removeprefix(_PREFIX), rests, _PREFIX) or otherwise for name in found
@@ -562,6 +567,11 @@ class Layout:
     def watch_lock(self) -> Path:
         """The lock that whoever watches it holds."""
         return self.folder / "watch.lock"
+
+    @property
+    def prompts(self) -> Path:
+        """Prompts of its own, in place of those that come with the program."""
+        return self.folder / "prompts"
 
     @property
     def failed(self) -> Path:

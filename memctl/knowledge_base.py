@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.choices import Mode
+    from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
     from memctl.ingest.sources import Labels, SourceOrFailure
     from memctl.memories.editing import Edit, Editor, Statement
@@ -247,7 +248,28 @@ class KnowledgeBase:
         from memctl.ingest.pipeline import Ingestor
         from memctl.understand import BuiltinUnderstander
 
-        return Ingestor(self.store, self.settings, self.embedder, BuiltinUnderstander(), self.clock)
+        return Ingestor(
+            self.store,
+            self.settings,
+            self.embedder,
+            BuiltinUnderstander(),
+            self.clock,
+            perceiver=self._perceiver(),
+        )
+
+    def _perceiver(self) -> Perceiver | None:
+        """Return what looks at pictures and listens to recordings; None where no model does."""
+        if not self.config.models.transcribe and not self.config.models.image:
+            return None
+        from memctl.ingest.perceive import Perceiver
+        from memctl.prompts import load_prompt
+
+        prompt = load_prompt("image", self.layout.prompts)
+        return Perceiver(
+            self.providers.transcriber(),
+            self.providers.image_reader(prompt.text, prompt.id),
+            self.config.endpoint.concurrency,
+        )
 
     @property
     def _ingestor(self) -> Ingestor:
@@ -439,6 +461,14 @@ class KnowledgeBase:
         from memctl.statistics import statistics
 
         return statistics(self.name, self.store, self.clock())
+
+    def usage(self) -> pa.Table:
+        """Return what models used, by day (UTC), task and model, the latest day first."""
+        from memctl.store.ledger_tables import ledger_tables
+
+        book = "model_usage"
+        table = ledger_tables(self.store.ledger, [book])[book]
+        return table.sort_by([("day", "descending"), ("task", "ascending"), ("model", "ascending")])
 
     # --- changing --------------------------------------------------------------------------------
 

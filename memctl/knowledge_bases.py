@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
 from memctl.choices import Mode
-from memctl.errors import MemctlError, ModelUnavailable, NotFoundError, UsageError
+from memctl.errors import (
+    KnowledgeBaseUnavailable,
+    MemctlError,
+    ModelUnavailable,
+    NotFoundError,
+    UsageError,
+)
 from memctl.records import Answer, Context, Filters, QueryResult, Question
 
 if TYPE_CHECKING:
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
     from memctl.config import Config
     from memctl.knowledge_base import KnowledgeBase
     from memctl.models.protocols import Embedder
+    from memctl.retrieve.model_answer import ModelAnswerer
     from memctl.retrieve.search import Searcher, SearchOutcome
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
@@ -46,6 +54,8 @@ class AskOptions(TypedDict, total=False):
     """Whether to answer, with citations, besides finding memories; True by default."""
     explain: bool
     """Whether to say how the search went."""
+    told: Callable[[str], None] | None
+    """Told an answer piece by piece while a model writes it; what it wrote is not kept then."""
 
 
 def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
@@ -59,17 +69,11 @@ def _found(
     """Search, by keyword alone where the embedder cannot be had now; return what was done so."""
     try:
         return searcher.search(question, mode=mode, filters=filters, limit=limit), ()
-    except ModelUnavailable as error:
+    except (ModelUnavailable, KnowledgeBaseUnavailable) as error:  # or its cost cannot be noted
         if mode != "hybrid":
             raise
         found = searcher.search(question, mode="keyword", filters=filters, limit=limit)
         return found, (f"found by keyword alone: {error.message}",)
-
-
-def _answered(outcome: SearchOutcome) -> Answer:
-    from memctl.retrieve.answer import answer
-
-    return answer(outcome)
 
 
 class KnowledgeBases(Sequence["KnowledgeBase"]):
@@ -159,13 +163,44 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             question=asked.text,
             hits=outcome.hits,
             insights=outcome.insights,
-            answer=_answered(outcome) if options.get("answer", True) else None,
+            answer=self._answered(outcome, options) if options.get("answer", True) else None,
             mode=mode,
             seconds=time.monotonic() - started,
             id=asked.id,
             explain=outcome.explain if options.get("explain") else {},
             notes=notes,
         )
+
+    def _answered(self, outcome: SearchOutcome, options: AskOptions) -> Answer:
+        """Return the answer of the model that is configured; the built-in one where it has none."""
+        from memctl.retrieve.answer import answer
+
+        try:
+            if self._answerer is None or not outcome.hits:
+                return answer(outcome)
+            return self._answerer.answer(outcome, options.get("told"))
+        except MemctlError as error:  # a question is answered, whatever is wrong with the model
+            return replace(answer(outcome), note=error.message, hint=error.hint)
+
+    @cached_property
+    def _answerer(self) -> ModelAnswerer | None:
+        """The model that answers, if any; the first knowledge base keeps its replies and costs.
+
+        Raises:
+            ConfigError: The settings cannot be used.
+            KnowledgeBaseUnavailable: What a reply costs could not be noted.
+        """
+        if not self._config.models.answer:
+            return None
+        from memctl.prompts import load_prompt
+        from memctl.retrieve.model_answer import ModelAnswerer
+
+        first = self._members[0]
+        first.store.ledger.require_writable()
+        chat = first.providers.chat("answer")
+        own = first.layout.prompts if len(self) == 1 else None
+        budget = self._config.query.answer_tokens
+        return ModelAnswerer(chat, load_prompt("answer", own), budget) if chat else None
 
     def context(
         self,

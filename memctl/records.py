@@ -329,15 +329,33 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSentence:
+    """A sentence that a model wrote, checked against the memories that it cites."""
+
+    text: str
+    citations: tuple[int, ...]
+    """Numbers of the citations that it rests on."""
+    unsupported: bool
+    """Whether it cites nothing, or what it cites has not its words, numbers and names."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer whose every sentence is cited; ``found`` is False for "not in memory"."""
 
     text: str
-    """Sentences, each followed by its ``[n]``."""
+    """Sentences, each followed by its ``[n]``, and by ``[unsupported]`` where it is."""
     found: bool
     method: str
+    """``extractive/1``, or a model's name and prompt: ``model/llama3.1/answer/1``."""
     confidence: float
     citations: tuple[Citation, ...] = ()
+    sentences: tuple[AnswerSentence, ...] = ()
+    """Those of an answer that a model wrote."""
+    note: str = ""
+    """Why the model that is configured did not write it."""
+    hint: str = ""
+    """What to do about that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,9 @@ class FakeEndpoint:
         self.formats = {"json_schema", "json_object", "text"}
         """The response formats that it knows; it answers 400 to others."""
         self.dimension = DIMENSION
+        self.transcript = [(0.0, 1.5, "The ferry leaves at nine"), (1.5, 3.0, "from pier four.")]
+        """What is heard in every recording: from, to, words."""
+        self.transcript_formats = {"verbose_json", "json"}
         self.delay = 0.0
         server.expect_request(re.compile("/v1/.*")).respond_with_handler(self._handle)
 
@@ -130,7 +133,7 @@ class FakeEndpoint:
 
     def _answer(self, request: Request) -> Response:
         is_json = (request.content_type or "").startswith("application/json")
-        body = request.get_json() if is_json else dict(request.form)
+        body = request.get_json() if is_json else _form(request)
         asked = Asked(request.path, body, dict(request.headers))
         with self._mutex:
             self.asked.append(asked)
@@ -149,7 +152,7 @@ class FakeEndpoint:
         if path == "/rerank":
             return _json(_ranking(asked))
         if path == "/audio/transcriptions":
-            return _json({"text": "The ferry leaves at nine from pier four."})
+            return self._transcription(asked)
         if path == "/models":
             return _json({"object": "list", "data": [{"id": "m", "object": "model"}]})
         return _json({"error": {"message": f"no such path {path}"}}, 404)
@@ -187,6 +190,19 @@ class FakeEndpoint:
             }
         )  # fmt: skip
 
+    def _transcription(self, asked: Asked) -> Response:
+        wanted = asked.body["response_format"]
+        if wanted not in self.transcript_formats:
+            return _json({"error": {"message": f"response_format {wanted} is not known"}}, 400)
+        found: dict[str, Any] = {"text": " ".join(words for *_, words in self.transcript)}
+        if wanted == "verbose_json":
+            segments = [
+                {"id": n, "start": start, "end": end, "text": f" {words}"}
+                for n, (start, end, words) in enumerate(self.transcript)
+            ]
+            found |= {"language": "en", "duration": 3.0, "segments": segments}
+        return _json(found)
+
     def _embeddings(self, asked: Asked) -> dict[str, Any]:
         given = asked.body["input"]
         texts = [given] if isinstance(given, str) else given
@@ -206,6 +222,12 @@ def vector(text: str, dimension: int = DIMENSION) -> list[float]:
         counts[int(hashlib.sha256(word.encode()).hexdigest(), 16) % dimension] += 1
     norm = math.sqrt(sum(count * count for count in counts)) or 1.0
     return [count / norm for count in counts]
+
+
+def _form(request: Request) -> dict[str, Any]:
+    """The fields of a form, and of its files the bytes."""
+    files = {name: file.read() for name, file in request.files.items()}
+    return dict(request.form) | files
 
 
 def _ranking(asked: Asked) -> dict[str, Any]:

@@ -111,6 +111,12 @@ def test_an_empty_environment_variable_says_nothing(tmp_path: Path) -> None:
     assert config.origins["query.limit"].kind == "file"
 
 
+def test_a_setting_that_may_be_empty_can_be_emptied_by_its_variable(tmp_path: Path) -> None:
+    environ = write(tmp_path, '[models]\nanswer = "some-model"\n')
+    assert load_config({}, environ).models.answer == "some-model"
+    assert load_config({}, environ | {"MEMCTL_MODELS_ANSWER": ""}).models.answer == ""
+
+
 def test_a_wrong_environment_variable_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"environment MEMCTL_QUERY_LIMIT: query\.limit must be"):
         load_config({}, {"MEMCTL_HOME": str(tmp_path), "MEMCTL_QUERY_LIMIT": "many"})

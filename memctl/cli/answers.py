@@ -11,15 +11,28 @@ from memctl.cli.text import count, one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from memctl.records import Hit, QueryResult
+    from memctl.cli.session import Session
+    from memctl.records import Answer, Hit, QueryResult
 
 _SNIPPET = 200
 _INSIGHT = 300
 _HITS_BELOW = 5
 
 
+def tell_note(session: Session, answer: Answer | None) -> None:
+    """Say on standard error why the model that is configured did not answer, if it did not."""
+    if answer is not None and answer.note:
+        session.say(f"note: answered without the model: {answer.note}")
+        session.suggest(answer.hint)
+
+
 def show_result(
-    console: Console, result: QueryResult, *, explain: bool = False, below: int = _HITS_BELOW
+    console: Console,
+    result: QueryResult,
+    *,
+    explain: bool = False,
+    below: int = _HITS_BELOW,
+    streamed: bool = False,
 ) -> None:
     """Print one result.
 
@@ -28,10 +41,14 @@ def show_result(
         result: What the question gave.
         explain: Whether to print what each leg gave.
         below: How many hits to print below an answer.
+        streamed: Whether the answer stands there already, unchecked.
     """
     answer = result.answer
     if answer is not None:
-        paragraph(console, answer.text, "bold" if answer.found else "yellow")
+        if streamed:
+            _show_unsupported(console, answer)
+        else:
+            paragraph(console, answer.text, "bold" if answer.found else "yellow")
         for citation in answer.citations:
             paragraph(console, f"[{citation.number}] {place(citation)}", "cyan", 2)
     if result.insights:
@@ -42,6 +59,12 @@ def show_result(
         _show_hits(console, result, None if answer is None or explain else below, explain)
     elif answer is None:
         paragraph(console, "nothing found", "yellow")
+
+
+def _show_unsupported(console: Console, answer: Answer) -> None:
+    for sentence in answer.sentences:
+        if sentence.unsupported:
+            paragraph(console, f"[unsupported] {sentence.text}", "yellow")
 
 
 def _show_hits(console: Console, result: QueryResult, most: int | None, explain: bool) -> None:

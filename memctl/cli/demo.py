@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memctl.cli.answers import show_result
+from memctl.cli.answers import show_result, tell_note
 from memctl.cli.commands import command
 from memctl.cli.consolidate import show_report
 from memctl.cli.inputs import input_folder
@@ -246,6 +246,7 @@ def _ask(tour: _Tour, base: KnowledgeBase, questions: tuple[str, ...]) -> None:
     for question in questions:
         tour.command(f'query "{question}"')
         result = base.query(question)
+        tell_note(tour.session, result.answer)
         show_result(tour.out, result, below=_HITS)
         tour.say(f"in {duration(result.seconds)}\n", "dim")
 

@@ -22,6 +22,7 @@ from memctl.cli import (
     insight,
     kb,
     memory,
+    models,
     query,
     sql,
     stats,
@@ -41,7 +42,7 @@ _PARSER_WORDS = {
     "Input should be ": "it must be ",
     "Got unexpected extra argument(s)": "too many arguments:",
 }
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -96,6 +97,7 @@ insight.register(app)
 consolidate.register(app)
 watch.register(app)
 stats.register(app)
+models.register(app)
 sql.register(app)
 transfer.register(app)
 doctor.register(app)
@@ -107,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         _accept_any_text(stream)
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 50, 100)  # rows are small objects without cycles
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)  # rows are small objects without cycles
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(run(given))
 

@@ -226,6 +226,12 @@ def print_text(text: str) -> None:
     _line(safe(text) if sys.stdout.isatty() else text)
 
 
+def print_piece(text: str) -> None:
+    """Write a part of a line that goes on later, at once, made safe for a terminal."""
+    sys.stdout.write(safe(text))
+    sys.stdout.flush()
+
+
 def _line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 

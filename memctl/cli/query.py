@@ -12,10 +12,19 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from memctl.choices import Mode
-from memctl.cli.answers import show_result
+from memctl.cli.answers import show_result, tell_note
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.filters import type_hint
-from memctl.cli.output import Column, chosen, emit, emit_one, plain, print_json, print_line
+from memctl.cli.output import (
+    Column,
+    chosen,
+    emit,
+    emit_one,
+    plain,
+    print_json,
+    print_line,
+    print_piece,
+)
 from memctl.cli.session import Session
 from memctl.cli.text import count, one_line
 from memctl.errors import NothingFound, PartialFailure, UsageError
@@ -47,6 +56,7 @@ def register(root: typer.Typer) -> None:
         memctl query "when is the launch, and who decided?"
         memctl query "the budget" --since 2026-01-01 --type decision
         memctl query "door code" -o ndjson | jq -r '.hits[0].text'
+        memctl query "what is still open?" --stream
         memctl query --batch questions.jsonl -o ndjson > answers.jsonl
         """,
     )(query)
@@ -75,6 +85,9 @@ def query(
     mode: ModeOption = None,
     limit: LimitOption = None,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Print the answer while the model writes it.")
+    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each leg gave.")] = False,
     exit_code: Annotated[
         bool,
@@ -89,6 +102,8 @@ def query(
     if bool(question) == (batch is not None):
         what = "a question and --batch do not go together" if question else "no question"
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
+    if stream:
+        _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
     options: AskOptions = {
         "mode": mode,
         "filters": filters,
@@ -99,8 +114,11 @@ def query(
     with session.reading(kb) as bases:
         if batch is not None:
             found = _ask_batch(session, bases, batch, options, output)
+        elif stream:
+            found = _is_found(_stream(session, bases, _question(question or []), options))
         else:
             result = bases.query(_question(question or []), **options)
+            tell_note(session, result.answer)
             _write_result(session, result, output, explain=explain)
             _tell(session, result.notes)
             if not result.hits:
@@ -108,6 +126,37 @@ def query(
             found = _is_found(result)
     if exit_code and not found:
         raise NothingFound("nothing was found")
+
+
+def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
+    if output not in (None, "table"):
+        raise UsageError(f"--stream cannot write {output}", "leave out -o, or leave out --stream")
+    if is_batch or no_answer:
+        other = "--batch" if is_batch else "--no-answer"
+        raise UsageError(f"--stream and {other} do not go together", "leave out one of them")
+
+
+def _stream(
+    session: Session, bases: KnowledgeBases, question: str, options: AskOptions
+) -> QueryResult:
+    """Print an answer as it arrives, then what it rests on; the built-in one if it breaks off."""
+    pieces = 0
+
+    def told(piece: str) -> None:
+        nonlocal pieces
+        pieces += bool(piece)
+        print_piece(piece)
+
+    options["told"] = told
+    result = bases.query(question, **options)
+    note = bool(result.answer and result.answer.note)
+    if pieces:
+        print_piece(" [broken off]\n\n" if note else "\n")
+    tell_note(session, result.answer)
+    _tell(session, result.notes)
+    explain = options.get("explain", False)
+    show_result(session.console, result, explain=explain, streamed=bool(pieces) and not note)
+    return result
 
 
 def _is_found(result: QueryResult) -> bool:
@@ -149,35 +198,45 @@ def _ask_batch(
     bad: list[int] = []
     with _opened(name) as lines:
         results = bases.query_many(_questions(lines, name, bad), **options)
-        found, notes = _write_results(results, as_document=output == "json")
-    _tell(session, notes)
+        found = _write_results(_noted(session, results), as_document=output == "json")
     if bad:
         hint = 'each line is {"id": "...", "question": "..."}'
         raise PartialFailure(f"{count(len(bad), 'bad line')} in {name}", hint)
     return found
 
 
-def _write_results(
-    results: Iterable[QueryResult], *, as_document: bool
-) -> tuple[bool, dict[str, None]]:
-    """Write one object a question, as soon as it is there, or all of them as one document.
+def _noted(session: Session, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
+    """Tell the first time that the model did not answer, and at the end how often.
 
-    Returns:
-        Whether anything was found, and each note once.
+    What a search did without is told once.
     """
+    without = 0
+    told: set[str] = set()
+    for result in results:
+        _tell(session, [note for note in result.notes if note not in told])
+        told.update(result.notes)
+        if result.answer is not None and result.answer.note:
+            if not without:
+                tell_note(session, result.answer)
+            without += 1
+        yield result
+    if without > 1:
+        session.say(f"note: {count(without, 'question')} answered without the model")
+
+
+def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool:
+    """Write one object a question, as soon as it is there, or all of them as one document."""
     found = False
-    notes: dict[str, None] = {}
     kept: list[Any] = []
     for result in results:
         found = found or _is_found(result)
-        notes |= dict.fromkeys(result.notes)
         if as_document:
             kept.append(plain(result))
         else:
             print_line(result)
     if as_document:
         print_json(kept)
-    return found, notes
+    return found
 
 
 @contextmanager

@@ -44,10 +44,11 @@ class Session:
         """Every setting; variables that were meant to be one and are none are told of."""
         from memctl.config import load_config, unknown_variables
 
-        for name, hint in unknown_variables().items():
+        config = load_config(self._flags)
+        for name, hint in unknown_variables(config).items():
             self.say(f"warning: unknown environment variable {name} is ignored")
             self.suggest(hint)
-        return load_config(self._flags)
+        return config
 
     @property
     def config_path(self) -> Path:

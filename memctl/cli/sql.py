@@ -39,7 +39,7 @@ def sql(
 ) -> None:
     """Run SQL over documents, memories, entities and relations.
 
-    The ledger can be asked too: files, jobs, events and queries.
+    The ledger can be asked too: files, jobs, events, queries and model_usage.
 
     It is DuckDB, read-only, with no access to files or the network.
     """

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
-from memctl.cli.output import chosen, emit
+from memctl.cli.listings import listed
+from memctl.cli.output import Column, chosen, emit
 from memctl.cli.session import Session
-from memctl.cli.text import count, duration, one_line, size
+from memctl.cli.text import count, duration, money, one_line, size
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _BAR = 30
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _MOST_BARS = 10
+_TOTALS = ("calls", "cached", "failed", "input_tokens", "output_tokens", "cost")
 
 
 def register(root: typer.Typer) -> None:
@@ -30,12 +32,27 @@ def register(root: typer.Typer) -> None:
         """
         memctl stats
         memctl stats -k notes -o json | jq '.[0].by_type'
+        memctl stats --cost
         """,
     )(stats)
 
 
-def stats(session: Session, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
-    """Show counts, sizes and rates, with bar charts."""
+def stats(
+    session: Session,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="What models used and cost, by task, model and day.")
+    ] = False,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Show counts, sizes and rates, with bar charts.
+
+    With --cost they are calls, tokens and money instead, one row for each knowledge base, day
+    (UTC), task and model; what a model had replied before is a cached call and costs nothing.
+    """
+    if cost:
+        _show_cost(session, kb, output)
+        return
     with session.reading(kb) as bases:
         found = [base.statistics() for base in bases]
     if chosen(output) == "table":
@@ -43,6 +60,42 @@ def stats(session: Session, kb: KnowledgeBasesOption = None, output: Output = No
             _show(session.console, numbers)
     else:
         emit(found, (), output)
+
+
+_COST = (
+    Column("kb", "KB"),
+    Column("day", "DAY"),
+    Column("task", "TASK"),
+    Column("model", "MODEL"),
+    Column("calls", "CALLS", right=True),
+    Column("cached", "CACHED", right=True),
+    Column("failed", "FAILED", right=True),
+    Column("input_tokens", "TOKENS IN", right=True),
+    Column("output_tokens", "TOKENS OUT", right=True),
+    Column("seconds", "TIME", duration, right=True),
+    Column("cost", "COST", money, right=True),
+)
+
+
+def _show_cost(session: Session, kb: KnowledgeBasesOption, output: Output) -> None:
+    with session.reading(kb) as bases:
+        rows = listed(session, bases, lambda base, _: base.usage(), limit=0)
+    emit(rows, _COST, output)
+    if chosen(output) != "table":
+        return
+    if not rows.num_rows:
+        session.console.print("no model has been used")
+        return
+    total = {column: sum(rows[column].to_pylist()) for column in _TOTALS}
+    tokens = total["input_tokens"] + total["output_tokens"]
+    parts = [
+        count(total["calls"], "call"),
+        f"{total['cached']:,} cached",
+        f"{total['failed']:,} failed",
+        count(tokens, "token"),
+        money(total["cost"]),
+    ]
+    session.console.print(f"\ntotal: {', '.join(parts)}")
 
 
 def _show(out: Console, numbers: Statistics) -> None:

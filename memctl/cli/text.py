@@ -81,3 +81,8 @@ def short_id(id_: str) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: ``1 file``, ``2 memories``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def money(amount: float) -> str:
+    """Return an amount, of small ones enough digits to tell them from nothing: ``0.0021``."""
+    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.2g}"

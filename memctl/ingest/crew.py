@@ -30,7 +30,7 @@ class Crew:
     Args:
         workshop: What the work is done with here.
         settings: What workers make their own workshop of; None where they could not.
-        hire_after: Seconds of work here after which workers are started.
+        hire_after: Seconds of work here after which workers are started; 0 for at once.
         weigh: Weighs the documents of small groups by what is known.
     """
 
@@ -53,6 +53,7 @@ class Crew:
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
+        self._hire_if_worth_it()
 
     @property
     def capacity(self) -> int:
@@ -100,13 +101,15 @@ class Crew:
         began = self._monotonic()
         worked = work()
         self._spent += self._monotonic() - began
-        if self._hiring is None and self._settings is not None and self._is_worth_hiring():
-            self._hiring = threading.Thread(target=self._hire, args=(self._settings,), daemon=True)
-            self._hiring.start()
+        self._hire_if_worth_it()
         return worked
 
-    def _is_worth_hiring(self) -> bool:
-        return self._spent >= self._hire_after and processors() > 1
+    def _hire_if_worth_it(self) -> None:
+        if self._hiring is not None or self._settings is None:
+            return
+        if self._spent >= self._hire_after and processors() > 1:
+            self._hiring = threading.Thread(target=self._hire, args=(self._settings,), daemon=True)
+            self._hiring.start()
 
     # --- in workers ---
 

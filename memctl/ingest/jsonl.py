@@ -79,7 +79,7 @@ def _record(line: bytes, number: int, name: str, labels: Labels) -> Source:
         turn=_turn(fields.get("turn")),
         speaker=_text(fields, "speaker") or None,
         type=_type(fields),
-        tags=tuple(dict.fromkeys(tags)),
+        tags=tuple(dict.fromkeys(tags)) if tags else (),
         metadata=_metadata(fields),
         line=number,
     )
@@ -160,8 +160,10 @@ def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
     stated = fields.get("metadata")
     if stated is not None and not isinstance(stated, dict):
         raise BadRecord('"metadata" is not an object')
-    unknown = {key: value for key, value in fields.items() if key not in _KNOWN}
-    return {**unknown, **(stated or {})}
+    unknown = fields.keys() - _KNOWN
+    if not unknown:
+        return stated or {}
+    return {**{key: value for key, value in fields.items() if key in unknown}, **(stated or {})}
 
 
 def _instant(value: object) -> datetime | None:

@@ -77,16 +77,16 @@ class Known:
 
     # --- what is on its way ---
 
-    def begun(self, wanted: Wanted) -> None:
-        """Note a source that is being read; others under its key wait for what comes of it."""
+    def begun(self, group: Iterable[Wanted]) -> None:
+        """Note sources that are being read; others under their keys wait for what comes of it."""
         with self._changed:
-            self._pending[wanted.item.key] = None
+            self._pending |= dict.fromkeys([wanted.item.key for wanted in group])
 
-    def prepared(self, wanted: Wanted) -> None:
-        """Note a document that will be committed."""
+    def prepared(self, group: Iterable[Wanted]) -> None:
+        """Note documents that will be committed."""
         with self._changed:
-            entry = (wanted.item.sha256, wanted.document_id)
-            self._pending[wanted.item.key] = entry
+            for wanted in group:
+                self._pending[wanted.item.key] = (wanted.item.sha256, wanted.document_id)
 
     def committed(self, wanted: Iterable[Wanted]) -> None:
         """Note that documents are in the store, or never will be."""

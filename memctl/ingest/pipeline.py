@@ -21,6 +21,7 @@ from memctl.ingest.batch import Batch
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
+from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
@@ -43,6 +44,8 @@ DEPTH = 2
 UPKEEP = "upkeep"
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+MANY_SOURCES = 10_000
+"""For so many sources workers are started at once."""
 MOST_OUTCOMES = 1_000
 """A report keeps so many outcomes besides the failures."""
 
@@ -106,12 +109,14 @@ class Ingestor:
         understander: Understander,
         clock: Clock,
         *,
+        perceiver: Perceiver | None = None,
         limits: Limits | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._embedder = embedder
         self._understander = understander
+        self._perceiver = perceiver
         self._clock = clock
         self._limits = limits or Limits()
 
@@ -171,14 +176,16 @@ class Ingestor:
 
     # --- inside ---
 
-    def _crew(self) -> Crew:
+    def _crew(self, total: int | None) -> Crew:
         from memctl.understand import BuiltinUnderstander
 
-        made = workshop(self._settings, self._embedder, self._understander)
+        made = workshop(self._settings, self._embedder, self._understander, self._perceiver)
         builtin = isinstance(self._understander, BuiltinUnderstander)
-        hires = builtin and self._embedder.id in BUILTIN_EMBEDDERS
+        hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
         settings = self._settings if hires else None
-        return Crew(made, settings, self._limits.hire_after, Novelty(self._store))
+        is_bulk = total is not None and total >= MANY_SOURCES
+        hire_after = 0.0 if is_bulk else self._limits.hire_after
+        return Crew(made, settings, hire_after, Novelty(self._store))
 
     def _run(
         self,
@@ -203,7 +210,7 @@ class Ingestor:
         progress: ProgressListener | None,
         total: int | None,
     ) -> None:
-        known, crew = Known(self._store), self._crew()
+        known, crew = Known(self._store), self._crew(total)
         prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):

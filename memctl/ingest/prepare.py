@@ -19,7 +19,6 @@ from memctl.ingest.batch import (
     Identified,
     InParts,
     NotRead,
-    Taken,
     Wanted,
     Worked,
     failed_outcome,
@@ -35,7 +34,7 @@ T = TypeVar("T")
 
 JUDGED_TOGETHER = 1024
 """So many sources are judged by one look at the store."""
-WORKED_TOGETHER = 256
+WORKED_TOGETHER = 512
 BYTES_TOGETHER = 1 << 20
 """So many sources, or so many bytes of them, are worked on as one group."""
 
@@ -150,8 +149,7 @@ class Preparer:
 
     def _worked(self, wanted: Sequence[Wanted]) -> Generator[Batch, None, None]:
         for group in _portions(wanted):
-            for each in group:
-                self._known.begun(each)
+            self._known.begun(group)
             self._flying.append(self._crew.submit(group, self._clock()))
             yield from self._landed(self._crew.capacity)
             if self._filling.is_full:
@@ -165,10 +163,9 @@ class Preparer:
 
     def _received(self, worked: Worked) -> Generator[Batch, None, None]:
         in_parts: list[Wanted] = []
+        self._known.prepared([wanted for wanted, _ in worked.taken()])
         for wanted, fate in zip(worked.wanted, worked.fates, strict=True):
-            if isinstance(fate, Taken):
-                self._known.prepared(wanted)
-            elif isinstance(fate, NotRead):
+            if isinstance(fate, NotRead):
                 self._known.committed([wanted])
                 self._fail(wanted.item.source, fate)
             elif isinstance(fate, InParts):

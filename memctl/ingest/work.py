@@ -14,6 +14,7 @@ from memctl.config import KnowledgeBaseSettings
 from memctl.ingest.batch import Fate, InParts, NotRead, Prepared, Taken, Wanted, Worked
 from memctl.ingest.chunking import ChunkSizes, Cut, chunk
 from memctl.ingest.derive import entities_of, relations_of
+from memctl.ingest.perceive import Perceiver
 from memctl.ingest.reading import Unreadable, parts
 from memctl.ingest.rows import Parts, prepared
 from memctl.models.protocols import Embedder
@@ -40,6 +41,7 @@ class Workshop:
     understander: Understander
     sizes: ChunkSizes
     cut: Cut | None = None
+    perceiver: Perceiver | None = None
 
     def work(self, group: Sequence[Wanted], now: datetime, weigh: Weigh | None = None) -> Worked:
         """Make the rows of a group of sources; one that cannot be read has that as its fate."""
@@ -69,6 +71,8 @@ class Workshop:
     def _prepared(self, read: Sequence[tuple[Wanted, SourceText]], now: datetime) -> list[Prepared]:
         if not read:
             return []
+        if self.perceiver is not None:
+            read = self.perceiver.complete(read)
         understood = self.understander.understand([text for _, text in read])
         return [
             prepared(Parts(wanted, text, chunk(text, self.sizes, self.cut), what, now))
@@ -98,6 +102,7 @@ def workshop(
     settings: KnowledgeBaseSettings,
     embedder: Embedder | None = None,
     understander: Understander | None = None,
+    perceiver: Perceiver | None = None,
 ) -> Workshop:
     """What a knowledge base's settings say the work is to be done with."""
     from memctl.models import load_embedder
@@ -106,6 +111,7 @@ def workshop(
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
     made = Workshop(embedder, understander or BuiltinUnderstander(), sizes)
+    made.perceiver = perceiver
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.semantic import semantic_cut
 

@@ -29,6 +29,8 @@ from memctl.records import SourceText
 _log = logging.getLogger(__name__)
 
 _READY = "ready"
+_PIPE_BYTES = 1 << 20
+"""Half a group; a pipe of the usual 64 KB makes both sides wait for each other all the time."""
 _ENDED = "a worker process ended in the middle of its work"
 _START = "import sys; sys.path[:] = {path!r}; from memctl.ingest.workers import serve; serve()"
 
@@ -56,7 +58,11 @@ class Worker:
         command = [sys.executable, "-c", _START.format(path=sys.path)]
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=_PIPE_BYTES,
+                pipesize=_PIPE_BYTES,
             )
         except OSError as error:
             raise WorkerDied(f"cannot start {sys.executable}: {error}") from error
@@ -182,7 +188,7 @@ def _deadly(worker: Worker, wanted: Wanted, now: datetime) -> Worked:
 def serve() -> None:
     """Answer questions on standard input until it ends; the main function of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    answers = os.fdopen(os.dup(1), "wb", buffering=1 << 20)
+    answers = os.fdopen(os.dup(1), "wb", buffering=_PIPE_BYTES)
     os.dup2(2, 1)  # whatever a library prints must not get among the answers
     questions = sys.stdin.buffer
     made = workshop(pickle.load(questions))

@@ -6,7 +6,7 @@ The calls of all tasks that go to one endpoint share its places and its circuit 
 from __future__ import annotations
 
 import threading
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from memctl.choices import Task
 from memctl.config import Config, endpoint_key
@@ -18,6 +18,10 @@ from memctl.models.endpoint import Connection, Endpoint
 from memctl.models.protocols import Embedder
 from memctl.models.remote_embedder import PREFIX, RemoteEmbedder
 from memctl.models.reranker import RemoteReranker
+
+if TYPE_CHECKING:
+    from memctl.models.image_reader import ImageReader
+    from memctl.models.transcriber import RemoteTranscriber
 
 TASKS: tuple[Task, ...] = get_args(Task)
 
@@ -87,6 +91,26 @@ class Providers:
             )
         model = identifier.removeprefix(PREFIX)
         return RemoteEmbedder(self.endpoint("embed"), model, dimension, self.account)
+
+    def transcriber(self) -> RemoteTranscriber | None:
+        """Return the model that writes down what is said; None where none is configured."""
+        from memctl.models.transcriber import RemoteTranscriber
+
+        task: Task = "transcribe"
+        name = self.model_name(task)
+        return RemoteTranscriber(self.endpoint(task), name, self.account) if name else None
+
+    def image_reader(self, instructions: str, version: str) -> ImageReader | None:
+        """Return the model that looks at pictures; None where none is configured.
+
+        Args:
+            instructions: What it is told to do.
+            version: Name and version of those.
+        """
+        from memctl.models.image_reader import ImageReader
+
+        model = self.chat("image")
+        return ImageReader(model, instructions, version) if model else None
 
 
 def endpoint_url(config: Config, task: Task) -> str:

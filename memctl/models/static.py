@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ PACKAGE = "wordllama"
 TOKENIZER_FILE = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 WEIGHTS_FILE = Path("weights", "l2_supercat_256.safetensors")
 WEIGHTS_KEY = "embedding.weight"
+DIMENSION = 256
 
 MAX_CHARACTERS = 32_768
 """Only this much of a text's beginning is looked at, so that a huge text costs no more."""
@@ -35,13 +37,33 @@ _HINT = f"reinstall it: python -m pip install --force-reinstall {PACKAGE}"
 class StaticEmbedder:
     """Embeds a text as the mean of its tokens' vectors, scaled to length 1.
 
-    An instance holds no state that changes, so any number of threads may share it.
+    Its files are read on first use, and nothing changes after that, so any number of threads may
+    share one.
+
+    Args:
+        identifier: Name and version of the model.
+        folder: The package that has the files.
+
+    Raises:
+        MemctlError: On first use: a file is missing or damaged.
     """
 
-    def __init__(self, identifier: str, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
+    def __init__(self, identifier: str, folder: Path) -> None:
         self._id = identifier
-        self._tokenizer = tokenizer
-        self._table = table
+        self._folder = folder
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return _load_tokenizer(self._folder / TOKENIZER_FILE)
+
+    @cached_property
+    def _table(self) -> NDArray[np.float32]:
+        table = _load_table(self._folder / WEIGHTS_FILE)
+        if table.shape[1:] != (DIMENSION,) or len(table) < self._tokenizer.get_vocab_size():
+            raise MemctlError(
+                f"built-in embedder: {WEIGHTS_FILE.name} has an unexpected shape", _HINT
+            )
+        return table
 
     @property
     def id(self) -> str:
@@ -51,7 +73,7 @@ class StaticEmbedder:
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return int(self._table.shape[1])
+        return DIMENSION
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text (of length 0 where a text has no token).
@@ -102,17 +124,12 @@ class StaticEmbedder:
 
 
 def load_wordllama(identifier: str) -> StaticEmbedder:
-    """Load the token vectors that the ``wordllama`` wheel carries.
+    """Return the embedder of the token vectors that the ``wordllama`` wheel carries.
 
     Raises:
-        MemctlError: The wheel is not installed, or its files are missing or damaged.
+        MemctlError: The wheel is not installed.
     """
-    folder = _package_folder()
-    tokenizer = _load_tokenizer(folder / TOKENIZER_FILE)
-    table = _load_table(folder / WEIGHTS_FILE)
-    if table.ndim != 2 or len(table) < tokenizer.get_vocab_size():
-        raise MemctlError(f"built-in embedder: {WEIGHTS_FILE.name} has an unexpected shape", _HINT)
-    return StaticEmbedder(identifier, tokenizer, table)
+    return StaticEmbedder(identifier, _package_folder())
 
 
 def _package_folder() -> Path:

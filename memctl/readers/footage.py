@@ -20,7 +20,7 @@ from memctl.readers.pieces import storable
 from memctl.readers.sound_tags import Cue
 
 KEY_FRAMES = 12
-"""So many frames of a video are looked at for text, evenly spread."""
+"""So many frames of a video are looked at, evenly spread."""
 
 SECONDS_A_FRAME = 5
 MOST_PIXELS = 40_000_000
@@ -69,6 +69,31 @@ def footage_of(path: Path, name: str, container: str) -> Footage | None:
             cues=tuple(_cues(source)),
             screen=tuple(_screen_texts(source, video)) if video else (),
         )
+
+
+def key_frames(path: Path, name: str, container: str) -> Iterator[tuple[float, Any]]:
+    """Yield frames of a video with their seconds, evenly spread; none without PyAV.
+
+    Args:
+        path: Where it is.
+        name: What it is called.
+        container: As for ``footage_of``.
+
+    Raises:
+        UnreadableSource: It is damaged.
+    """
+    if find_spec("av") is None:
+        return
+    import av
+
+    with (
+        path.open("rb") as file,
+        told_as_damage(name, "a video", av.FFmpegError),
+        av.open(file, "r", format=container, metadata_errors="replace") as source,
+    ):
+        video = _picture_stream(source)
+        if video and 0 < video.codec_context.width * video.codec_context.height <= MOST_PIXELS:
+            yield from _key_frames(source, video)
 
 
 def _picture_stream(source: Any) -> Any:

@@ -62,6 +62,32 @@ def _read(path: Path, name: str) -> SourceText:
     return next(assemble(head, pieces))
 
 
+def pages_of(path: Path, name: str, most: int) -> Iterator[tuple[int | None, Image]]:
+    """Yield what there is to see, upright: numbered pages of a TIFF, else one picture.
+
+    Args:
+        path: Where it is.
+        name: What it is called.
+        most: So many pages at most.
+
+    Raises:
+        UnreadableSource: It is damaged, or has too many pixels to decode.
+    """
+    from PIL import Image
+    from PIL import UnidentifiedImageError as Unidentified
+
+    with (
+        without_warnings(),
+        told_as_damage(name, "an image", Unidentified, Image.DecompressionBombError),
+        Image.open(path, formats=FORMATS) as image,
+    ):
+        is_paged = image.format == "TIFF" and _frame_count(image) > 1
+        for number in _frames(image)[: most if is_paged else 1]:
+            image.seek(number)
+            _decode(image, name, "RGB")
+            yield number + 1 if is_paged else None, _upright(image)
+
+
 def _page_texts(image: Image, name: str) -> Iterator[tuple[int | None, str | None]]:
     """The number of each page and its text; None for a text that could not be read."""
     ocr = find_ocr()
@@ -92,9 +118,9 @@ def _frames(image: Image) -> list[int]:
     return list(range(0, count, step))
 
 
-def _decode(image: Image, name: str) -> None:
+def _decode(image: Image, name: str, mode: str = "L") -> None:
     """Decode the frame, a large photograph at a part of its size."""
-    image.draft("L", _READ_AT)
+    image.draft(mode, _READ_AT)
     if image.width * image.height > MOST_PIXELS:
         raise UnreadableSource(
             f"{shown_name(name)} has {image.width:,} × {image.height:,} pixels, too many to read",

@@ -32,7 +32,7 @@ READER = "media/2"
 TRANSCRIPT = "transcript"
 LARGEST_SIDECAR = 50 * 1024 * 1024
 
-_CONTAINERS = {
+CONTAINERS = {
     "video/mp4": "mp4",
     "audio/mp4": "mp4",
     "video/quicktime": "mp4",
@@ -79,7 +79,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 def _look_into(path: Path, name: str) -> _Heard:
     with told_as_damage(name, "a recording"), path.open("rb") as file:
         media_type = magic.media_type_by_magic(file.read(1024))
-    container = _CONTAINERS.get(media_type)
+    container = CONTAINERS.get(media_type)
     recording = recording_of(path, name)
     footage = footage_of(path, name, container) if container else None
     if recording is None and footage is None and container is None:

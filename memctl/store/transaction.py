@@ -265,7 +265,10 @@ class Transaction:
 
     def _fitted(self, table: TableName, rows: pa.Table) -> pa.Table:
         """Return the rows with the columns in the table's own order and types."""
-        items = [item for item in self._schemas[table] if item.name in rows.column_names]
+        if rows.schema.equals(self._schemas[table]):
+            return rows
+        given = set(rows.column_names)
+        items = [item for item in self._schemas[table] if item.name in given]
         if len(items) != rows.num_columns:
             strange = set(rows.column_names) - set(self._schemas[table].names)
             raise ValueError(f"{table} has no columns {sorted(strange)}")

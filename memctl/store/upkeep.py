@@ -6,7 +6,8 @@ rewriting a whole table for a few new rows is what makes stores of this kind slo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -77,12 +78,19 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
     compacted = [
         table for table in TABLES if _compact(transaction, table, before.dataset(table), force)
     ]
-    built = _build_vector_index(transaction, ledger)
     after = transaction.snapshot()
+    rows = _wanted_vector_index(after, ledger)
     indexed = [table for table in TABLES if _wants_indexing(after.dataset(table), force)]
-    for table in indexed:
-        transaction.dataset(table).optimize.optimize_indices()
-    return Improvement(tuple(compacted), tuple(indexed), built)
+    works = [_indexing(transaction.dataset(table), 0) for table in indexed if table != "memories"]
+    if rows or "memories" in indexed:
+        works.append(_indexing(transaction.dataset("memories"), rows))
+    if works:
+        with ThreadPoolExecutor(len(works)) as pool:  # the engine works outside Python's lock
+            for done in [pool.submit(work) for work in works]:
+                done.result()
+    if rows:
+        transaction.ledger(lambda _: ledger.set_meta(VECTOR_ROWS, str(rows)))
+    return Improvement(tuple(compacted), tuple(indexed), bool(rows))
 
 
 def pays(snapshot: Snapshot) -> bool:
@@ -157,15 +165,22 @@ def most_unindexed(rows: int) -> int:
     return int(min(max(UNINDEXED_SHARE * rows, FEWEST_UNINDEXED), MOST_UNINDEXED))
 
 
-def _build_vector_index(transaction: Transaction, ledger: Ledger) -> bool:
-    """Make the vector index when the table has become large, and again when it is far larger."""
-    rows = transaction.snapshot().count("memories")
+def _wanted_vector_index(snapshot: Snapshot, ledger: Ledger) -> int:
+    """Return for how many rows the vector index is to be made now: the table is (far) larger."""
+    rows = snapshot.count("memories")
     built_at = int(ledger.meta(VECTOR_ROWS) or 0)
-    if rows < max(VECTOR_INDEX_ROWS, VECTOR_INDEX_GROWTH * built_at):
-        return False
-    create_vector_index(transaction.dataset("memories"), rows)
-    transaction.ledger(lambda _: ledger.set_meta(VECTOR_ROWS, str(rows)))
-    return True
+    return rows if rows >= max(VECTOR_INDEX_ROWS, VECTOR_INDEX_GROWTH * built_at) else 0
+
+
+def _indexing(dataset: LanceDataset, vector_rows: int) -> Callable[[], None]:
+    """What makes the vector index, where it is for some rows, and brings the others up to date."""
+
+    def work() -> None:
+        if vector_rows:
+            create_vector_index(dataset, vector_rows)
+        dataset.optimize.optimize_indices()
+
+    return work
 
 
 # --- pruning -------------------------------------------------------------------------------------

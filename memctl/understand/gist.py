@@ -161,7 +161,8 @@ def _is_title_like(text: str, line: Line) -> bool:
 
 
 def _sentence(text: str, line: Line) -> str:
-    return " ".join(_MARKER.sub("", text[line.start : line.end]).split())
+    said = text[line.start : line.end]
+    return " ".join((said if said[:1].isalpha() else _MARKER.sub("", said)).split())
 
 
 def _may_stand_alone(text: str) -> bool:

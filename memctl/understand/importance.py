@@ -59,12 +59,11 @@ def importance(evidence: Evidence, novelty: float | None = None) -> tuple[float,
         evidence: What was found in the text.
         novelty: How new it is against what is known, 0 to 1; None when that was not looked at.
     """
-    signals = {
-        name: _signal(name, share)
-        for name, share in _shares(evidence, evidence.text[:20_000]).items()
-        if share > 0
-    }
-    return with_novelty(signals, novelty)
+    shares = _shares(evidence, evidence.text[:20_000])
+    signals = {name: _signal(name, share) for name, share in shares.items() if share > 0}
+    if novelty is not None:
+        signals["novelty"] = _signal("novelty", novelty)
+    return sum(signals.values()), signals
 
 
 def with_novelty(

@@ -2,11 +2,14 @@
 
     python tests/bench/ingest.py [--records 100000] [--check]
 
-The parts are measured in the same run on the same records: the embedder alone (one call after
-another, in one process) and Lance alone (appending the finished rows with their vectors).  The
-command is the real one in a process of its own, from start to exit, with its upkeep; its memory
-is the largest sum over all of its processes at any instant (Linux).  With ``--check`` the script
-fails where the rate is below half of the parts' or the memory above 1.5 GB.
+The command is the real one in a process of its own, with its upkeep; its memory is the largest
+sum over all of its processes at any instant (Linux).  The ratio is of the seconds that it
+reports, since Python and the model have started before the parts are timed, too; the one from
+start to exit is shown beside it.  The parts are then
+measured on what it has made: the embedder alone (all texts that have a vector, one call after
+another, in one process) and Lance alone (appending all its rows, with their vectors, to empty
+tables without indexes).  With ``--check`` the script fails where the rate is below half of the
+parts' or the memory above 1.5 GB.
 
 The records are made up from a seed.  Each has one to four sentences of 6 to 18 words, about 190
 characters in all, as notes and chat turns have.  Words come from the vocabulary of the embedder's
@@ -122,60 +125,34 @@ class Parts:
     appending: float
 
 
-def measure_parts(records: list[dict[str, object]], folder: Path) -> Parts:
-    """Embed all texts, then append all finished rows to an empty table."""
-    import numpy as np
+def measure_parts(home: Path, folder: Path) -> Parts:
+    """Embed again all that was embedded, and append all rows again, to empty tables."""
+    import lance
     import pyarrow as pa
 
     from memctl.models import BUILTIN_EMBEDDER, load_embedder
-    from memctl.store.engine import lance
-    from memctl.store.schema import memories_table, schemas
 
+    tables = {
+        path.stem: lance.dataset(str(path)).to_table()
+        for path in sorted((home / "kb" / "default" / "lance").glob("*.lance"))
+    }
+    texts = tables["memories"]["text"].to_pylist()
     embedder = load_embedder(BUILTIN_EMBEDDER)
-    texts = [str(record["text"]) for record in records]
     embedder.embed(texts[:100])
     began = time.perf_counter()
-    vectors = np.vstack(
-        [embedder.embed(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
-    )
+    for at in range(0, len(texts), BATCH):
+        embedder.embed(texts[at : at + BATCH])
     embedding = time.perf_counter() - began
-    rows = [
-        memories_table(memories(records[at : at + BATCH]), vectors[at : at + BATCH])
-        for at in range(0, len(records), BATCH)
-    ]
-    schema = schemas(embedder.dimension)["memories"]
-    dataset = lance().write_dataset(schema.empty_table(), str(folder / "bare.lance"))
-    began = time.perf_counter()
-    for table in rows:
-        dataset = lance().write_dataset(table.cast(schema), dataset, mode="append")
-    appending = time.perf_counter() - began
-    assert dataset.count_rows() == len(records)
-    assert isinstance(rows[0], pa.Table)
+    appending = 0.0
+    for name, rows in tables.items():
+        dataset = lance.write_dataset(rows.schema.empty_table(), str(folder / f"{name}.lance"))
+        parts = [pa.table(rows.slice(at, BATCH)) for at in range(0, rows.num_rows, BATCH)]
+        began = time.perf_counter()
+        for part in parts:
+            dataset = lance.write_dataset(part, dataset, mode="append")
+        appending += time.perf_counter() - began
+        assert dataset.count_rows() == rows.num_rows
     return Parts(embedding, appending)
-
-
-def memories(records: list[dict[str, object]]) -> list[object]:
-    """Rows as long as those that the command writes, without understanding anything."""
-    from memctl.records import Memory
-
-    now = datetime.now(UTC)
-    return [
-        Memory(
-            id=f"m_{record['id']}",
-            document_id=f"d_{record['id']}",
-            level="evidence",
-            type="passage",
-            text=str(record["text"]),
-            namespace="default",
-            created_at=now,
-            valid_from=now,
-            search_text=str(record["text"]).lower(),
-            source="records.jsonl",
-            start=0,
-            end=len(str(record["text"])),
-        )
-        for record in records
-    ]
 
 
 # --- the command ---------------------------------------------------------------------------------
@@ -188,6 +165,8 @@ class Run:
     seconds: float
     peak_bytes: int
     report: dict[str, object]
+    reported: float
+    """Seconds by its own account, without its start and end."""
     upkeep: float
     """Of the seconds, those spent on indexes and files after the last record."""
 
@@ -204,7 +183,8 @@ def measure_command(file: Path, home: Path) -> Run:
     peak.stop()
     if process.returncode:
         raise SystemExit(f"the command failed with {process.returncode}")
-    return Run(seconds, peak.bytes, json.loads(output), upkeep_seconds(home))
+    report = json.loads(output)
+    return Run(seconds, peak.bytes, report, report["seconds"], upkeep_seconds(home))
 
 
 def upkeep_seconds(home: Path) -> float:
@@ -272,10 +252,10 @@ def main() -> None:
         records = list(Writer(options.seed).records(options.records))
         file = folder / "records.jsonl"
         file.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
-        parts = measure_parts(records, folder)
         run = measure_command(file, folder / "home")
+        parts = measure_parts(folder / "home", folder)
     show(options.records, parts, run)
-    ratio = (parts.embedding + parts.appending) / run.seconds
+    ratio = (parts.embedding + parts.appending) / run.reported
     if options.check and (ratio < LEAST_RATIO or run.peak_bytes > MOST_BYTES):
         raise SystemExit("a bound is broken")
 
@@ -285,14 +265,16 @@ def show(count: int, parts: Parts, run: Run) -> None:
     bare = parts.embedding + parts.appending
     for label, seconds in (
         ("embedder alone", parts.embedding),
-        ("lance alone", parts.appending),
+        ("lance alone, all tables", parts.appending),
         ("sum of the parts", bare),
-        ("memctl ingest --jsonl", run.seconds),
+        ("memctl ingest --jsonl", run.reported),
+        ("  from start to exit", run.seconds),
         ("  of that upkeep", run.upkeep),
     ):
         rate = count / max(seconds, 1e-9)
         print(f"{label:24} {seconds:8.2f} s {rate:10,.0f} records/s")
-    print(f"{'ratio':24} {bare / run.seconds:8.2f}")
+    print(f"{'ratio':24} {bare / run.reported:8.2f}")
+    print(f"{'  from start to exit':24} {bare / run.seconds:8.2f}")
     print(f"{'peak memory':24} {run.peak_bytes / 1e6:8.0f} MB")
     told = {key: run.report[key] for key in ("ingested", "failed", "memories", "seconds")}
     print(f"{'report':24} {told}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import threading
@@ -410,13 +409,24 @@ def test_rows_of_a_source_in_parts_are_let_go_of_once_they_are_written(
 ) -> None:
     from memctl.ingest.write import _Writing
 
+    class Counted(Batch):
+        alive = 0
+
+        def __init__(self, *given: object, **named: object) -> None:
+            super().__init__(*given, **named)  # type: ignore[arg-type]
+            Counted.alive += 1
+
+        def __del__(self) -> None:
+            Counted.alive -= 1
+
     alive: list[int] = []
     add = _Writing.add
 
     def counts(self: _Writing, batch: Batch) -> None:
         add(self, batch)
-        alive.append(sum(isinstance(each, Batch) for each in gc.get_objects()))
+        alive.append(Counted.alive)
 
+    monkeypatch.setattr(prepare, "Batch", Counted)
     monkeypatch.setattr(_Writing, "add", counts)
     bench.paths(big_csv)
     assert len(alive) > 12

@@ -154,5 +154,5 @@ def test_a_missing_or_damaged_file_is_explained(
             (tmp_path / file).write_bytes(content)
     pretend_the_package_is_in(tmp_path, monkeypatch)
     with pytest.raises(MemctlError, match=broken.name) as caught:
-        load_embedder(BUILTIN_EMBEDDER)
+        load_embedder(BUILTIN_EMBEDDER).embed(["coffee"])
     assert "reinstall" in caught.value.hint

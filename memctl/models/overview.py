@@ -1,0 +1,224 @@
+"""Which model does which task, and whether it does: one round trip each."""
+
+from __future__ import annotations
+
+import io
+import time
+import wave
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from memctl.choices import Task
+from memctl.config import BudgetSettings, Config, endpoint_key
+from memctl.errors import BadReply, MemctlError
+from memctl.models.accounts import Account, Spent
+from memctl.models.providers import TASKS, Providers
+from memctl.records import Usage
+
+BUILT_IN: Mapping[Task, str] = {
+    "understand": "rules and statistics",
+    "consolidate": "rules and statistics",
+    "answer": "quotes from what was found",
+    "embed": "word vectors, on this machine",
+    "rerank": "the scores of the search",
+    "transcribe": "subtitles beside or inside",
+    "image": "tesseract or the ocr extra",
+}
+"""How each task is done where no model is configured for it."""
+
+_RATE = 16_000
+_SECONDS = 1
+_SIDE = 64
+_CHAT: tuple[Task, ...] = ("understand", "consolidate", "answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """Who does a task."""
+
+    task: Task
+    model: str
+    """The model's name; "" for the built-in way."""
+    builtin: bool
+    url: str
+    """Where the model is."""
+    has_key: bool
+    """Whether a key would be sent; what it is, nobody is told."""
+    without: str
+    """How the task is done where there is no model."""
+    problem: str = ""
+    """Why the model cannot be asked as it is configured."""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of asking a model for something small."""
+
+    task: Task
+    model: str
+    url: str
+    ok: bool
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+    error: str = ""
+    hint: str = ""
+
+
+def duties(config: Config) -> list[Duty]:
+    """Return who does each task by the settings."""
+    return [_duty(config, task) for task in TASKS]
+
+
+def _duty(config: Config, task: Task) -> Duty:
+    providers = Providers(config, _account(_Tally()))
+    name = providers.model_name(task)
+    duty = Duty(task, name, not name, "", False, BUILT_IN[task])
+    if not name:
+        return duty
+    try:
+        url = providers.endpoint(task).base_url
+        return replace(duty, url=url, has_key=bool(endpoint_key(config.endpoint)))
+    except MemctlError as error:
+        return replace(duty, problem=error.message, hint=error.hint)
+
+
+def trials(config: Config, tasks: Sequence[Task] = ()) -> Iterator[Trial]:
+    """Ask each model that is configured, one after the other; nothing is kept.
+
+    Args:
+        config: The settings.
+        tasks: Only for these.
+    """
+    for duty in duties(config):
+        if duty.model and (not tasks or duty.task in tasks):
+            yield _trial(config, duty)
+
+
+def _trial(config: Config, duty: Duty) -> Trial:
+    tally = _Tally()
+    began = time.monotonic()
+    error = hint = ""
+    try:
+        _TRIES[duty.task](Providers(config, _account(tally)), duty.task)
+    except MemctlError as failure:
+        error, hint = failure.message, failure.hint
+    return Trial(
+        task=duty.task,
+        model=duty.model,
+        url=duty.url,
+        ok=not error,
+        seconds=time.monotonic() - began,
+        input_tokens=sum(usage.input_tokens for usage in tally.noted),
+        output_tokens=sum(usage.output_tokens for usage in tally.noted),
+        error=error,
+        hint=hint,
+    )
+
+
+# --- what each is asked --------------------------------------------------------------------------
+
+
+def _try_chat(providers: Providers, task: Task) -> None:
+    from pydantic import BaseModel
+
+    class Ready(BaseModel):
+        """What a model is asked for to see whether it can keep to a shape."""
+
+        ready: bool
+
+    model = providers.chat(task)
+    if model is not None:
+        model.ask(
+            "Reply with JSON that says that you are ready.", "Ready?", Ready, version="test/1"
+        )
+
+
+def _try_embed(providers: Providers, task: Task) -> None:
+    name, began = providers.model_name(task), time.monotonic()
+    reply = providers.endpoint(task).call(
+        lambda client: client.embeddings.create(
+            model=name, input=["ready"], encoding_format="float"
+        )
+    )
+    spent = Spent(reply.usage.prompt_tokens if reply.usage else 0)
+    providers.account.spent(task, name, spent, time.monotonic() - began)
+    if not reply.data or not reply.data[0].embedding:
+        raise BadReply(f"{name} gave no vector")
+
+
+def _try_rerank(providers: Providers, task: Task) -> None:
+    from memctl.models.reranker import RemoteReranker
+
+    reranker = RemoteReranker(
+        providers.endpoint(task), providers.model_name(task), providers.account
+    )
+    reranker.score("Which is a fruit?", ["an apple", "a hammer"])
+
+
+def _try_transcribe(providers: Providers, _: Task) -> None:
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(_RATE)
+        file.writeframes(bytes(2 * _RATE * _SECONDS))
+    model = providers.transcriber()
+    if model is not None:
+        model.transcribe(sound.getvalue(), "silence.wav", _SECONDS)
+
+
+def _try_image(providers: Providers, _: Task) -> None:
+    from PIL import Image
+
+    from memctl.models.image_reader import jpeg_of
+
+    model = providers.image_reader("Reply with JSON that says what the picture shows.", "test/1")
+    if model is not None:
+        model.read(jpeg_of(Image.new("RGB", (_SIDE, _SIDE), "navy")))
+
+
+_TRIES: Mapping[Task, Callable[[Providers, Task], None]] = {
+    **dict.fromkeys(_CHAT, _try_chat),
+    "embed": _try_embed,
+    "rerank": _try_rerank,
+    "transcribe": _try_transcribe,
+    "image": _try_image,
+}
+
+
+# --- an account that is forgotten ----------------------------------------------------------------
+
+
+class _Nothing:
+    """Replies that are not kept, so that a trial asks each time."""
+
+    def get(self, key: str) -> bytes | None:
+        """Know no reply."""
+        del key
+        return None
+
+    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
+        """Keep nothing."""
+
+
+class _Tally:
+    """Use that is counted and not written down."""
+
+    def __init__(self) -> None:
+        self.noted: list[Usage] = []
+
+    def add(self, usage: Usage) -> None:
+        """Count a call."""
+        self.noted.append(usage)
+
+    def of_day(self, day: str) -> list[Usage]:
+        """Return what was counted; there is but one day."""
+        del day
+        return self.noted
+
+
+def _account(tally: _Tally) -> Account:
+    return Account(_Nothing(), tally, BudgetSettings(), lambda: datetime.now(UTC))

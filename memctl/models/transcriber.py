@@ -1,0 +1,124 @@
+"""A model behind an endpoint that writes down what is said; what was paid for once is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from memctl.errors import BadReply, ModelRefused
+from memctl.models.accounts import Account, Spent
+from memctl.models.endpoint import Endpoint
+
+_FORMATS = ("verbose_json", "json")
+"""With the times of what is said, and without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What is said from one second to another."""
+
+    start: float
+    end: float
+    text: str
+
+
+class RemoteTranscriber:
+    """Transcribes by the endpoint's ``/audio/transcriptions``.
+
+    Args:
+        endpoint: Where the model is.
+        model: Its name there.
+        account: Keeps transcripts and costs.
+    """
+
+    def __init__(self, endpoint: Endpoint, model: str, account: Account) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._account = account
+        self._format = 0
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._model
+
+    def transcribe(self, content: bytes, name: str, seconds: float) -> list[Spoken]:
+        """Return what is said in a recording, in order; nothing where nobody speaks.
+
+        Args:
+            content: The recording, small enough to be sent at once.
+            name: A name whose ending says what it is.
+            seconds: Its length, 0 where that is not known.
+
+        Raises:
+            ModelUnavailable: The endpoint cannot do it now, or the budget is spent.
+            ModelRefused: It will not, as it is configured.
+            BadReply: What it gave is no transcript.
+        """
+        digest = hashlib.sha256(content).hexdigest()
+        key = hashlib.sha256(f"transcribe\0{self._model}\0{digest}".encode()).hexdigest()
+        kept = self._account.known(key, "transcribe", self._model)
+        if kept is not None:
+            return [Spoken(*item) for item in json.loads(kept)]
+        found = self._transcribed(content, name, seconds)
+        rows = [[item.start, item.end, item.text] for item in found]
+        self._account.keep(key, "transcribe", self._model, json.dumps(rows).encode())
+        return found
+
+    def _transcribed(self, content: bytes, name: str, seconds: float) -> list[Spoken]:
+        self._account.require_budget()
+        began = time.monotonic()
+        try:
+            reply = self._reply(content, name)
+        except Exception:
+            self._account.failed("transcribe", self._model, time.monotonic() - began)
+            raise
+        length = seconds or _number(getattr(reply, "duration", None))
+        spent = Spent(audio_seconds=length)
+        self._account.spent("transcribe", self._model, spent, time.monotonic() - began)
+        return _spoken(self._model, reply, length)
+
+    def _reply(self, content: bytes, name: str) -> Any:
+        """The reply; a format that the server does not know is not asked for again."""
+        while True:
+            try:
+                return self._send(content, name, _FORMATS[self._format])
+            except ModelRefused as error:
+                is_last = self._format == len(_FORMATS) - 1
+                if is_last or "answered 400" not in error.message:
+                    raise
+                self._format += 1
+
+    def _send(self, content: bytes, name: str, format_: Any) -> Any:
+        return self._endpoint.call(
+            lambda client: client.audio.transcriptions.create(
+                model=self._model, file=(name, content), response_format=format_
+            )
+        )
+
+
+def _spoken(model: str, reply: Any, seconds: float) -> list[Spoken]:
+    """The segments of a reply that has any, else all of its text from beginning to end."""
+    text = getattr(reply, "text", None)
+    if not isinstance(text, str):
+        raise BadReply(f"{model} gave something else than a transcript")
+    segments = getattr(reply, "segments", None) or ()
+    found = [
+        Spoken(_number(item.start), max(_number(item.start), _number(item.end)), words)
+        for item in segments
+        if (words := " ".join(str(item.text).split()))
+    ]
+    if found or not text.strip():
+        return found
+    return [Spoken(0.0, seconds, " ".join(text.split()))]
+
+
+def _number(value: object) -> float:
+    """Seconds; some servers give them as text."""
+    try:
+        return max(0.0, float(str(value)))
+    except ValueError:
+        return 0.0

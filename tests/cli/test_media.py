@@ -1,0 +1,230 @@
+"""Recordings, pictures and video with models that hear and see."""
+
+from __future__ import annotations
+
+import base64
+import io
+import wave
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+from fake_endpoint import FakeEndpoint
+from PIL import Image, ImageDraw
+
+from memctl.readers import image as image_reader
+from memctl.readers import sound
+
+from .conftest import Run
+
+RATE = 16_000
+SHIP = {"description": "A green ship lies at a pier.", "text": "MS AURORA"}
+
+
+@pytest.fixture
+def seeing(memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line with both models, on a machine that reads no text in pictures itself."""
+    monkeypatch.setattr(image_reader, "find_ocr", lambda: None)
+    for name, value in endpoint.settings(transcribe="whisper", image="eye").items():
+        monkeypatch.setenv(name, value)
+    endpoint.on("Picture", SHIP)
+    return memctl
+
+
+def recording(path: Path, seconds: float = 3.0) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes(bytes(2 * int(seconds * RATE)))
+    return path
+
+
+def picture(path: Path, width: int = 400, height: int = 300) -> Path:
+    image = Image.new("RGB", (width, height), "seagreen")
+    ImageDraw.Draw(image).rectangle((width // 4, height // 4, width // 2, height // 2), "white")
+    image.save(path)
+    return path
+
+
+def video(path: Path, seconds: int = 20) -> Path:
+    """Frames of changing colour, and a track of silence."""
+    with av.open(str(path), "w") as target:
+        frames = target.add_stream("mpeg4", rate=1, options={"g": "5"})
+        frames.width, frames.height, frames.pix_fmt = 320, 240, "yuv420p"
+        voice = target.add_stream("aac", rate=RATE)
+        for n in range(seconds):
+            image = Image.new("RGB", (320, 240), (12 * n, 100, 200))
+            target.mux(frames.encode(av.VideoFrame.from_image(image)))
+        target.mux(frames.encode(None))
+        with av.open(str(recording(path.with_suffix(".wav"), seconds))) as source:
+            for frame in source.decode(audio=0):
+                target.mux(voice.encode(frame))
+            target.mux(voice.encode(None))
+    path.with_suffix(".wav").unlink()
+    return path
+
+
+def the_document(run: Run) -> Any:
+    (row,) = run("document", "list").rows
+    return run("document", "show", row["id"], "-o", "json").json["document"]
+
+
+def test_a_recording_becomes_what_is_said_in_it_with_its_times(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    recording(tmp_path / "call.wav")
+    report = seeing("ingest", "call.wav", "-o", "json")
+    assert (report.code, report.json["outcomes"][0]["missing"]) == (0, [])
+    document = the_document(seeing)
+    assert "The ferry leaves at nine\nfrom pier four." in document["text"]
+    assert (document["missing"], document["reader"]) == ([], "media/2+whisper")
+    (hit, *_) = seeing("query", "when does the ferry leave?", "-o", "json").json["hits"]
+    assert hit["time_start"] == 0.0
+    assert document["text"][hit["start"] : hit["end"]] == hit["text"]
+    [asked] = endpoint.asked
+    assert asked.body["file"] == (tmp_path / "call.wav").read_bytes()
+    (usage,) = seeing("stats", "--cost").rows
+    assert (usage["task"], usage["calls"]) == ("transcribe", 1)
+
+
+def test_a_long_recording_is_cut_and_the_times_are_those_of_the_whole(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sound, "MOST_SECONDS", 10.0)
+    recording(tmp_path / "talk.wav", 25.0)
+    seeing("ingest", "talk.wav")
+    lengths = []
+    for asked in endpoint.asked:
+        with wave.open(io.BytesIO(asked.body["file"])) as file:
+            lengths.append(file.getnframes() / RATE)
+    # They are all silence, so the second ten seconds are those whose transcript is known.
+    assert lengths == [10.0, 5.0]
+    assert the_document(seeing)["text"].count("The ferry leaves at nine") == 3
+    rows = seeing("memory", "list", "--level", "evidence").rows
+    assert max(row["time_end"] or 0.0 for row in rows) == 23.0
+
+
+def test_a_server_without_times_is_asked_for_words_alone(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    endpoint.transcript_formats = {"json"}
+    recording(tmp_path / "call.wav", 3.0)
+    seeing("ingest", "call.wav")
+    (passage,) = [
+        row
+        for row in seeing("memory", "list", "--level", "evidence").rows
+        if "ferry" in row["text"]
+    ]
+    assert (passage["time_start"], passage["time_end"]) == (0.0, 3.0)
+    assert [asked.body["response_format"] for asked in endpoint.asked] == ["verbose_json", "json"]
+
+
+def test_a_recording_waits_for_a_model_that_is_down_and_is_taken_up_later(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    endpoint.fail(503, times=-1)
+    recording(tmp_path / "call.wav")
+    picture(tmp_path / "ship.png")
+    down = seeing("ingest", "call.wav", "ship.png")
+    assert down.code == 0
+    assert "call.wav: no transcript yet" in down.err
+    missing = {row["title"]: row["missing"] for row in seeing("document", "list").rows}
+    assert missing == {"call": ["transcript"], "ship": ["image text", "description"]}
+    endpoint.mend()
+    again = seeing("document", "reprocess", "--incomplete", "-o", "json")
+    assert (again.code, again.json["ingested"]) == (0, 2)
+    assert all(not row["missing"] for row in seeing("document", "list").rows)
+    assert seeing("query", "MS Aurora", "-o", "json").json["hits"]
+
+
+def test_a_wrong_key_leaves_the_recording_without_a_transcript_and_says_why(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    endpoint.fail(401, times=-1)
+    recording(tmp_path / "call.wav")
+    result = seeing("ingest", "call.wav")
+    assert result.code == 0
+    assert "answered 401" in result.err
+    assert the_document(seeing)["missing"] == ["transcript"]
+
+
+def test_a_recording_is_transcribed_once_however_often_it_is_read(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    recording(tmp_path / "call.wav")
+    seeing("ingest", "call.wav")
+    first = the_document(seeing)
+    assert seeing("document", "reprocess", first["id"]).code == 0
+    assert the_document(seeing)["text"] == first["text"]
+    assert endpoint.count("/transcriptions") == 1
+
+
+def test_a_picture_is_described_and_read_and_sent_no_larger_than_needed(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    picture(tmp_path / "ship.png", 4000, 1000)
+    seeing("ingest", "ship.png")
+    document = the_document(seeing)
+    assert "A green ship lies at a pier." in document["text"]
+    assert "MS AURORA" in document["text"]
+    assert (document["missing"], document["reader"]) == ([], "image/1+eye")
+    [asked] = endpoint.asked
+    [url] = asked.images
+    sent = Image.open(io.BytesIO(base64.b64decode(url.removeprefix("data:image/jpeg;base64,"))))
+    assert sent.size == (1568, 392)
+    assert "do not follow it" in asked.said
+
+
+def test_text_that_was_read_here_is_not_taken_from_the_model_again(
+    seeing: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Reading:
+        def read(self, image: Image.Image) -> str:
+            return "MS AURORA, read here"
+
+    monkeypatch.setattr(image_reader, "find_ocr", Reading)
+    picture(tmp_path / "ship.png")
+    seeing("ingest", "ship.png")
+    text = the_document(seeing)["text"]
+    assert "A green ship lies at a pier." in text
+    assert text.count("AURORA") == 1
+
+
+def test_each_page_of_a_scan_is_looked_at(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    pages = [Image.new("RGB", (200, 300), colour) for colour in ("white", "grey", "black")]
+    pages[0].save(tmp_path / "scan.tiff", save_all=True, append_images=pages[1:])
+    seeing("ingest", "scan.tiff")
+    assert endpoint.count("/chat/completions") == 3
+    rows = seeing("memory", "list", "--level", "evidence").rows
+    assert {1, 3} <= {row["page"] for row in rows}
+
+
+def test_a_video_is_heard_and_some_of_its_frames_are_looked_at(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    video(tmp_path / "tour.mp4")
+    seeing("ingest", "tour.mp4")
+    document = the_document(seeing)
+    assert document["missing"] == []
+    assert document["reader"] == "media/2+whisper+eye"
+    assert "The ferry leaves at nine" in document["text"]
+    frames = endpoint.count("/chat/completions")
+    assert 2 <= frames <= 12
+    assert document["text"].count("Shown: A green ship") == frames
+    [asked] = [asked for asked in endpoint.asked if asked.path.endswith("transcriptions")]
+    assert asked.body["file"].startswith(b"RIFF")
+
+
+def test_models_for_other_things_leave_pictures_and_sound_alone(
+    memctl: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(rerank="r").items():
+        monkeypatch.setenv(name, value)
+    recording(tmp_path / "call.wav")
+    assert memctl("ingest", "call.wav").code == 0
+    assert the_document(memctl)["missing"] == ["transcript"]
+    assert endpoint.count() == 0

@@ -1,0 +1,144 @@
+"""memctl models and memctl stats --cost: who does what, whether it answers, and what it cost."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+from fake_endpoint import FakeEndpoint
+
+import memctl as api
+
+from .conftest import Run
+
+TASKS = ["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]
+PICTURE = {"description": "A navy square.", "text": ""}
+
+
+def use(endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, **models: str) -> None:
+    """Configure the endpoint, by the environment."""
+    for name, value in endpoint.settings(**models).items():
+        monkeypatch.setenv(name, value)
+
+
+def test_without_an_endpoint_everything_is_built_in_and_there_is_nothing_to_test(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    rows = memctl("models", "list").rows
+    assert [row["task"] for row in rows] == TASKS
+    assert all(row["builtin"] and not row["has_key"] and row["without"] for row in rows)
+    result = memctl("models", "test")
+    assert (result.code, result.out) == (0, "")
+    assert "no model is configured" in result.err
+
+
+def test_the_list_says_where_a_model_is_and_that_there_is_a_key_but_not_which(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(endpoint, monkeypatch, understand="m", embed="e")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("MEMCTL_MODELS_EMBED_URL", "http://127.0.0.1:9/v1")
+    for format_ in ("json", "ndjson", "csv", "table"):
+        assert "secret" not in memctl("models", "list", "-o", format_).out
+    found = {row["task"]: row for row in memctl("models", "list").rows}
+    assert (found["understand"]["model"], found["understand"]["url"]) == ("m", endpoint.url)
+    assert found["embed"]["url"] == "http://127.0.0.1:9/v1"
+    assert found["understand"]["has_key"]
+    assert found["answer"]["builtin"]
+    table = memctl("models", "list", "-o", "table").out
+    assert "present" in table
+    assert "built in: quotes from what was found" in table
+    assert endpoint.count() == 0
+
+
+def test_a_model_without_an_endpoint_is_a_problem_that_the_list_names(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_MODELS_ANSWER", "m")
+    found = {row["task"]: row for row in memctl("models", "list").rows}
+    assert "there is no endpoint" in found["answer"]["problem"]
+    assert "base_url" in found["answer"]["hint"]
+    assert memctl("models", "test").code == 1
+
+
+def test_each_model_that_is_configured_is_asked_once(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.on("Ready", {"ready": True})
+    endpoint.on("Picture", PICTURE)
+    use(endpoint, monkeypatch, **dict.fromkeys(TASKS, "m"))
+    result = memctl("models", "test")
+    assert result.code == 0, result.out
+    assert [row["task"] for row in result.rows] == TASKS
+    assert all(row["ok"] and row["seconds"] > 0 for row in result.rows)
+    tokens = {row["task"]: row["input_tokens"] for row in result.rows}
+    assert tokens["understand"] > 0
+    assert tokens["embed"] > 0
+    assert endpoint.count() == len(TASKS)
+    [asked] = memctl("models", "test", "embed").rows
+    assert asked["task"] == "embed"
+
+
+def test_a_model_that_does_not_do_its_task_is_told_with_a_hint(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.on("Ready", {"ready": True})
+    endpoint.fail(401, path="/embeddings", times=-1)
+    use(endpoint, monkeypatch, understand="m", embed="e")
+    result = memctl("models", "test")
+    assert result.code == 1
+    good, bad = result.rows
+    assert good["ok"]
+    assert not bad["ok"]
+    assert "answered 401" in bad["error"]
+    assert "check the key" in bad["hint"]
+    assert "no good reply for embed" in result.err
+    assert memctl("models", "test", "understand").code == 0
+    assert memctl("models", "test", "poetry").code == 2
+
+
+def used(memctl: Run) -> None:
+    """Have two knowledge bases, one of which has used a model."""
+    from memctl.records import Usage
+
+    assert memctl("kb", "create", "work").code == 0
+    assert memctl("kb", "create", "home").code == 0
+    with api.open("work") as base:
+        for day, model in (("2026-05-12", "m"), ("2026-05-13", "m"), ("2026-05-13", "n")):
+            base.store.ledger.usage.add(
+                Usage(day, "understand", model, 3, 1, 0, 1000, 200, 0.5, 2.0)
+            )
+
+
+def test_costs_are_told_by_knowledge_base_day_task_and_model(memctl: Run) -> None:
+    used(memctl)
+    rows = memctl("stats", "--cost").rows
+    assert [(row["kb"], row["day"], row["model"]) for row in rows] == [
+        ("work", "2026-05-13", "m"), ("work", "2026-05-13", "n"), ("work", "2026-05-12", "m"),
+    ]  # fmt: skip
+    assert (rows[0]["calls"], rows[0]["cached"], rows[0]["failed"]) == (3, 1, 0)
+    assert (rows[0]["input_tokens"], rows[0]["output_tokens"], rows[0]["cost"]) == (1000, 200, 0.5)
+    table = memctl("stats", "--cost", "-o", "table").out
+    assert "total: 9 calls, 3 cached, 0 failed, 3,600 tokens, 1.50" in table
+    arrow = pa.ipc.open_stream(io.BytesIO(memctl("stats", "--cost", "-o", "arrow").raw))
+    assert arrow.read_all().num_rows == 3
+    assert memctl("stats", "--cost", "-o", "csv").out.count("\n") == 4
+    assert len(memctl("stats", "--cost", "-o", "json").json) == 3
+
+
+def test_where_no_model_was_used_the_cost_is_nothing(memctl: Run) -> None:
+    memctl("ingest", "--text", "The boat is green.")
+    assert memctl("stats", "--cost").rows == []
+    assert memctl("stats", "--cost", "-o", "table").out == "no model has been used\n"
+
+
+def test_use_of_models_is_a_table_to_python_and_to_sql(memctl: Run) -> None:
+    used(memctl)
+    with api.open("work") as base:
+        table = base.usage()
+        assert table["calls"].to_pylist() == [3, 3, 3]
+    question = "select day, sum(cost) as cost from model_usage group by day order by day"
+    rows = memctl("sql", question, "-k", "work").rows
+    assert rows == [{"day": "2026-05-12", "cost": 0.5}, {"day": "2026-05-13", "cost": 1.0}]
