@@ -68,7 +68,8 @@ def _found(
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
     """Search, by keyword alone where the embedder cannot be had now; return what was done so."""
     try:
-        return searcher.search(question, mode=mode, filters=filters, limit=limit), ()
+        outcome = searcher.search(question, mode=mode, filters=filters, limit=limit)
+        return outcome, outcome.notes
     except (ModelUnavailable, KnowledgeBaseUnavailable) as error:  # or its cost cannot be noted
         if mode != "hybrid":
             raise
@@ -236,7 +237,9 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
 
         by_words = (mode or self._config.query.mode) == "keyword"
         embedder = self._embedder_if_builtin() if by_words else self._embedder()
-        return Searcher(self._snapshots(), embedder, self._members[0].clock)
+        first = self._members[0]
+        reranker = first.providers.reranker() if self._config.models.rerank else None
+        return Searcher(self._snapshots(), embedder, first.clock, reranker)
 
     def _embedder_if_builtin(self) -> Embedder | None:
         """Return the one model where it costs nothing to ask; keywords do without another."""

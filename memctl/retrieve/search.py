@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memctl.choices import Mode
 from memctl.errors import UsageError
-from memctl.models.protocols import Embedder
+from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
 from memctl.retrieve.candidates import (
     BOTH,
@@ -35,6 +35,7 @@ from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kin import kin_of, widened, with_kin
 from memctl.retrieve.question import Question, question_vector, understood
 from memctl.retrieve.relevance import Relevance, relevance
+from memctl.retrieve.rerank import reranked
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
@@ -73,6 +74,8 @@ class SearchOutcome:
     relevance: Relevance
     """How well the best hits bear on the question."""
     explain: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    """What was done without because a model could not be had."""
 
 
 class Searcher:
@@ -82,15 +85,21 @@ class Searcher:
         sources: Snapshots by the name of their knowledge base, all written with ``embedder``.
         embedder: What turned passages into vectors; None where only keywords can be asked for.
         clock: Tells the time, on which it depends what is valid.
+        reranker: Puts the best of ``hybrid`` in order.
     """
 
     def __init__(
-        self, sources: Sources, embedder: Embedder | None, clock: Callable[[], datetime]
+        self,
+        sources: Sources,
+        embedder: Embedder | None,
+        clock: Callable[[], datetime],
+        reranker: Reranker | None = None,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
         self._embedder = embedder
         self._words = word_embedder(embedder)
         self._clock = clock
+        self._reranker = reranker
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
@@ -124,7 +133,9 @@ class Searcher:
         told = question_vector(asked, self._words, statistics)
         vector = self._vector(asked, plan.mode, told)
         gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
-        ranked = self._ranked(gatherer, where, plan)
+        reranker = self._reranker if plan.mode == "hybrid" else None
+        found = self._ranked(gatherer, where, plan)
+        ranked, notes = reranked(reranker, self._sources, asked.text, found)
         hits = hits_of(self._sources, ranked[:limit])
         kin = kin_of(asked, statistics, self._words, self._languages, hits)
         best = [item.candidate for item in ranked[:limit]]
@@ -141,6 +152,7 @@ class Searcher:
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             relevance=relevance(widened(asked, kin), best, statistics),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
+            notes=notes,
         )
 
     def _vector(
