@@ -17,7 +17,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
 from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings, save_settings
-from memctl.errors import ConfigError, KnowledgeBaseUnavailable, LockedError, NotFoundError
+from memctl.errors import (
+    ConfigError,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    NotFoundError,
+    UsageError,
+)
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
 from memctl.records import (
     ConsolidationReport,
@@ -47,10 +53,13 @@ if TYPE_CHECKING:
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
     from memctl.store.store import Store
+    from memctl.understand.protocol import Understander
 
 Clock = Callable[[], datetime]
 _NO_FILTERS = Filters()
 _EXCLUSIVE_WAIT = 5.0
+_ROUNDS = 2
+"""So many documents in a row each place of an endpoint gets before there may be a commit."""
 
 
 class KnowledgeBase:
@@ -137,6 +146,7 @@ class KnowledgeBase:
         tags: Iterable[str] = (),
         source: str | None = None,
         session: str | None = None,
+        dry_run: bool = False,
         progress: ProgressListener | None = None,
         left_out: LeftOutListener | None = None,
     ) -> IngestReport:
@@ -156,6 +166,8 @@ class KnowledgeBase:
             tags: Tags that they all get.
             source: Where they are from, instead of the path.
             session: The conversation that they are of.
+            dry_run: Write nothing and ask no model; say what would become of them, and estimate
+                what models would be asked.
             progress: Told how far it is.
             left_out: Told of everything in a folder that is not taken in, and why.
 
@@ -176,15 +188,29 @@ class KnowledgeBase:
             if stream is not None:
                 few.append(_streamed(stream, labels, stack))
             lines, total = _lines(jsonl, labels, stack) if jsonl is not None else ((), 0)
-            return self._ingestor.ingest(
-                chain(few, lines), progress, total=None if total is None else len(few) + total
-            )
+            whole = None if total is None else len(few) + total
+            if dry_run:
+                return self._preview(chain(few, lines), progress, whole)
+            return self._ingestor.ingest(chain(few, lines), progress, total=whole)
+
+    def _preview(
+        self,
+        sources: Iterable[SourceOrFailure],
+        progress: ProgressListener | None,
+        total: int | None,
+    ) -> IngestReport:
+        from memctl.ingest.estimate import Estimator, plan_of
+        from memctl.ingest.preview import preview
+
+        estimator = Estimator(plan_of(self.config, self.settings, self.layout.prompts))
+        return preview(self.store, sources, estimator, progress, total=total)
 
     def reprocess(
         self,
         ids: Sequence[str] = (),
         *,
         incomplete: bool = False,
+        upgrade: bool = False,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
         """Read sources again from where they are.
@@ -192,16 +218,25 @@ class KnowledgeBase:
         Args:
             ids: Documents, by id.
             incomplete: All of which something is missing.
+            upgrade: All that were not understood by the model that is configured now.
             progress: Told how far it is.
 
         Raises:
             NotFoundError: There is no such document.
+            UsageError: They are to be upgraded, and no model is configured.
         """
         from memctl.memories.viewing import resolve
 
+        if upgrade and not self.config.models.understand:
+            raise UsageError(
+                "no model is configured that understands documents",
+                "set understand of [models] in the config file",
+            )
         snapshot = self.store.snapshot()
         wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
-        return self._ingestor.reprocess(wanted, incomplete=incomplete, progress=progress)
+        return self._ingestor.reprocess(
+            wanted, incomplete=incomplete, upgrade=upgrade, progress=progress
+        )
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -246,15 +281,47 @@ class KnowledgeBase:
     def ingestor(self) -> Ingestor:
         """What takes sources in; the watcher uses it too."""
         from memctl.ingest.pipeline import Ingestor
-        from memctl.understand import BuiltinUnderstander
+        from memctl.ingest.prepare import Limits
 
+        # A call takes seconds: small groups, so that what is paid for is soon committed.
+        models = self.config.models
+        is_slow = bool(models.understand or models.transcribe or models.image)
+        together = _ROUNDS * self.config.endpoint.concurrency if is_slow else None
         return Ingestor(
             self.store,
             self.settings,
             self.embedder,
-            BuiltinUnderstander(),
+            self.understander,
             self.clock,
             perceiver=self._perceiver(),
+            limits=Limits(together=together),
+        )
+
+    @cached_property
+    def understander(self) -> Understander:
+        """What turns text into structure: a model where one is configured for it.
+
+        Raises:
+            ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
+        """
+        from memctl.understand import BuiltinUnderstander
+
+        if not self.config.models.understand:
+            return BuiltinUnderstander()
+        return self._model_understander(BuiltinUnderstander())
+
+    def _model_understander(self, builtin: Understander) -> Understander:
+        from memctl.prompts import load_prompt
+        from memctl.understand.model import ModelUnderstander
+
+        model = self.providers.chat("understand")
+        assert model is not None
+        return ModelUnderstander(
+            model,
+            load_prompt("understand", self.layout.prompts),
+            builtin,
+            self.config.endpoint.concurrency,
+            self.config.models.when_unavailable,
         )
 
     def _perceiver(self) -> Perceiver | None:

@@ -96,7 +96,11 @@ class Distilled:
     importance: float
     confidence: float
     reason: str
-    """The signal that made it: ``trigger: remember``, ``pattern: we decided``."""
+    """The signal that made it: ``trigger: remember``, ``pattern: we decided``, ``model: ...``."""
+    subject: str = ""
+    relation: str = ""
+    object: str = ""
+    """Who or what, how, and what it says, where the method can tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,12 @@ class Understanding:
     signals: Mapping[str, float]
     """What the importance is made of: signal name to its share; they add up to ``importance``."""
     distilled: tuple[Distilled, ...]
+    reason: str = ""
+    """Why it matters as much as it does, where the method can say it in words."""
+    missing: tuple[str, ...] = ()
+    """What of it was not done as it should be: ``model understanding``."""
+    dropped: int = 0
+    """Facts that were left out, for their quotes do not stand in the document."""
 
 
 # --- what is stored ------------------------------------------------------------------------------
@@ -415,6 +425,8 @@ class FileOutcome:
     title: str = ""
     summary: str = ""
     missing: tuple[str, ...] = ()
+    dropped: int = 0
+    """Facts of a model that were left out, for their quotes do not stand in the document."""
     reason: str = ""
     hint: str = ""
     line: int | None = None
@@ -444,8 +456,24 @@ LeftOutListener = Callable[[LeftOut], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one model would be asked, and cost, at a rough guess."""
+
+    task: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    """In the currency of the configured prices."""
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What one ingest did; ``outcomes`` keeps every failure and the first thousand others."""
+    """What one ingest did, or with ``dry_run`` would do.
+
+    ``outcomes`` keeps every failure and the first thousand others.
+    """
 
     ingested: int
     skipped: int
@@ -453,6 +481,9 @@ class IngestReport:
     memories: int
     seconds: float
     outcomes: tuple[FileOutcome, ...]
+    dry_run: bool = False
+    estimates: tuple[Estimate, ...] = ()
+    """Of a dry run: what models would be asked for."""
 
 
 @dataclass(frozen=True, slots=True)

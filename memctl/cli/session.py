@@ -90,6 +90,30 @@ class Session:
             yield opened
 
     @contextmanager
+    def trying(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
+        """Open the one knowledge base that would be written to.
+
+        Where writing would make the default one first, it is an empty one that does not stay.
+
+        Raises:
+            UsageError: Several are named.
+        """
+        from dataclasses import replace
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+
+        from memctl.home import Home
+
+        home = self.home
+        wanted = _only(names) or self.config.kb or self.config.default_kb
+        with TemporaryDirectory(prefix="memctl-") as folder:
+            if wanted == self.config.default_kb and not home.exists(wanted):
+                home = Home(replace(self.config, home=Path(folder)))
+                home.create(wanted)
+            with home.open(wanted) as opened:
+                yield opened
+
+    @contextmanager
     def reading(self, names: Sequence[str] | None) -> Iterator[KnowledgeBases]:
         """Open the knowledge bases to ask; where none is named, tell of those that cannot be."""
         if not names and self.config.kb is None:
