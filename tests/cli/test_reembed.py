@@ -19,6 +19,8 @@ from memctl.models import BUILTIN_EMBEDDER
 from .conftest import Run
 
 FACTS = [f"Number {n} of the harbour is berth {n * 7 % 101} by the {n}th crane." for n in range(40)]
+IN_FLIGHT = 4 * 64
+"""Texts that may be sent twice: calls at the same time, and texts in each."""
 QUESTION = "which berth has the crane of the harbour?"
 
 
@@ -127,8 +129,7 @@ def test_an_endpoint_that_goes_down_half_way_leaves_everything_as_it_was(
     remote.mend()
     assert memctl("kb", "reembed", "default", "--embedder", "endpoint/e").code == 0
     sent = embedded(remote)
-    refused = 64
-    assert len(sent) - len(set(sent)) <= refused
+    assert len(sent) - len(set(sent)) <= IN_FLIGHT
 
 
 def test_the_same_embedder_again_is_nothing_to_do(memctl: Run, remote: FakeEndpoint) -> None:
@@ -202,9 +203,28 @@ def test_killed_half_way_it_goes_on_where_it_was(
     changed = memctl("kb", "reembed", "default", "--embedder", "endpoint/e", "-o", "json").json
     assert changed["embedded"] <= changed["memories"] - 256
     sent = embedded(remote)
-    in_flight = 2 * 64
-    assert len(sent) - len(set(sent)) <= in_flight
+    assert len(sent) - len(set(sent)) <= IN_FLIGHT
     assert len(hits(memctl)) == 50
+
+
+def test_what_is_written_meanwhile_is_not_missed(
+    memctl: Run, remote: FakeEndpoint, tmp_path: Path
+) -> None:
+    fill(memctl, *(f"{n} is what crane {n} lifts" for n in range(800)))
+    remote.delay = 0.1
+    process = started(tmp_path, PLAIN, remote)
+    deadline = time.monotonic() + 60
+    while len(embedded(remote)) < 400:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    fill(memctl, "The lighthouse is painted green.")
+    assert pinned(tmp_path) == (BUILTIN_EMBEDDER, 256)
+    assert process.wait(60) == 0, process.communicate()
+    process.communicate()
+    assert pinned(tmp_path) == ("endpoint/e", DIMENSION)
+    found = memctl("query", "--mode", "vector", "painted lighthouse", "-o", "json").json
+    assert found["hits"][0]["text"] == "The lighthouse is painted green."
 
 
 @pytest.mark.parametrize("code", [KILLED_BEFORE_HEAD, KILLED_BEFORE_KB_TOML])
