@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.choices import Mode
+    from memctl.consolidate.model_insights import InsightWriter
     from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
     from memctl.ingest.sources import Labels, SourceOrFailure
@@ -381,9 +382,10 @@ class KnowledgeBase:
     ) -> ConsolidationReport:
         """Draw insights from memories that belong together; nothing is deleted.
 
-        The ledger notes when it was done, unless it is a dry run.
+        The ledger notes when it was done, unless it is a dry run, which asks no model either.
 
         Raises:
+            ConfigError: The model that is configured cannot be used as it is.
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
@@ -392,15 +394,16 @@ class KnowledgeBase:
         from memctl.consolidate.job import noted
 
         wanted = self.config.consolidate
-        consolidator = Consolidator(
-            self.store,
-            self.embedder,
-            self.clock,
-            kb=self.name,
-            thresholds=Thresholds(near_duplicate=wanted.near_duplicate),
-        )
 
         def run() -> ConsolidationReport:
+            consolidator = Consolidator(
+                self.store,
+                self.embedder,
+                self.clock,
+                kb=self.name,
+                thresholds=Thresholds(near_duplicate=wanted.near_duplicate),
+                writer=None if dry_run else self._insight_writer(),
+            )
             return consolidator.run(
                 dry_run=dry_run, batch_size=wanted.batch_size, progress=progress
             )
@@ -477,6 +480,17 @@ class KnowledgeBase:
         for name in ("embedder", "ingestor"):  # those made for the former one
             self.__dict__.pop(name, None)
         return report
+
+    def _insight_writer(self) -> InsightWriter | None:
+        if not self.config.models.consolidate:
+            return None
+        from memctl.consolidate.model_insights import InsightWriter
+        from memctl.prompts import load_prompt
+
+        chat = self.providers.chat("consolidate")
+        prompt = load_prompt("consolidate", self.layout.prompts)
+        waits = self.config.models.when_unavailable == "wait"
+        return InsightWriter(chat, prompt, waits=waits) if chat else None
 
     # --- looking ---------------------------------------------------------------------------------
 

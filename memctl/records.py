@@ -537,6 +537,16 @@ class ConsolidationReport:
     duplicates: int
     dry_run: bool
     seconds: float
+    by_model: int = 0
+    """Groups whose insight a model wrote."""
+    dropped: int = 0
+    """What a model cited without having been given it."""
+    waiting: int = 0
+    """Groups that are not consolidated yet, because they wait for a model."""
+    note: str = ""
+    """Why a model that is configured did not write, where it did not."""
+    hint: str = ""
+    """What to do about that."""
 
 
 # --- models --------------------------------------------------------------------------------------

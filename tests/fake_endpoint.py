@@ -34,8 +34,9 @@ class Asked:
     @property
     def shape(self) -> str:
         """The name of the schema that was asked for, "" for plain text."""
-        wanted = self.body.get("response_format") or {}
-        return str(wanted.get("json_schema", {}).get("name", ""))
+        wanted = self.body.get("response_format")
+        schema = wanted.get("json_schema", {}) if isinstance(wanted, dict) else {}
+        return str(schema.get("name", ""))
 
     @property
     def instructions(self) -> str:

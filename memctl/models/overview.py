@@ -123,10 +123,12 @@ def _trial(config: Config, duty: Duty) -> Trial:
 
 
 def _try_chat(providers: Providers, task: Task) -> None:
-    from pydantic import BaseModel
+    from pydantic import BaseModel, ConfigDict
 
     class Ready(BaseModel):
         """What a model is asked for to see whether it can keep to a shape."""
+
+        model_config = ConfigDict(extra="forbid")
 
         ready: bool
 

@@ -221,7 +221,9 @@ class BaseWatch:
             self.schedule.note_write()
             detail = {"examined": report.examined, "insights": len(report.insights)}
             message = f"{report.examined} memories examined, {len(report.insights)} insights"
-            if report.examined:
+            if report.note:
+                message += f"; without the model: {report.note}"
+            if report.examined or report.waiting:
                 self._say("consolidated", message=message, detail=detail)
             return bool(report.examined)
         if self.schedule.upkeep_due():

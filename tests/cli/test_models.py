@@ -77,6 +77,9 @@ def test_each_model_that_is_configured_is_asked_once(
     assert tokens["understand"] > 0
     assert tokens["embed"] > 0
     assert endpoint.count() == len(TASKS)
+    shapes = [asked.body["response_format"] for asked in endpoint.asked if asked.shape]
+    # What servers ask of a schema that they are to hold a model to.
+    assert all(not shape["json_schema"]["schema"]["additionalProperties"] for shape in shapes)
     [asked] = memctl("models", "test", "embed").rows
     assert asked["task"] == "embed"
 
