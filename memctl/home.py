@@ -161,7 +161,11 @@ class Home:
             DamagedError: Its tables or its ledger cannot be read.
         """
         layout = self.layout(name)
-        return KnowledgeBase.open(layout, self.config, self._clock)
+        try:
+            return KnowledgeBase.open(layout, self.config, self._clock)
+        except MemctlError:
+            self.layout(name)  # it may have been renamed or deleted while its files were opened
+            raise
 
     def open_for_writing(self, name: str | None = None) -> KnowledgeBase:
         """Open the knowledge base to write to: named, else ``MEMCTL_KB``, else the default one.

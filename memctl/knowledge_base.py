@@ -41,7 +41,7 @@ from memctl.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode
+    from memctl.choices import Mode, WhenUnavailable
     from memctl.consolidate.model_insights import InsightWriter
     from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
@@ -235,9 +235,10 @@ class KnowledgeBase:
             )
         snapshot = self.store.snapshot()
         wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
-        return self._ingestor.reprocess(
-            wanted, incomplete=incomplete, upgrade=upgrade, progress=progress
-        )
+        self._require_writable()
+        # What a model has made before must not become the built-in's because it is away now.
+        ingestor = self._ingestor_that("wait")
+        return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -281,6 +282,10 @@ class KnowledgeBase:
     @cached_property
     def ingestor(self) -> Ingestor:
         """What takes sources in; the watcher uses it too."""
+        return self._ingestor_that(self.config.models.when_unavailable)
+
+    def _ingestor_that(self, when_unavailable: WhenUnavailable) -> Ingestor:
+        """Return an ingestor that waits for models, or does without them while they are away."""
         from memctl.ingest.pipeline import Ingestor
         from memctl.ingest.prepare import Limits
 
@@ -292,38 +297,30 @@ class KnowledgeBase:
             self.store,
             self.settings,
             self.embedder,
-            self.understander,
+            self._understander(when_unavailable),
             self.clock,
             perceiver=self._perceiver(),
             limits=Limits(together=together),
         )
 
-    @cached_property
-    def understander(self) -> Understander:
-        """What turns text into structure: a model where one is configured for it.
+    def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
+        """Return what turns text into structure: a model where one is configured for it.
 
         Raises:
             ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
         """
         from memctl.understand import BuiltinUnderstander
 
-        if not self.config.models.understand:
-            return BuiltinUnderstander()
-        return self._model_understander(BuiltinUnderstander())
-
-    def _model_understander(self, builtin: Understander) -> Understander:
+        builtin = BuiltinUnderstander()
+        model = self.providers.chat("understand") if self.config.models.understand else None
+        if model is None:
+            return builtin
         from memctl.prompts import load_prompt
         from memctl.understand.model import ModelUnderstander
 
-        model = self.providers.chat("understand")
-        assert model is not None
-        return ModelUnderstander(
-            model,
-            load_prompt("understand", self.layout.prompts),
-            builtin,
-            self.config.endpoint.concurrency,
-            self.config.models.when_unavailable,
-        )
+        prompt = load_prompt("understand", self.layout.prompts)
+        at_once = self.config.endpoint.concurrency
+        return ModelUnderstander(model, prompt, builtin, at_once, when_unavailable)
 
     def _perceiver(self) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""

@@ -481,6 +481,10 @@ class IngestReport:
     memories: int
     seconds: float
     outcomes: tuple[FileOutcome, ...]
+    incomplete: int = 0
+    """Documents that were taken in and of which something is missing."""
+    dropped: int = 0
+    """Facts of a model that were left out, for their quotes do not stand in their documents."""
     dry_run: bool = False
     estimates: tuple[Estimate, ...] = ()
     """Of a dry run: what models would be asked for."""

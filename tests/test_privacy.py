@@ -61,6 +61,7 @@ def test_without_an_endpoint_the_whole_job_is_done_without_a_connection(
         ("query", "When does the lease for the Harbour Street workshop start?"): 0,
         ("context", "the move", "--budget", "500"): 0,
         ("consolidate",): 0,
+        ("watch", "--once"): 0,
         ("models", "list"): 0,
         ("models", "test"): 0,
         ("export", "all", "--to", str(tmp_path / "all.memctl")): 0,

@@ -70,9 +70,10 @@ def _tell_waiting(session: Session, reports: Sequence[ConsolidationReport]) -> N
         ModelUnavailable: All groups wait for it.
         PartialFailure: Some do.
     """
-    told = next((report for report in reports if report.note), None)
-    if told is None:
+    noted = sorted((r for r in reports if r.note), key=lambda report: -report.waiting)
+    if not noted:
         return
+    told = noted[0]
     waiting = sum(report.waiting for report in reports)
     if not waiting:
         session.say(f"note: told without the model: {told.note}")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memctl.records import FileOutcome, IngestReport, LeftOut, LeftOutReason
 
 _SHOWN_FAILURES = 20
+_SHOWN_NOTES = 20
 _USUAL = ("hidden", "ignored", "subtitles")
 _LEFT_OUT: Mapping[LeftOutReason, str] = {
     "hidden": "hidden",
@@ -207,12 +208,20 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
     emit_one(report, output, line)
     if report.dry_run:
         return
-    for outcome in report.outcomes:
-        if outcome.missing and outcome.outcome != "failed":
-            session.say(f"note: {one_line(outcome.source)}: no {', '.join(outcome.missing)} yet")
-        if outcome.dropped:
-            facts = count(outcome.dropped, "fact")
-            session.say(f"note: {one_line(outcome.source)}: left out {facts} that it does not say")
+    notes = [note for outcome in report.outcomes for note in _notes(outcome)]
+    for note in notes[:_SHOWN_NOTES]:
+        session.say(f"note: {note}")
+    if len(notes) > _SHOWN_NOTES:
+        session.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
+
+
+def _notes(outcome: FileOutcome) -> Iterator[str]:
+    """What there is to say of a source that was taken in."""
+    name = one_line(outcome.source)
+    if outcome.missing and outcome.outcome != "failed":
+        yield f"{name}: no {', '.join(outcome.missing)} yet"
+    if outcome.dropped:
+        yield f"{name}: left out {count(outcome.dropped, 'fact')} that it does not say"
 
 
 def _show_estimates(session: Session, report: IngestReport) -> None:

@@ -90,7 +90,7 @@ class InsightWriter:
         try:
             reply = self._asked(group)
         except BadReply as error:
-            self.problem = error
+            self.problem = self.problem or error
             return found
         except (ModelUnavailable, ModelRefused) as error:
             self.problem = error

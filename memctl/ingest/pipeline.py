@@ -73,6 +73,8 @@ class _Tally:
     skipped: int = 0
     failed: int = 0
     memories: int = 0
+    incomplete: int = 0
+    dropped: int = 0
     outcomes: list[FileOutcome] = field(default_factory=list)
 
     @property
@@ -85,6 +87,8 @@ class _Tally:
             self.skipped += outcome.outcome == "known"
             self.ingested += outcome.outcome in ("ingested", "superseded")
             self.memories += outcome.memories
+            self.incomplete += bool(outcome.missing)
+            self.dropped += outcome.dropped
             if outcome.outcome == "failed" or len(self.outcomes) - self.failed < MOST_OUTCOMES:
                 self.outcomes.append(outcome)
 
@@ -96,6 +100,8 @@ class _Tally:
             memories=self.memories,
             seconds=time.monotonic() - self.started,
             outcomes=tuple(self.outcomes),
+            incomplete=self.incomplete,
+            dropped=self.dropped,
         )
 
 

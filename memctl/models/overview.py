@@ -87,15 +87,16 @@ def _duty(config: Config, task: Task) -> Duty:
 
 
 def trials(config: Config, tasks: Sequence[Task] = ()) -> Iterator[Trial]:
-    """Ask each model that is configured, one after the other; nothing is kept.
+    """Ask each model that is configured, one after the other and once; nothing is kept.
 
     Args:
         config: The settings.
         tasks: Only for these.
     """
+    once = replace(config, endpoint=replace(config.endpoint, retries=0))
     for duty in duties(config):
         if duty.model and (not tasks or duty.task in tasks):
-            yield _trial(config, duty)
+            yield _trial(once, duty)
 
 
 def _trial(config: Config, duty: Duty) -> Trial:

@@ -30,6 +30,8 @@ from memctl.retrieve.candidates import (
     vectors,
 )
 from memctl.retrieve.collapse import Collapsed, collapsed
+from memctl.retrieve.days import dated, with_days
+from memctl.retrieve.demand import Demand, demand_of, with_exact
 from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kin import kin_of, widened, with_kin
@@ -61,6 +63,8 @@ class SearchOutcome:
     """What a search found, with what answering needs to know about it."""
 
     question: Question
+    demand: Demand
+    """What a sentence must have to answer it."""
     statistics: TermStatistics
     vector: NDArray[np.float32]
     """The question's, by ``embedder``."""
@@ -132,6 +136,7 @@ class Searcher:
         statistics = self._statistics_for(plan.main_filters, where)
         told = question_vector(asked, self._words, statistics)
         vector = self._vector(asked, plan.mode, told)
+        asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
         found = self._ranked(gatherer, where, plan)
@@ -141,16 +146,19 @@ class Searcher:
         best = [item.candidate for item in ranked[:limit]]
         if vector is not told:
             best = judged_by_words(best, hits, self._words, told)
-        best = with_kin(best, hits, kin, self._languages)
+        best = with_days(asked, with_kin(best, hits, kin, self._languages), hits)
+        meant = widened(asked, kin)
+        demand = demand_of(meant, hits, self._words, self._languages)
         return SearchOutcome(
-            question=widened(asked, kin),
+            question=meant,
+            demand=demand,
             statistics=statistics,
             vector=told,
             embedder=self._words,
             languages=self._languages,
             hits=hits,
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
-            relevance=relevance(widened(asked, kin), best, statistics),
+            relevance=relevance(meant, with_exact(demand, best, hits), statistics),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
             notes=notes,
         )

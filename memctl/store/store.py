@@ -145,7 +145,7 @@ class Store:
         head = self.ledger.head()
         self._require_same_vectors()  # after HEAD was read: they are switched together
         versions = {table: head[table] for table in TABLES}
-        snapshot = Snapshot(self._datasets, versions, self.dimension)
+        snapshot = Snapshot(self._datasets, versions, self.dimension, self.ledger.require_in_place)
         self._leases.add(snapshot)
         return snapshot
 

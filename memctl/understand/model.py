@@ -7,6 +7,7 @@ stand in that document: facts by their quotes, entities by their names.
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from memctl.choices import WhenUnavailable
     from memctl.models.chat import ChatModel
     from memctl.understand.protocol import Understander
+
+_log = logging.getLogger(__name__)
 
 NOT_BY_MODEL = "model understanding"
 """What is missing from a document that had to be understood the built-in way."""
@@ -63,6 +66,7 @@ class ModelUnderstander:
         self._builtin = builtin
         self._concurrency = concurrency
         self._when_unavailable = when_unavailable
+        self._is_away = False
 
     @property
     def method(self) -> str:
@@ -89,13 +93,23 @@ class ModelUnderstander:
         if not source.text.strip():
             return replace(plain, method=self.method)
         try:
-            return self._read(source).understanding(plain, self.method)
-        except ModelUnavailable:
+            reading = self._read(source)
+        except ModelUnavailable as error:
             if self._when_unavailable == "wait":
                 raise
-        except BadReply:
-            pass  # larger models may do better, so it is marked like what could not be asked
+            self._tell_of(error)
+        except BadReply as error:  # another model may do better: it is marked for that, too
+            _log.warning("understood the built-in way: %s", error.message)
+        else:
+            self._is_away = False
+            return reading.understanding(plain, self.method)
         return replace(plain, missing=(*plain.missing, NOT_BY_MODEL))
+
+    def _tell_of(self, error: ModelUnavailable) -> None:
+        """Say it once, until the model is back."""
+        if not self._is_away:
+            self._is_away = True
+            _log.warning("understanding the built-in way: %s", error.message)
 
     def _read(self, source: SourceText) -> _Reading:
         """Have a document read window by window, each with what is known from those before."""

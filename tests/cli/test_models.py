@@ -102,6 +102,16 @@ def test_a_model_that_does_not_do_its_task_is_told_with_a_hint(
     assert memctl("models", "test", "poetry").code == 2
 
 
+def test_a_trial_is_one_call_however_many_retries_are_configured(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.fail(503, times=-1)
+    use(endpoint, monkeypatch, understand="m")
+    monkeypatch.setenv("MEMCTL_ENDPOINT_RETRIES", "5")
+    assert memctl("models", "test").code == 1
+    assert endpoint.count() == 1
+
+
 def used(memctl: Run) -> None:
     """Have two knowledge bases, one of which has used a model."""
     from memctl.records import Usage

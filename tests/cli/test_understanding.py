@@ -69,6 +69,7 @@ def test_documents_are_understood_by_the_model(
     assert result.code == 0, result.err
     (outcome,) = result.json["outcomes"]
     assert (outcome["dropped"], outcome["missing"]) == (1, [])
+    assert result.json["dropped"] == 1
     assert "left out 1 fact that it does not say" in result.err
     (row,) = memctl("document", "list").rows
     assert row["method"] == "model/m/understand/1"
@@ -190,6 +191,37 @@ def test_an_endpoint_killed_half_way_through_loses_nothing_and_all_is_done_when_
     assert FILES <= endpoint.count() + revived.count() <= FILES + concurrency
 
 
+def test_of_a_source_in_many_parts_nothing_is_kept_until_all_of_it_is_understood(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.readers import tables
+
+    monkeypatch.setattr(tables, "PART_CHARS", 2_000)
+    rows = "".join(f"{n},step {n} of Aurora,done\n" for n in range(400))
+    (tmp_path / "steps.csv").write_text(f"number,what,state\n{rows}")
+    replied: list[Asked] = []
+
+    def dies(asked: Asked) -> dict[str, Any]:
+        replied.append(asked)
+        if len(replied) == 3:
+            model.fail(500, times=-1)
+        return answer(asked)
+
+    model.on("DocumentReply", dies)
+    (tmp_path / "a.md").write_text("We chose blue for Aurora.\n")
+    stopped = memctl("ingest", "a.md", "steps.csv", "-o", "json")
+    assert (stopped.code, stopped.json["ingested"]) == (1, 1)
+    assert len(methods(memctl)) == 1
+    model.mend()
+    model.on("DocumentReply", answer)
+    before = model.count()
+    result = memctl("ingest", "a.md", "steps.csv", "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 1)
+    parts = len(methods(memctl)) - 1
+    assert parts > 4
+    assert model.count() - before == parts - 2
+
+
 def test_a_model_that_is_down_from_the_start_fails_no_file(
     memctl: Run, model: FakeEndpoint, tmp_path: Path
 ) -> None:
@@ -227,12 +259,17 @@ def test_what_was_understood_built_in_meanwhile_is_upgraded_later(
 ) -> None:
     monkeypatch.setenv("MEMCTL_MODELS_WHEN_UNAVAILABLE", "builtin")
     model.fail(500, times=-1)
-    result = memctl("ingest", str(notes(tmp_path / "notes", 5)))
-    assert result.code == 0
+    result = memctl("ingest", str(notes(tmp_path / "notes", 5)), "-o", "json")
+    assert (result.code, result.json["incomplete"]) == (0, 5)
+    assert result.err.count("understanding the built-in way") == 1
+    assert "answered 500" in result.err
     assert "note0" in result.err
     assert "no model understanding yet" in result.err
     assert set(methods(memctl)) == {"builtin/1"}
     assert len(memctl("document", "list", "--incomplete").rows) == 5
+    in_vain = memctl("document", "reprocess", "--upgrade")
+    assert (in_vain.code, in_vain.out) == (1, "")
+    assert "answered 500" in in_vain.err
     model.mend()
     result = memctl("document", "reprocess", "--upgrade", "-o", "json")
     assert (result.code, result.json["ingested"]) == (0, 5)
@@ -241,6 +278,22 @@ def test_what_was_understood_built_in_meanwhile_is_upgraded_later(
     asked = model.count()
     result = memctl("document", "reprocess", "--upgrade", "-o", "json")
     assert (result.json["outcomes"], model.count()) == ([], asked)
+
+
+def test_a_document_of_which_the_model_makes_nonsense_is_understood_built_in_and_counted(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    model.on("DocumentReply", lambda asked: "hm" if "step 3" in asked.said else answer(asked))
+    result = memctl("ingest", str(notes(tmp_path / "notes", 5)), "-o", "json")
+    assert (result.code, result.json["ingested"], result.json["incomplete"]) == (0, 5, 1)
+    assert "m twice replied with something else than was asked for" in result.err
+    assert sorted(methods(memctl)) == ["builtin/1", *["model/m/understand/1"] * 4]
+    (incomplete,) = memctl("document", "list", "--incomplete").rows
+    assert incomplete["missing"] == ["model understanding"]
+    model.on("DocumentReply", answer)
+    before = model.count()
+    assert memctl("document", "reprocess", "--incomplete", "-o", "json").json["ingested"] == 1
+    assert model.count() == before + 1
 
 
 def test_an_upgrade_is_resumed_and_leaves_what_people_edited(
@@ -276,8 +329,8 @@ def test_an_upgrade_is_resumed_and_leaves_what_people_edited(
     texts = [row["text"] for row in memctl("memory", "list", "--type", "decision", "-n", "0").rows]
     assert "We decided on green." in texts
     assert any("Note 7:" in text for text in texts)
-    names = [row["name"] for row in memctl("export", "entities").rows]
-    assert names.count("Aurora") >= 1
+    named = [(row["name"], row["type"]) for row in memctl("export", "entities").rows]
+    assert named.count(("Aurora", "project")) == 1  # as only the model calls it
 
 
 def test_an_upgrade_without_a_model_says_what_to_set(memctl: Run, tmp_path: Path) -> None:
