@@ -369,7 +369,7 @@ class KnowledgeBase:
         mode: Mode | None = None,
         filters: Filters | None = None,
     ) -> Context:
-        """Return evidence on a question within a token budget."""
+        """Return evidence on a question within a token budget; see ``KnowledgeBases.context``."""
         return KnowledgeBases([self]).context(question, budget=budget, mode=mode, filters=filters)
 
     # --- thinking --------------------------------------------------------------------------------

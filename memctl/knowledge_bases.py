@@ -213,6 +213,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
+        Its text is empty where nothing that is known has to do with the question.
+
         Args:
             question: In words.
             budget: The most tokens that it may have.
@@ -229,7 +231,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             self._searcher(mode), question, mode or self._config.query.mode, filters, limit
         )
         count = token_counter(outcome.embedder)
-        context = build_context(question, outcome.hits, outcome.insights, budget, count)
+        hits = outcome.hits if outcome.relevance.is_near else ()
+        context = build_context(question, hits, outcome.insights, budget, count)
         return replace(context, notes=notes)
 
     def _searcher(self, mode: Mode | None) -> Searcher:

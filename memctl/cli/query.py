@@ -31,7 +31,7 @@ from memctl.errors import NothingFound, PartialFailure, UsageError
 
 if TYPE_CHECKING:
     from memctl.knowledge_bases import AskOptions, KnowledgeBases
-    from memctl.records import Filters, QueryResult, Question
+    from memctl.records import Context, Filters, QueryResult, Question
 
 _HITS = (
     Column("rank", "#", right=True),
@@ -287,18 +287,31 @@ def context(
     ] = 2000,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
+    ] = False,
     output: Output = None,
 ) -> None:
     """Print what is known, ready to paste above a prompt.
 
-    The text stays within a budget of tokens and cites its sources.
+    The text stays within a budget of tokens and cites its sources.  It is empty where nothing that
+    is known has to do with the question.
     """
     with session.reading(kb) as bases:
         found = bases.context(_question(question), budget=budget, mode=mode, filters=filters)
         _tell(session, found.notes)
-    if output is None or output == "table":
+    _write_context(found, output)
+    if not found.text:
+        session.say("note: nothing in memory has to do with that")
+        session.suggest(type_hint(filters.types))
+        if exit_code:
+            raise NothingFound("nothing was found")
+
+
+def _write_context(found: Context, output: Output) -> None:
+    if output is not None and output != "table":
+        emit_one(found, output, lambda: None)
+    elif found.text:
         from memctl.cli.output import print_text
 
         print_text(found.text)
-    else:
-        emit_one(found, output, lambda: None)

@@ -20,6 +20,10 @@ from memctl.retrieve.untold import UNTOLD
 THRESHOLD = 0.35
 """Below this nothing is answered; about one answerable question in twenty scores lower."""
 
+NEAR = 0.15
+"""Below this nothing is even shown to whoever judges for himself: about one question in fifty of
+those whose answer is among the hits scores lower, and 70 to 95 in a hundred off the topic do."""
+
 _FOCUS, _LOST_NAMES, _COSINE, _BIAS = 4.46, -5.54, 5.07, -4.00
 _UNKNOWN_WORD, _UNTOLD_WORD, _TOGETHER = 0.5, 0.1, 0.6
 _LOOKED_AT = 5
@@ -49,6 +53,11 @@ class Relevance:
     def is_relevant(self) -> bool:
         """Whether they are worth answering from."""
         return self.score >= THRESHOLD
+
+    @property
+    def is_near(self) -> bool:
+        """Whether they may have to do with the question at all."""
+        return self.score >= NEAR
 
 
 NOT_RELEVANT = Relevance(0.0, 1.0, 0.0)

@@ -172,10 +172,17 @@ def test_context_is_text_within_its_budget_with_sources(notes: Run) -> None:
     assert notes("context", " ").code == 2
 
 
-def test_context_of_nothing_is_empty(notes: Run) -> None:
-    result = notes("context", "the budget", "--namespace", "nowhere")
-    assert result.code == 0
-    assert result.out.strip() == ""
+@pytest.mark.parametrize(
+    "asked", [("the budget", "--namespace", "nowhere"), ("Who won the chess championship?",)]
+)
+def test_context_of_nothing_is_empty_and_says_so(notes: Run, asked: tuple[str, ...]) -> None:
+    result = notes("context", *asked)
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "note: nothing in memory has to do with that\n"
+    assert notes("context", *asked, "--exit-code").code == 4
+    empty = notes("context", *asked, "-o", "json").json
+    assert (empty["text"], empty["tokens"], empty["citations"]) == ("", 0, [])
+    assert notes("context", "the budget of Aurora", "--exit-code").code == 0
 
 
 def test_hits_that_are_only_near_are_not_found_where_an_answer_was_asked_for(notes: Run) -> None:
