@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
@@ -15,8 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
-from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings
-from memctl.errors import KnowledgeBaseUnavailable, LockedError, UsageError
+from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings, save_settings
+from memctl.errors import (
+    ConfigError,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    NotFoundError,
+    UsageError,
+)
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
 from memctl.records import (
     ConsolidationReport,
@@ -28,6 +35,7 @@ from memctl.records import (
     ProgressListener,
     QueryResult,
     Question,
+    ReembedReport,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +93,9 @@ class KnowledgeBase:
         """Make the tables and the ledger of a new knowledge base in its folder."""
         from memctl.store.store import Store
 
-        Store.create(layout.folder, settings.dimension, clock=clock).close()
+        Store.create(
+            layout.folder, settings.dimension, embedder=settings.embedder, clock=clock
+        ).close()
 
     @classmethod
     def open(cls, layout: Layout, config: Config, clock: Clock) -> KnowledgeBase:
@@ -98,7 +108,8 @@ class KnowledgeBase:
         from memctl.store.store import Store
 
         settings = load_settings(layout.settings)
-        return cls(layout, settings, Store.open(layout.folder, clock=clock), config, clock)
+        store = Store.open(layout.folder, clock=clock)
+        return cls(layout, _caught_up(layout, settings, store), store, config, clock)
 
     @property
     def name(self) -> str:
@@ -231,10 +242,32 @@ class KnowledgeBase:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model that the vectors of this knowledge base are from."""
-        from memctl.models import load_embedder
+        """The model that the vectors of this knowledge base are from.
 
-        return load_embedder(self.settings.embedder)
+        Raises:
+            ConfigError: It cannot be had as things are configured, or is not the one that the
+                vectors are from.
+        """
+        from memctl.models import BUILTIN_EMBEDDER, load_embedder
+
+        wanted = self.settings.embedder
+        if wanted != (self.store.embedder or wanted):
+            raise self._of_another_embedder(wanted, self.settings.dimension)
+        if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
+            found: Embedder = load_embedder(wanted)
+        else:
+            found = self.providers.embedder(wanted, self.settings.dimension)
+        if found.dimension != self.store.dimension:
+            raise self._of_another_embedder(wanted, found.dimension)
+        return found
+
+    def _of_another_embedder(self, wanted: str, dimension: int) -> ConfigError:
+        made, its = self.store.embedder or wanted, self.store.dimension
+        return ConfigError(
+            f"{self.name!r} is set to {wanted} with {dimension} dimensions, but its vectors are"
+            f" from {made} with {its}",
+            f"make new ones: memctl kb reembed {self.name} --embedder {wanted}",
+        )
 
     @cached_property
     def providers(self) -> Providers:
@@ -376,6 +409,74 @@ class KnowledgeBase:
             return run()
         self._require_writable()
         return noted(self.store.ledger, self.clock, run)
+
+    # --- changing the embedder -------------------------------------------------------------------
+
+    def reembed(
+        self, embedder: str, *, progress: ProgressListener | None = None
+    ) -> ReembedReport | None:
+        """Give every memory a vector of another embedder; the old ones stay on a shelf.
+
+        Questions are answered by the old ones meanwhile.  Interrupted, it goes on where it was.
+
+        Args:
+            embedder: ``builtin``, ``endpoint/MODEL`` or ``onnx/FOLDER``.
+            progress: Told how far it is.
+
+        Returns:
+            What was done; None where the vectors are from that embedder already.
+
+        Raises:
+            UsageError: There is no such embedder.
+            LockedError: Another process does the same.
+            ModelError: The endpoint cannot or will not do it; what was done is kept.
+        """
+        from memctl.models.choosing import chosen_embedder
+
+        wanted = chosen_embedder(self.config, embedder)
+        return self._reembed(wanted.id, wanted.dimension, progress)
+
+    def reembed_back(self, *, progress: ProgressListener | None = None) -> ReembedReport | None:
+        """Give every memory the vector back that it had before; only newer ones are embedded.
+
+        Raises:
+            NotFoundError: There are no former vectors, or they are not kept any more.
+        """
+        from memctl.memories.reembed import require_shelf
+
+        former = self.store.former()
+        if former is None:
+            raise NotFoundError(f"{self.name!r} has had no other embedder", "there is no way back")
+        require_shelf(self.store, *former)
+        return self._reembed(*former, progress)
+
+    def drop_former_vectors(self) -> int:
+        """Remove the vectors that are kept of other embedders; return how many bytes they had.
+
+        Raises:
+            LockedError: Somebody is making new ones.
+        """
+        from memctl.store.shelf import drop_shelves, shelving
+
+        self._require_writable()
+        with shelving(self.layout.folder):
+            return drop_shelves(self.layout.folder)
+
+    def _reembed(
+        self, wanted: str, dimension: int, progress: ProgressListener | None
+    ) -> ReembedReport | None:
+        from memctl.memories.reembed import Target, reembed
+
+        self._require_writable()
+        current = self.store.embedder or self.settings.embedder
+        report = None
+        if (current, self.store.dimension) != (wanted, dimension):
+            target = Target(wanted, dimension, lambda: self.providers.embedder(wanted, dimension))
+            report = reembed(self.store, current, target, progress)
+        self.settings = _pinned(self.layout, wanted, dimension)
+        for name in ("embedder", "ingestor"):  # those made for the former one
+            self.__dict__.pop(name, None)
+        return report
 
     def _insight_writer(self) -> InsightWriter | None:
         if not self.config.models.consolidate:
@@ -549,6 +650,29 @@ class KnowledgeBase:
     def sql(self, statement: str) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""
         return KnowledgeBases([self]).sql(statement)
+
+
+def _caught_up(
+    layout: Layout, settings: KnowledgeBaseSettings, store: Store
+) -> KnowledgeBaseSettings:
+    """Return the settings with the embedder that the vectors are from.
+
+    What the ledger says counts.  A kb.toml that names the embedder before it is that of a change
+    that was interrupted just after the switch, and is brought up to date.
+    """
+    if store.embedder is None or (settings.embedder, settings.dimension) != store.former():
+        return settings
+    try:
+        return _pinned(layout, store.embedder, store.dimension)
+    except OSError:  # on a read-only mount it stays as it is
+        return replace(settings, embedder=store.embedder, dimension=store.dimension)
+
+
+def _pinned(layout: Layout, embedder: str, dimension: int) -> KnowledgeBaseSettings:
+    """Write what the vectors are from into kb.toml, and return the settings."""
+    settings = replace(load_settings(layout.settings), embedder=embedder, dimension=dimension)
+    save_settings(layout.settings, settings)
+    return settings
 
 
 @contextmanager

@@ -381,6 +381,8 @@ class QueryResult:
     seconds: float
     id: str | None = None
     explain: Metadata = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What was done without because a model could not be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,9 +394,24 @@ class Context:
     tokens: int
     budget: int
     citations: tuple[Citation, ...]
+    notes: tuple[str, ...] = ()
+    """What was done without because a model could not be had."""
 
 
 # --- reports -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedReport:
+    """What a change of the embedder came to."""
+
+    embedder: str
+    dimension: int
+    memories: int
+    """How many have a vector of it now."""
+    embedded: int
+    """How many texts were embedded for it; the others were there from before."""
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

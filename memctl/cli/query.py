@@ -120,6 +120,7 @@ def query(
             result = bases.query(_question(question or []), **options)
             tell_note(session, result.answer)
             _write_result(session, result, output, explain=explain)
+            _tell(session, result.notes)
             if not result.hits:
                 session.suggest(type_hint(filters.types))
             found = _is_found(result)
@@ -152,6 +153,7 @@ def _stream(
     if pieces:
         print_piece(" [broken off]\n\n" if note else "\n")
     tell_note(session, result.answer)
+    _tell(session, result.notes)
     explain = options.get("explain", False)
     show_result(session.console, result, explain=explain, streamed=bool(pieces) and not note)
     return result
@@ -178,6 +180,11 @@ def _write_result(session: Session, result: QueryResult, output: Output, *, expl
         emit_one(result, output, lambda: show_result(session.console, result, explain=explain))
 
 
+def _tell(session: Session, notes: Iterable[str]) -> None:
+    for note in notes:
+        session.say(f"note: {note}")
+
+
 def _ask_batch(
     session: Session, bases: KnowledgeBases, name: str, options: AskOptions, output: Output
 ) -> bool:
@@ -199,9 +206,15 @@ def _ask_batch(
 
 
 def _noted(session: Session, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
-    """Tell the first time that the model did not answer, and at the end how often."""
+    """Tell the first time that the model did not answer, and at the end how often.
+
+    What a search did without is told once.
+    """
     without = 0
+    told: set[str] = set()
     for result in results:
+        _tell(session, [note for note in result.notes if note not in told])
+        told.update(result.notes)
         if result.answer is not None and result.answer.note:
             if not without:
                 tell_note(session, result.answer)
@@ -286,6 +299,7 @@ def context(
     """
     with session.reading(kb) as bases:
         found = bases.context(_question(question), budget=budget, mode=mode, filters=filters)
+        _tell(session, found.notes)
     _write_context(found, output)
     if not found.text:
         session.say("note: nothing in memory has to do with that")

@@ -6,6 +6,7 @@ import io
 import time
 import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -205,6 +206,10 @@ class _Nothing:
 
     def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
         """Keep nothing."""
+
+    def together(self) -> AbstractContextManager[object]:
+        """Keep nothing together."""
+        return nullcontext()
 
 
 class _Tally:
