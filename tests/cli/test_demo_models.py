@@ -81,6 +81,8 @@ def test_the_tour_ends_well_with_a_model_for_every_task(
     assert tour.stderr == ""
     asked = {asked.shape for asked in endpoint.asked if asked.path.endswith("/chat/completions")}
     assert asked == {"DocumentReply", "AnswerReply", "InsightReply", "Picture"}
+    assert endpoint.count("/embeddings")
+    assert endpoint.count("/rerank")
     assert "By the model: " in tour.stdout
     assert "Nobody ever wrote this sentence" not in tour.stdout
     assert "Several notes are about the same thing." in tour.stdout
