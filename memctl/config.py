@@ -155,8 +155,8 @@ class ModelSettings:
     image_url: str = setting("", "another base_url for this task")
     when_unavailable: WhenUnavailable = setting(
         "wait",
-        "when a model is down or its budget is spent, files wait for it, or are understood the"
-        " built-in way and marked for `memctl document reprocess --upgrade`",
+        "when a model is down or its budget is spent, files and groups of memories wait for it, or"
+        " are done the built-in way, files marked for `memctl document reprocess --upgrade`",
     )
 
 

@@ -161,7 +161,11 @@ class Home:
             DamagedError: Its tables or its ledger cannot be read.
         """
         layout = self.layout(name)
-        return KnowledgeBase.open(layout, self.config, self._clock)
+        try:
+            return KnowledgeBase.open(layout, self.config, self._clock)
+        except MemctlError:
+            self.layout(name)  # it may have been renamed or deleted while its files were opened
+            raise
 
     def open_for_writing(self, name: str | None = None) -> KnowledgeBase:
         """Open the knowledge base to write to: named, else ``MEMCTL_KB``, else the default one.
@@ -226,23 +230,31 @@ class Home:
     # --- changing --------------------------------------------------------------------------------
 
     def create(
-        self, name: str, *, inboxes: Iterable[Inbox] = (), **changes: Any
+        self, name: str, *, inboxes: Iterable[Inbox] = (), embedder: str = "", **changes: Any
     ) -> KnowledgeBaseSettings:
         """Make a knowledge base; it is there whole or not at all.
 
         Args:
             name: 1 to 64 of a-z, 0-9, - and _.
             inboxes: Folders to watch besides its own inbox.
+            embedder: Where its vectors are from: ``builtin``, ``endpoint/MODEL``,
+                ``onnx/FOLDER``; by default as configured.
             changes: Settings that differ from the configured defaults; ``after`` is that of its
                 own inbox.
 
         Raises:
             UsageError: The name cannot be used or is taken, or a setting cannot have that value.
+            ModelError: The endpoint, which its vectors are to be from, did not give one.
         """
         if self.exists(name):
             raise UsageError(
                 f"knowledge base {name!r} is there already", f"look at it: memctl kb show {name}"
             )
+        if embedder or self.config.models.embed:
+            from memctl.models.choosing import chosen_embedder
+
+            pinned = chosen_embedder(self.config, embedder)
+            changes |= {"embedder": pinned.id, "dimension": pinned.dimension}
         with _writing(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._sweep(name)

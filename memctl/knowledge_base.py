@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
@@ -15,8 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
-from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings
-from memctl.errors import KnowledgeBaseUnavailable, LockedError
+from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings, save_settings
+from memctl.errors import (
+    ConfigError,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    NotFoundError,
+    UsageError,
+)
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
 from memctl.records import (
     ConsolidationReport,
@@ -28,12 +35,14 @@ from memctl.records import (
     ProgressListener,
     QueryResult,
     Question,
+    ReembedReport,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode
+    from memctl.choices import Mode, WhenUnavailable
+    from memctl.consolidate.model_insights import InsightWriter
     from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
     from memctl.ingest.sources import Labels, SourceOrFailure
@@ -45,10 +54,13 @@ if TYPE_CHECKING:
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
     from memctl.store.store import Store
+    from memctl.understand.protocol import Understander
 
 Clock = Callable[[], datetime]
 _NO_FILTERS = Filters()
 _EXCLUSIVE_WAIT = 5.0
+_ROUNDS = 2
+"""So many documents in a row each place of an endpoint gets before there may be a commit."""
 
 
 class KnowledgeBase:
@@ -81,7 +93,9 @@ class KnowledgeBase:
         """Make the tables and the ledger of a new knowledge base in its folder."""
         from memctl.store.store import Store
 
-        Store.create(layout.folder, settings.dimension, clock=clock).close()
+        Store.create(
+            layout.folder, settings.dimension, embedder=settings.embedder, clock=clock
+        ).close()
 
     @classmethod
     def open(cls, layout: Layout, config: Config, clock: Clock) -> KnowledgeBase:
@@ -94,7 +108,8 @@ class KnowledgeBase:
         from memctl.store.store import Store
 
         settings = load_settings(layout.settings)
-        return cls(layout, settings, Store.open(layout.folder, clock=clock), config, clock)
+        store = Store.open(layout.folder, clock=clock)
+        return cls(layout, _caught_up(layout, settings, store), store, config, clock)
 
     @property
     def name(self) -> str:
@@ -132,6 +147,7 @@ class KnowledgeBase:
         tags: Iterable[str] = (),
         source: str | None = None,
         session: str | None = None,
+        dry_run: bool = False,
         progress: ProgressListener | None = None,
         left_out: LeftOutListener | None = None,
     ) -> IngestReport:
@@ -151,6 +167,8 @@ class KnowledgeBase:
             tags: Tags that they all get.
             source: Where they are from, instead of the path.
             session: The conversation that they are of.
+            dry_run: Write nothing and ask no model; say what would become of them, and estimate
+                what models would be asked.
             progress: Told how far it is.
             left_out: Told of everything in a folder that is not taken in, and why.
 
@@ -171,15 +189,29 @@ class KnowledgeBase:
             if stream is not None:
                 few.append(_streamed(stream, labels, stack))
             lines, total = _lines(jsonl, labels, stack) if jsonl is not None else ((), 0)
-            return self._ingestor.ingest(
-                chain(few, lines), progress, total=None if total is None else len(few) + total
-            )
+            whole = None if total is None else len(few) + total
+            if dry_run:
+                return self._preview(chain(few, lines), progress, whole)
+            return self._ingestor.ingest(chain(few, lines), progress, total=whole)
+
+    def _preview(
+        self,
+        sources: Iterable[SourceOrFailure],
+        progress: ProgressListener | None,
+        total: int | None,
+    ) -> IngestReport:
+        from memctl.ingest.estimate import Estimator, plan_of
+        from memctl.ingest.preview import preview
+
+        estimator = Estimator(plan_of(self.config, self.settings, self.layout.prompts))
+        return preview(self.store, sources, estimator, progress, total=total)
 
     def reprocess(
         self,
         ids: Sequence[str] = (),
         *,
         incomplete: bool = False,
+        upgrade: bool = False,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
         """Read sources again from where they are.
@@ -187,23 +219,55 @@ class KnowledgeBase:
         Args:
             ids: Documents, by id.
             incomplete: All of which something is missing.
+            upgrade: All that were not understood by the model that is configured now.
             progress: Told how far it is.
 
         Raises:
             NotFoundError: There is no such document.
+            UsageError: They are to be upgraded, and no model is configured.
         """
         from memctl.memories.viewing import resolve
 
+        if upgrade and not self.config.models.understand:
+            raise UsageError(
+                "no model is configured that understands documents",
+                "set understand of [models] in the config file",
+            )
         snapshot = self.store.snapshot()
         wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
-        return self._ingestor.reprocess(wanted, incomplete=incomplete, progress=progress)
+        self._require_writable()
+        # What a model has made before must not become the built-in's because it is away now.
+        ingestor = self._ingestor_that("wait")
+        return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model that the vectors of this knowledge base are from."""
-        from memctl.models import load_embedder
+        """The model that the vectors of this knowledge base are from.
 
-        return load_embedder(self.settings.embedder)
+        Raises:
+            ConfigError: It cannot be had as things are configured, or is not the one that the
+                vectors are from.
+        """
+        from memctl.models import BUILTIN_EMBEDDER, load_embedder
+
+        wanted = self.settings.embedder
+        if wanted != (self.store.embedder or wanted):
+            raise self._of_another_embedder(wanted, self.settings.dimension)
+        if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
+            found: Embedder = load_embedder(wanted)
+        else:
+            found = self.providers.embedder(wanted, self.settings.dimension)
+        if found.dimension != self.store.dimension:
+            raise self._of_another_embedder(wanted, found.dimension)
+        return found
+
+    def _of_another_embedder(self, wanted: str, dimension: int) -> ConfigError:
+        made, its = self.store.embedder or wanted, self.store.dimension
+        return ConfigError(
+            f"{self.name!r} is set to {wanted} with {dimension} dimensions, but its vectors are"
+            f" from {made} with {its}",
+            f"make new ones: memctl kb reembed {self.name} --embedder {wanted}",
+        )
 
     @cached_property
     def providers(self) -> Providers:
@@ -218,17 +282,45 @@ class KnowledgeBase:
     @cached_property
     def ingestor(self) -> Ingestor:
         """What takes sources in; the watcher uses it too."""
-        from memctl.ingest.pipeline import Ingestor
-        from memctl.understand import BuiltinUnderstander
+        return self._ingestor_that(self.config.models.when_unavailable)
 
+    def _ingestor_that(self, when_unavailable: WhenUnavailable) -> Ingestor:
+        """Return an ingestor that waits for models, or does without them while they are away."""
+        from memctl.ingest.pipeline import Ingestor
+        from memctl.ingest.prepare import Limits
+
+        # A call takes seconds: small groups, so that what is paid for is soon committed.
+        models = self.config.models
+        is_slow = bool(models.understand or models.transcribe or models.image)
+        together = _ROUNDS * self.config.endpoint.concurrency if is_slow else None
         return Ingestor(
             self.store,
             self.settings,
             self.embedder,
-            BuiltinUnderstander(),
+            self._understander(when_unavailable),
             self.clock,
             perceiver=self._perceiver(),
+            limits=Limits(together=together),
         )
+
+    def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
+        """Return what turns text into structure: a model where one is configured for it.
+
+        Raises:
+            ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
+        """
+        from memctl.understand import BuiltinUnderstander
+
+        builtin = BuiltinUnderstander()
+        model = self.providers.chat("understand") if self.config.models.understand else None
+        if model is None:
+            return builtin
+        from memctl.prompts import load_prompt
+        from memctl.understand.model import ModelUnderstander
+
+        prompt = load_prompt("understand", self.layout.prompts)
+        at_once = self.config.endpoint.concurrency
+        return ModelUnderstander(model, prompt, builtin, at_once, when_unavailable)
 
     def _perceiver(self) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""
@@ -277,7 +369,7 @@ class KnowledgeBase:
         mode: Mode | None = None,
         filters: Filters | None = None,
     ) -> Context:
-        """Return evidence on a question within a token budget."""
+        """Return evidence on a question within a token budget; see ``KnowledgeBases.context``."""
         return KnowledgeBases([self]).context(question, budget=budget, mode=mode, filters=filters)
 
     # --- thinking --------------------------------------------------------------------------------
@@ -287,9 +379,10 @@ class KnowledgeBase:
     ) -> ConsolidationReport:
         """Draw insights from memories that belong together; nothing is deleted.
 
-        The ledger notes when it was done, unless it is a dry run.
+        The ledger notes when it was done, unless it is a dry run, which asks no model either.
 
         Raises:
+            ConfigError: The model that is configured cannot be used as it is.
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
@@ -298,15 +391,16 @@ class KnowledgeBase:
         from memctl.consolidate.job import noted
 
         wanted = self.config.consolidate
-        consolidator = Consolidator(
-            self.store,
-            self.embedder,
-            self.clock,
-            kb=self.name,
-            thresholds=Thresholds(near_duplicate=wanted.near_duplicate),
-        )
 
         def run() -> ConsolidationReport:
+            consolidator = Consolidator(
+                self.store,
+                self.embedder,
+                self.clock,
+                kb=self.name,
+                thresholds=Thresholds(near_duplicate=wanted.near_duplicate),
+                writer=None if dry_run else self._insight_writer(),
+            )
             return consolidator.run(
                 dry_run=dry_run, batch_size=wanted.batch_size, progress=progress
             )
@@ -315,6 +409,85 @@ class KnowledgeBase:
             return run()
         self._require_writable()
         return noted(self.store.ledger, self.clock, run)
+
+    # --- changing the embedder -------------------------------------------------------------------
+
+    def reembed(
+        self, embedder: str, *, progress: ProgressListener | None = None
+    ) -> ReembedReport | None:
+        """Give every memory a vector of another embedder; the old ones stay on a shelf.
+
+        Questions are answered by the old ones meanwhile.  Interrupted, it goes on where it was.
+
+        Args:
+            embedder: ``builtin``, ``endpoint/MODEL`` or ``onnx/FOLDER``.
+            progress: Told how far it is.
+
+        Returns:
+            What was done; None where the vectors are from that embedder already.
+
+        Raises:
+            UsageError: There is no such embedder.
+            LockedError: Another process does the same.
+            ModelError: The endpoint cannot or will not do it; what was done is kept.
+        """
+        from memctl.models.choosing import chosen_embedder
+
+        wanted = chosen_embedder(self.config, embedder)
+        return self._reembed(wanted.id, wanted.dimension, progress)
+
+    def reembed_back(self, *, progress: ProgressListener | None = None) -> ReembedReport | None:
+        """Give every memory the vector back that it had before; only newer ones are embedded.
+
+        Raises:
+            NotFoundError: There are no former vectors, or they are not kept any more.
+        """
+        from memctl.memories.reembed import require_shelf
+
+        former = self.store.former()
+        if former is None:
+            raise NotFoundError(f"{self.name!r} has had no other embedder", "there is no way back")
+        require_shelf(self.store, *former)
+        return self._reembed(*former, progress)
+
+    def drop_former_vectors(self) -> int:
+        """Remove the vectors that are kept of other embedders; return how many bytes they had.
+
+        Raises:
+            LockedError: Somebody is making new ones.
+        """
+        from memctl.store.shelf import drop_shelves, shelving
+
+        self._require_writable()
+        with shelving(self.layout.folder):
+            return drop_shelves(self.layout.folder)
+
+    def _reembed(
+        self, wanted: str, dimension: int, progress: ProgressListener | None
+    ) -> ReembedReport | None:
+        from memctl.memories.reembed import Target, reembed
+
+        self._require_writable()
+        current = self.store.embedder or self.settings.embedder
+        report = None
+        if (current, self.store.dimension) != (wanted, dimension):
+            target = Target(wanted, dimension, lambda: self.providers.embedder(wanted, dimension))
+            report = reembed(self.store, current, target, progress)
+        self.settings = _pinned(self.layout, wanted, dimension)
+        for name in ("embedder", "ingestor"):  # those made for the former one
+            self.__dict__.pop(name, None)
+        return report
+
+    def _insight_writer(self) -> InsightWriter | None:
+        if not self.config.models.consolidate:
+            return None
+        from memctl.consolidate.model_insights import InsightWriter
+        from memctl.prompts import load_prompt
+
+        chat = self.providers.chat("consolidate")
+        prompt = load_prompt("consolidate", self.layout.prompts)
+        waits = self.config.models.when_unavailable == "wait"
+        return InsightWriter(chat, prompt, waits=waits) if chat else None
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -477,6 +650,29 @@ class KnowledgeBase:
     def sql(self, statement: str) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""
         return KnowledgeBases([self]).sql(statement)
+
+
+def _caught_up(
+    layout: Layout, settings: KnowledgeBaseSettings, store: Store
+) -> KnowledgeBaseSettings:
+    """Return the settings with the embedder that the vectors are from.
+
+    What the ledger says counts.  A kb.toml that names the embedder before it is that of a change
+    that was interrupted just after the switch, and is brought up to date.
+    """
+    if store.embedder is None or (settings.embedder, settings.dimension) != store.former():
+        return settings
+    try:
+        return _pinned(layout, store.embedder, store.dimension)
+    except OSError:  # on a read-only mount it stays as it is
+        return replace(settings, embedder=store.embedder, dimension=store.dimension)
+
+
+def _pinned(layout: Layout, embedder: str, dimension: int) -> KnowledgeBaseSettings:
+    """Write what the vectors are from into kb.toml, and return the settings."""
+    settings = replace(load_settings(layout.settings), embedder=embedder, dimension=dimension)
+    save_settings(layout.settings, settings)
+    return settings
 
 
 @contextmanager

@@ -11,7 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
 from memctl.choices import Mode
-from memctl.errors import MemctlError, NotFoundError, UsageError
+from memctl.errors import (
+    KnowledgeBaseUnavailable,
+    MemctlError,
+    ModelUnavailable,
+    NotFoundError,
+    UsageError,
+)
 from memctl.records import Answer, Context, Filters, QueryResult, Question
 
 if TYPE_CHECKING:
@@ -55,6 +61,20 @@ class AskOptions(TypedDict, total=False):
 def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
     given = filters or Filters()
     return given if namespace is None else replace(given, namespaces=(namespace,))
+
+
+def _found(
+    searcher: Searcher, question: str, mode: Mode, filters: Filters | None, limit: int
+) -> tuple[SearchOutcome, tuple[str, ...]]:
+    """Search, by keyword alone where the embedder cannot be had now; return what was done so."""
+    try:
+        outcome = searcher.search(question, mode=mode, filters=filters, limit=limit)
+        return outcome, outcome.notes
+    except (ModelUnavailable, KnowledgeBaseUnavailable) as error:  # or its cost cannot be noted
+        if mode != "hybrid":
+            raise
+        found = searcher.search(question, mode="keyword", filters=filters, limit=limit)
+        return found, (f"found by keyword alone: {error.message}",)
 
 
 class KnowledgeBases(Sequence["KnowledgeBase"]):
@@ -127,7 +147,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         Raises:
             UsageError: A question is empty, or an option cannot be used.
         """
-        searcher = self._searcher()
+        searcher = self._searcher(options.get("mode"))
         for question in questions:
             asked = Question(question) if isinstance(question, str) else question
             result = self._ask(searcher, asked, options)
@@ -137,12 +157,9 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     def _ask(self, searcher: Searcher, asked: Question, options: AskOptions) -> QueryResult:
         started, defaults = time.monotonic(), self._config.query
         mode = options.get("mode") or defaults.mode
-        outcome = searcher.search(
-            asked.text,
-            mode=mode,
-            filters=_narrowed(options.get("filters"), asked.namespace),
-            limit=options.get("limit") or defaults.limit,
-        )
+        filters = _narrowed(options.get("filters"), asked.namespace)
+        limit = options.get("limit") or defaults.limit
+        outcome, notes = _found(searcher, asked.text, mode, filters, limit)
         return QueryResult(
             question=asked.text,
             hits=outcome.hits,
@@ -152,6 +169,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             seconds=time.monotonic() - started,
             id=asked.id,
             explain=outcome.explain if options.get("explain") else {},
+            notes=notes,
         )
 
     def _answered(self, outcome: SearchOutcome, options: AskOptions) -> Answer:
@@ -195,6 +213,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
+        Its text is empty where nothing that is known has to do with the question.
+
         Args:
             question: In words.
             budget: The most tokens that it may have.
@@ -206,19 +226,30 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         """
         from memctl.retrieve.context import build_context, token_counter
 
-        outcome = self._searcher().search(
-            question,
-            mode=mode or self._config.query.mode,
-            filters=filters,
-            limit=max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT),
+        limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
+        outcome, notes = _found(
+            self._searcher(mode), question, mode or self._config.query.mode, filters, limit
         )
-        count = token_counter(self._embedder())
-        return build_context(question, outcome.hits, outcome.insights, budget, count)
+        count = token_counter(outcome.embedder)
+        hits = outcome.hits if outcome.relevance.is_near else ()
+        context = build_context(question, hits, outcome.insights, budget, count)
+        return replace(context, notes=notes)
 
-    def _searcher(self) -> Searcher:
+    def _searcher(self, mode: Mode | None) -> Searcher:
         from memctl.retrieve.search import Searcher
 
-        return Searcher(self._snapshots(), self._embedder(), self._members[0].clock)
+        by_words = (mode or self._config.query.mode) == "keyword"
+        embedder = self._embedder_if_builtin() if by_words else self._embedder()
+        first = self._members[0]
+        reranker = first.providers.reranker() if self._config.models.rerank else None
+        return Searcher(self._snapshots(), embedder, first.clock, reranker)
+
+    def _embedder_if_builtin(self) -> Embedder | None:
+        """Return the one model where it costs nothing to ask; keywords do without another."""
+        from memctl.models import BUILTIN_EMBEDDER
+
+        is_builtin = {member.settings.embedder for member in self} == {BUILTIN_EMBEDDER}
+        return self._embedder() if is_builtin else None
 
     def _snapshots(self) -> dict[str, Snapshot]:
         return {member.name: member.store.snapshot() for member in self}
@@ -228,13 +259,14 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
 
         Raises:
             UsageError: They are from several.
+            ConfigError: It cannot be had as things are configured.
         """
         models = {member.settings.embedder for member in self}
         if len(models) > 1:
             listed = ", ".join(sorted(models))
             raise UsageError(
                 f"these knowledge bases have vectors of several models: {listed}",
-                "ask them one by one with -k",
+                "ask them one by one with -k or by --mode keyword, or memctl kb reembed one",
             )
         return self._members[0].embedder
 

@@ -96,7 +96,11 @@ class Distilled:
     importance: float
     confidence: float
     reason: str
-    """The signal that made it: ``trigger: remember``, ``pattern: we decided``."""
+    """The signal that made it: ``trigger: remember``, ``pattern: we decided``, ``model: ...``."""
+    subject: str = ""
+    relation: str = ""
+    object: str = ""
+    """Who or what, how, and what it says, where the method can tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,12 @@ class Understanding:
     signals: Mapping[str, float]
     """What the importance is made of: signal name to its share; they add up to ``importance``."""
     distilled: tuple[Distilled, ...]
+    reason: str = ""
+    """Why it matters as much as it does, where the method can say it in words."""
+    missing: tuple[str, ...] = ()
+    """What of it was not done as it should be: ``model understanding``."""
+    dropped: int = 0
+    """Facts that were left out, for their quotes do not stand in the document."""
 
 
 # --- what is stored ------------------------------------------------------------------------------
@@ -371,6 +381,8 @@ class QueryResult:
     seconds: float
     id: str | None = None
     explain: Metadata = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What was done without because a model could not be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,9 +394,24 @@ class Context:
     tokens: int
     budget: int
     citations: tuple[Citation, ...]
+    notes: tuple[str, ...] = ()
+    """What was done without because a model could not be had."""
 
 
 # --- reports -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedReport:
+    """What a change of the embedder came to."""
+
+    embedder: str
+    dimension: int
+    memories: int
+    """How many have a vector of it now."""
+    embedded: int
+    """How many texts were embedded for it; the others were there from before."""
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,6 +425,8 @@ class FileOutcome:
     title: str = ""
     summary: str = ""
     missing: tuple[str, ...] = ()
+    dropped: int = 0
+    """Facts of a model that were left out, for their quotes do not stand in the document."""
     reason: str = ""
     hint: str = ""
     line: int | None = None
@@ -427,8 +456,24 @@ LeftOutListener = Callable[[LeftOut], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one model would be asked, and cost, at a rough guess."""
+
+    task: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    """In the currency of the configured prices."""
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What one ingest did; ``outcomes`` keeps every failure and the first thousand others."""
+    """What one ingest did, or with ``dry_run`` would do.
+
+    ``outcomes`` keeps every failure and the first thousand others.
+    """
 
     ingested: int
     skipped: int
@@ -436,6 +481,13 @@ class IngestReport:
     memories: int
     seconds: float
     outcomes: tuple[FileOutcome, ...]
+    incomplete: int = 0
+    """Documents that were taken in and of which something is missing."""
+    dropped: int = 0
+    """Facts of a model that were left out, for their quotes do not stand in their documents."""
+    dry_run: bool = False
+    estimates: tuple[Estimate, ...] = ()
+    """Of a dry run: what models would be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,6 +541,16 @@ class ConsolidationReport:
     duplicates: int
     dry_run: bool
     seconds: float
+    by_model: int = 0
+    """Groups whose insight a model wrote."""
+    dropped: int = 0
+    """What a model cited without having been given it."""
+    waiting: int = 0
+    """Groups that are not consolidated yet, because they wait for a model."""
+    note: str = ""
+    """Why a model that is configured did not write, where it did not."""
+    hint: str = ""
+    """What to do about that."""
 
 
 # --- models --------------------------------------------------------------------------------------

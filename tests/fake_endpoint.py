@@ -19,6 +19,7 @@ DIMENSION = 32
 _DATA = re.compile(r"<data-(\w+)>\n(.*?)\n</data-\1>", re.DOTALL)
 
 Reply = dict[str, Any] | str
+Rank = Callable[[str, str], float]
 Answerer = Callable[["Asked"], Reply]
 
 
@@ -33,8 +34,9 @@ class Asked:
     @property
     def shape(self) -> str:
         """The name of the schema that was asked for, "" for plain text."""
-        wanted = self.body.get("response_format") or {}
-        return str(wanted.get("json_schema", {}).get("name", ""))
+        wanted = self.body.get("response_format")
+        schema = wanted.get("json_schema", {}) if isinstance(wanted, dict) else {}
+        return str(schema.get("name", ""))
 
     @property
     def instructions(self) -> str:
@@ -68,6 +70,8 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     hang: float = 0.0
     body: str = ""
+    after: int = 0
+    """So many requests are answered before."""
     cut: bool = False
     """Break off in the middle of a stream."""
 
@@ -86,6 +90,8 @@ class FakeEndpoint:
         self.formats = {"json_schema", "json_object", "text"}
         """The response formats that it knows; it answers 400 to others."""
         self.dimension = DIMENSION
+        self.rank: Rank = shared_words
+        """What a text is worth to a question."""
         self.transcript = [(0.0, 1.5, "The ferry leaves at nine"), (1.5, 3.0, "from pier four.")]
         """What is heard in every recording: from, to, words."""
         self.transcript_formats = {"verbose_json", "json"}
@@ -148,7 +154,7 @@ class FakeEndpoint:
         if path == "/embeddings":
             return _json(self._embeddings(asked))
         if path == "/rerank":
-            return _json(_ranking(asked))
+            return _json(_ranking(asked, self.rank))
         if path == "/audio/transcriptions":
             return self._transcription(asked)
         if path == "/models":
@@ -157,7 +163,9 @@ class FakeEndpoint:
 
     def _next_fault(self, path: str) -> Fault | None:
         for fault in self._faults:
-            if path.endswith(fault.path):
+            if path.endswith(fault.path) and fault.after:
+                fault.after -= 1
+            elif path.endswith(fault.path):
                 fault.times -= 1
                 if fault.times == 0:
                     self._faults.remove(fault)
@@ -226,11 +234,15 @@ def _form(request: Request) -> dict[str, Any]:
     return dict(request.form) | files
 
 
-def _ranking(asked: Asked) -> dict[str, Any]:
-    """By how many words of the question a text has."""
-    words = set(re.findall(r"\w+", asked.body["query"].lower()))
+def shared_words(question: str, text: str) -> float:
+    """How many words of the question a text has."""
+    words = set(re.findall(r"\w+", question.lower()))
+    return float(len(words & set(re.findall(r"\w+", text.lower()))))
+
+
+def _ranking(asked: Asked, rank: Rank) -> dict[str, Any]:
     texts = asked.body["documents"]
-    scores = [len(words & set(re.findall(r"\w+", text.lower()))) for text in texts]
+    scores = [rank(asked.body["query"], text) for text in texts]
     order = sorted(range(len(texts)), key=lambda n: -scores[n])[: asked.body.get("top_n")]
     return {"results": [{"index": n, "relevance_score": scores[n]} for n in order]}
 

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.home import Home
+from memctl.retrieve.search import Searcher
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
@@ -253,6 +255,38 @@ def test_one_that_is_open_elsewhere_when_it_is_renamed_is_not_written_to_any_mor
     with home.open("diary") as diary, home.open("notes") as notes:
         assert (diary.memories().num_rows, notes.memories().num_rows) == (1, 0)
     assert not home.examine("notes")
+
+
+@pytest.mark.parametrize("change", ["rename", "delete"])
+def test_one_that_goes_while_it_is_read_is_gone_and_not_damaged(home: Home, change: str) -> None:
+    home.create("notes")
+    with home.open("notes") as opened:
+        opened.add_memory("the door code is 4711")
+        snapshot = opened.store.snapshot()
+        if change == "rename":
+            home.rename("notes", "diary")
+        else:
+            home.delete("notes")
+        searcher = Searcher({"notes": snapshot}, opened.embedder, lambda: NOW)
+        with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
+            searcher.search("the door code")
+
+
+def open_for_ever(home: Home) -> None:
+    while True:
+        home.open("notes").close()
+
+
+def test_one_that_goes_while_it_is_being_opened_is_not_there(home: Home, tmp_path: Path) -> None:
+    home.create("notes")
+    folder = home.layout("notes").folder
+    for moment in range(20):
+        going = threading.Timer(moment / 1000, folder.rename, [tmp_path / "elsewhere"])
+        going.start()
+        with pytest.raises(KnowledgeBaseNotFound):
+            open_for_ever(home)
+        going.join()
+        (tmp_path / "elsewhere").rename(folder)
 
 
 def test_one_with_a_damaged_ledger_can_be_deleted(home: Home) -> None:

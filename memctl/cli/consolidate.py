@@ -12,8 +12,11 @@ from memctl.cli.output import chosen, emit, paragraph
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration
+from memctl.errors import ModelUnavailable, PartialFailure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memctl.records import ConsolidationReport
 
 
@@ -42,6 +45,7 @@ def consolidate(
 
     An insight says what several memories have in common, how something changed, or where they
     contradict each other, and names them.  Nothing is deleted.
+    Groups wait, to be looked at the next time, while a model that is to write them is down.
     """
     reports = []
     with session.reading(kb) as bases:
@@ -54,6 +58,31 @@ def consolidate(
             show_report(session, report)
     else:
         emit(reports, (), output)
+    if dry_run and session.config.models.consolidate:
+        session.say("note: a dry run asks no model: these are the built-in insights")
+    _tell_waiting(session, reports)
+
+
+def _tell_waiting(session: Session, reports: Sequence[ConsolidationReport]) -> None:
+    """Say why a model did not write, where it did not.
+
+    Raises:
+        ModelUnavailable: All groups wait for it.
+        PartialFailure: Some do.
+    """
+    noted = sorted((r for r in reports if r.note), key=lambda report: -report.waiting)
+    if not noted:
+        return
+    told = noted[0]
+    waiting = sum(report.waiting for report in reports)
+    if not waiting:
+        session.say(f"note: told without the model: {told.note}")
+        session.suggest(told.hint)
+        return
+    message = f"{count(waiting, 'group')} left for later: {told.note}"
+    if any(report.groups for report in reports):
+        raise PartialFailure(message, told.hint)
+    raise ModelUnavailable(message, told.hint)
 
 
 def show_report(session: Session, report: ConsolidationReport) -> None:
@@ -66,6 +95,10 @@ def show_report(session: Session, report: ConsolidationReport) -> None:
         f"{count(report.duplicates, 'near duplicate')}, in {duration(report.seconds)}",
         soft_wrap=True,
     )
+    if report.by_model or report.waiting:
+        waiting = f", {count(report.waiting, 'group')} waiting for it" if report.waiting else ""
+        dropped = f", {count(report.dropped, 'forged citation')} dropped" if report.dropped else ""
+        out.print(f"  {report.by_model:,} written by a model{dropped}{waiting}", soft_wrap=True)
     for insight in report.insights:
         style = "yellow" if insight.kind == "contradiction" else "green"
         out.print()

@@ -16,7 +16,7 @@ from memctl.cli.commands import (
     command,
     group,
 )
-from memctl.cli.ingest import raise_failures, show_report
+from memctl.cli.ingest import raise_failures, reporting_a_stop, show_report
 from memctl.cli.listings import columns_for, listed
 from memctl.cli.output import Column, emit, emit_one, facts, paragraph, shown_instant
 from memctl.cli.progress import progress
@@ -182,6 +182,7 @@ def delete(
     "reprocess",
     """
     memctl document reprocess --incomplete
+    memctl document reprocess --upgrade
     memctl document reprocess d_3fa2b1 d_77c0de
     """,
 )
@@ -193,18 +194,26 @@ def reprocess(
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="All of which something is missing.")
     ] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="All not understood by the model configured now.")
+    ] = False,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Read sources again: what could not be read may be by now.
+    """Read sources again: what was beyond reach may not be now.
 
-    A transcript may lie beside a recording, tesseract may have been installed.
+    A transcript may lie beside a recording, tesseract may have been installed, a model may be
+    configured.  What is stopped goes on where it was when it is run again, and what a model has
+    replied already costs nothing.
     """
-    if bool(ids) == incomplete:
-        raise UsageError("which documents?", "give their ids, or --incomplete")
+    if bool(ids) == (incomplete or upgrade):
+        raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")
     with ExitStack() as stack:
         base = stack.enter_context(session.writing(kb))
         listener = stack.enter_context(progress(session, "reading again"))
-        report = base.reprocess(ids or (), incomplete=incomplete, progress=listener)
+        with reporting_a_stop(session, base.name, output):
+            report = base.reprocess(
+                ids or (), incomplete=incomplete, upgrade=upgrade, progress=listener
+            )
     show_report(session, base.name, report, output)
     raise_failures(report, one_input=len(report.outcomes) == 1)

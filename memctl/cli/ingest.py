@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ from memctl.cli.inputs import input_file, path_of, refuse_empty
 from memctl.cli.output import Column, chosen, emit, emit_one
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count, duration, one_line
+from memctl.cli.text import count, duration, money, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
 from memctl.paths import shown
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memctl.records import FileOutcome, IngestReport, LeftOut, LeftOutReason
 
 _SHOWN_FAILURES = 20
+_SHOWN_NOTES = 20
 _USUAL = ("hidden", "ignored", "subtitles")
 _LEFT_OUT: Mapping[LeftOutReason, str] = {
     "hidden": "hidden",
@@ -46,6 +47,7 @@ def register(root: typer.Typer) -> None:
         cat notes.md | memctl ingest -
         memctl ingest --text "remember: the door code is 4711" --tag home
         memctl ingest --jsonl records.jsonl -k archive
+        memctl ingest ~/mail --dry-run
         """,
     )(ingest)
 
@@ -76,6 +78,9 @@ def ingest(
     session_id: Annotated[
         str | None, typer.Option("--session", metavar="ID", help="The conversation it is of.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done, and estimate its cost.")
+    ] = False,
     output: Output = None,
 ) -> None:
     """Remember files, folders, standard input, text or JSON lines.
@@ -83,6 +88,9 @@ def ingest(
     What is already known is recognised by its content and left alone.  In folders, hidden files
     and those named in .gitignore and .memctlignore are skipped, and so are links; --verbose names
     each.  One bad file never stops the others; with some failures the exit code is 3.
+
+    With --dry-run everything is read and nothing written or sent.  Where models are configured, it
+    estimates their tokens and cost, as if they had never been asked any of it before.
     """
     given = [bool(paths), text is not None, jsonl is not None]
     if sum(given) != 1:
@@ -95,17 +103,19 @@ def ingest(
     passed_over = _PassedOver(session)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
-        base = stack.enter_context(session.writing(kb))
-        listener = stack.enter_context(progress(session, "ingesting"))
-        report = base.ingest(
-            **inputs,
-            namespace=namespace,
-            tags=tags,
-            source=source,
-            session=session_id,
-            progress=listener,
-            left_out=passed_over,
-        )
+        base = stack.enter_context(session.trying(kb) if dry_run else session.writing(kb))
+        listener = stack.enter_context(progress(session, "reading" if dry_run else "ingesting"))
+        with reporting_a_stop(session, base.name, output):
+            report = base.ingest(
+                **inputs,
+                namespace=namespace,
+                tags=tags,
+                source=source,
+                session=session_id,
+                dry_run=dry_run,
+                progress=listener,
+                left_out=passed_over,
+            )
     show_report(session, base.name, report, output)
     passed_over.tell()
     raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
@@ -163,6 +173,18 @@ _OUTCOMES = (
 )
 
 
+@contextmanager
+def reporting_a_stop(session: Session, name: str, output: Output) -> Iterator[None]:
+    """Print what had been done when something stopped it all, before the error goes on."""
+    from memctl.ingest.pipeline import IngestStopped
+
+    try:
+        yield
+    except IngestStopped as stopped:
+        show_report(session, name, stopped.report, output)
+        raise
+
+
 def show_report(session: Session, name: str, report: IngestReport, output: Output) -> None:
     """Print what became of the sources: a line for people, the whole report for programs."""
     if chosen(output) in ("csv", "arrow"):
@@ -170,7 +192,8 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         return
 
     def line() -> None:
-        parts = [f"{report.ingested:,} ingested"] if report.ingested else []
+        verb = "to ingest" if report.dry_run else "ingested"
+        parts = [f"{report.ingested:,} {verb}"] if report.ingested else []
         if report.skipped:
             parts.append(f"{report.skipped:,} already known")
         if report.failed:
@@ -179,11 +202,39 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         made = f", {count(report.memories, 'memory', 'memories')}" if report.memories else ""
         what = ", ".join(parts)
         session.console.print(f"{name}: {what}{made}, in {duration(report.seconds)}")
+        if report.estimates:
+            _show_estimates(session, report)
 
     emit_one(report, output, line)
-    for outcome in report.outcomes:
-        if outcome.missing and outcome.outcome != "failed":
-            session.say(f"note: {one_line(outcome.source)}: no {', '.join(outcome.missing)} yet")
+    if report.dry_run:
+        return
+    notes = [note for outcome in report.outcomes for note in _notes(outcome)]
+    for note in notes[:_SHOWN_NOTES]:
+        session.say(f"note: {note}")
+    if len(notes) > _SHOWN_NOTES:
+        session.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
+
+
+def _notes(outcome: FileOutcome) -> Iterator[str]:
+    """What there is to say of a source that was taken in."""
+    name = one_line(outcome.source)
+    if outcome.missing and outcome.outcome != "failed":
+        yield f"{name}: no {', '.join(outcome.missing)} yet"
+    if outcome.dropped:
+        yield f"{name}: left out {count(outcome.dropped, 'fact')} that it does not say"
+
+
+def _show_estimates(session: Session, report: IngestReport) -> None:
+    """Print what models would be asked, and that it is a guess."""
+    for found in report.estimates:
+        tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
+        used = tokens if found.input_tokens else "paid by the minute"
+        session.console.print(
+            f"  {found.task} by {found.model}: about {count(found.calls, 'call')}, {used}, "
+            f"{money(found.cost)}"
+        )
+    total = money(sum(found.cost for found in report.estimates))
+    session.console.print(f"  estimated cost: {total}, less what models have replied before")
 
 
 def raise_failures(report: IngestReport, *, one_input: bool) -> None:

@@ -10,7 +10,8 @@ import typer
 from memctl.choices import After, ChunkStrategy
 from memctl.cli.commands import Output, Yes, command, group
 from memctl.cli.inputs import input_folder, path_of
-from memctl.cli.output import Column, emit, emit_one, facts, shown_instant
+from memctl.cli.output import Column, emit, emit_one, facts, plain, shown_instant
+from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count
 from memctl.errors import UsageError
@@ -18,6 +19,8 @@ from memctl.errors import UsageError
 if TYPE_CHECKING:
     from memctl.config import Inbox
     from memctl.home import KnowledgeBaseEntry
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.records import ReembedReport
 
 app = group("Create, list, change, archive and delete knowledge bases.")
 
@@ -50,6 +53,14 @@ Inboxes = Annotated[
         " says otherwise.",
     ),
 ]
+EmbedderOption = Annotated[
+    str,
+    typer.Option(
+        "--embedder",
+        metavar="ID",
+        help="Where its vectors are from: builtin, endpoint/MODEL or onnx/FOLDER.",
+    ),
+]
 AfterOption = Annotated[
     After | None,
     typer.Option("--after", help="What happens to a file of its own inbox once it is ingested."),
@@ -78,6 +89,7 @@ def register(root: typer.Typer) -> None:
     memctl kb create notes
     memctl kb create work --chunk-size 800 --consolidate-interval 15
     memctl kb create vault --inbox ~/Obsidian --on-demand
+    memctl kb create papers --embedder endpoint/nomic-embed-text
     """,
 )
 def create(
@@ -90,6 +102,7 @@ def create(
     consolidate_interval: Interval = None,
     inbox: Inboxes = None,
     after: AfterOption = None,
+    embedder: EmbedderOption = "",
     output: Output = None,
 ) -> None:
     """Create a knowledge base; its settings are pinned from then on."""
@@ -101,7 +114,8 @@ def create(
         consolidate_interval=consolidate_interval,
         after=after,
     )
-    session.home.create(name, inboxes=[_inbox(text) for text in inbox or ()], **changes)
+    folders = [_inbox(text) for text in inbox or ()]
+    session.home.create(name, inboxes=folders, embedder=embedder, **changes)
     session.say(f"created {name}")
     session.hint(f"drop files into {session.home.layout(name).inbox} and run memctl watch")
     if output is not None:
@@ -256,6 +270,58 @@ def rename(session: Session, name: ExistingName, new_name: Name) -> None:
     """Give a knowledge base another name."""
     session.home.rename(name, new_name)
     session.say(f"renamed {name} to {new_name}")
+
+
+@command(
+    app,
+    "reembed",
+    """
+    memctl kb reembed notes --embedder endpoint/nomic-embed-text
+    memctl kb reembed notes --back
+    memctl kb reembed notes --drop-old
+    """,
+)
+def reembed(
+    session: Session,
+    name: ExistingName,
+    embedder: EmbedderOption = "",
+    back: Annotated[
+        bool, typer.Option("--back", help="Back to the vectors that it had before.")
+    ] = False,
+    drop_old: Annotated[
+        bool, typer.Option("--drop-old", help="Remove the vectors of other embedders.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Give a knowledge base the vectors of another embedder.
+
+    It is asked and written to as before meanwhile, and changes over in one step at the end.
+    Interrupted, it goes on where it was.  The old vectors are kept until --drop-old.
+    """
+    if bool(embedder) + back + drop_old == 0 or (embedder and back):
+        raise UsageError("to which embedder?", "say --embedder ID or --back, or --drop-old alone")
+    with session.home.open(name) as base:
+        if embedder or back:
+            with progress(session, "embedding") as listener:
+                if back:
+                    report = base.reembed_back(progress=listener)
+                else:
+                    report = base.reembed(embedder, progress=listener)
+            _tell_of(session, base, report)
+            if report is not None and output is not None:
+                emit_one(report, output, lambda: facts(session.console, plain(report), indent=0))
+        if drop_old:
+            freed = base.drop_former_vectors()
+            session.say(f"removed {freed:,} bytes of former vectors")
+
+
+def _tell_of(session: Session, base: KnowledgeBase, report: ReembedReport | None) -> None:
+    if report is None:
+        session.say(f"the vectors of {base.name} are from {base.settings.embedder} already")
+        return
+    made = f"{count(report.memories, 'memory', 'memories')}, {report.embedded:,} embedded now"
+    session.say(f"the vectors of {base.name} are from {report.embedder}: {made}")
+    session.hint(f"not better? memctl kb reembed {base.name} --back")
 
 
 @command(app, "delete", "memctl kb delete scratch\nmemctl kb delete scratch --dry-run")

@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         _accept_any_text(stream)
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 50, 100)  # rows are small objects without cycles
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)  # rows are small objects without cycles
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(run(given))
 

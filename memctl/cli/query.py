@@ -31,7 +31,7 @@ from memctl.errors import NothingFound, PartialFailure, UsageError
 
 if TYPE_CHECKING:
     from memctl.knowledge_bases import AskOptions, KnowledgeBases
-    from memctl.records import Filters, QueryResult, Question
+    from memctl.records import Context, Filters, QueryResult, Question
 
 _HITS = (
     Column("rank", "#", right=True),
@@ -120,6 +120,7 @@ def query(
             result = bases.query(_question(question or []), **options)
             tell_note(session, result.answer)
             _write_result(session, result, output, explain=explain)
+            _tell(session, result.notes)
             if not result.hits:
                 session.suggest(type_hint(filters.types))
             found = _is_found(result)
@@ -152,6 +153,7 @@ def _stream(
     if pieces:
         print_piece(" [broken off]\n\n" if note else "\n")
     tell_note(session, result.answer)
+    _tell(session, result.notes)
     explain = options.get("explain", False)
     show_result(session.console, result, explain=explain, streamed=bool(pieces) and not note)
     return result
@@ -178,6 +180,11 @@ def _write_result(session: Session, result: QueryResult, output: Output, *, expl
         emit_one(result, output, lambda: show_result(session.console, result, explain=explain))
 
 
+def _tell(session: Session, notes: Iterable[str]) -> None:
+    for note in notes:
+        session.say(f"note: {note}")
+
+
 def _ask_batch(
     session: Session, bases: KnowledgeBases, name: str, options: AskOptions, output: Output
 ) -> bool:
@@ -199,9 +206,15 @@ def _ask_batch(
 
 
 def _noted(session: Session, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
-    """Tell the first time that the model did not answer, and at the end how often."""
+    """Tell the first time that the model did not answer, and at the end how often.
+
+    What a search did without is told once.
+    """
     without = 0
+    told: set[str] = set()
     for result in results:
+        _tell(session, [note for note in result.notes if note not in told])
+        told.update(result.notes)
         if result.answer is not None and result.answer.note:
             if not without:
                 tell_note(session, result.answer)
@@ -274,17 +287,31 @@ def context(
     ] = 2000,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
+    ] = False,
     output: Output = None,
 ) -> None:
     """Print what is known, ready to paste above a prompt.
 
-    The text stays within a budget of tokens and cites its sources.
+    The text stays within a budget of tokens and cites its sources.  It is empty where nothing that
+    is known has to do with the question.
     """
     with session.reading(kb) as bases:
         found = bases.context(_question(question), budget=budget, mode=mode, filters=filters)
-    if output is None or output == "table":
+        _tell(session, found.notes)
+    _write_context(found, output)
+    if not found.text:
+        session.say("note: nothing in memory has to do with that")
+        session.suggest(type_hint(filters.types))
+        if exit_code:
+            raise NothingFound("nothing was found")
+
+
+def _write_context(found: Context, output: Output) -> None:
+    if output is not None and output != "table":
+        emit_one(found, output, lambda: None)
+    elif found.text:
         from memctl.cli.output import print_text
 
         print_text(found.text)
-    else:
-        emit_one(found, output, lambda: None)

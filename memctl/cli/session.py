@@ -90,6 +90,42 @@ class Session:
             yield opened
 
     @contextmanager
+    def trying(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
+        """Open the one knowledge base that would be written to.
+
+        Where writing would make the default one first, it is an empty one that does not stay.
+
+        Raises:
+            UsageError: Several are named.
+        """
+        wanted = _only(names) or self.config.kb or self.config.default_kb
+        if wanted == self.config.default_kb and not self.home.exists(wanted):
+            with self._passing(wanted) as opened:
+                yield opened
+        else:
+            with self.home.open(wanted) as opened:
+                yield opened
+
+    @contextmanager
+    def _passing(self, name: str) -> Iterator[KnowledgeBase]:
+        """Open a new knowledge base that is gone afterwards, without asking a model for it."""
+        from dataclasses import replace
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+
+        from memctl.home import Home
+        from memctl.models.remote_embedder import PREFIX
+
+        embed = self.config.models.embed
+        models = replace(self.config.models, embed="")
+        with TemporaryDirectory(prefix="memctl-") as folder:
+            Home(replace(self.config, home=Path(folder), models=models)).create(name)
+            with Home(replace(self.config, home=Path(folder))).open(name) as opened:
+                if embed:  # as it would be pinned
+                    opened.settings = replace(opened.settings, embedder=f"{PREFIX}{embed}")
+                yield opened
+
+    @contextmanager
     def reading(self, names: Sequence[str] | None) -> Iterator[KnowledgeBases]:
         """Open the knowledge bases to ask; where none is named, tell of those that cannot be."""
         if not names and self.config.kb is None:

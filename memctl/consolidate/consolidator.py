@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from memctl.records import ConsolidationReport, Progress, ProgressListener
 from memctl.store.filters import col
 
 if TYPE_CHECKING:
+    from memctl.consolidate.model_insights import InsightWriter
     from memctl.models.protocols import Embedder
     from memctl.store.store import Snapshot, Store
 
@@ -44,6 +46,7 @@ class Consolidator:
         kb: str = "",
         thresholds: Thresholds | None = None,
         synthesizer: Synthesizer | None = None,
+        writer: InsightWriter | None = None,
         seconds_a_commit: float = _SECONDS_A_COMMIT,
     ) -> None:
         self._store = store
@@ -52,6 +55,7 @@ class Consolidator:
         self._kb = kb
         self._thresholds = thresholds or Thresholds()
         self._synthesizer = synthesizer or BuiltinSynthesizer(self._thresholds.near_duplicate)
+        self._writer = writer
         self._seconds_a_commit = seconds_a_commit
 
     def run(
@@ -64,7 +68,7 @@ class Consolidator:
         """Consolidate what has not been looked at, oldest first.
 
         Args:
-            dry_run: Find out everything and write nothing.
+            dry_run: Find out everything, ask no model and write nothing.
             batch_size: How many memories are looked at together.
             progress: Told after every batch, in memories.
 
@@ -75,14 +79,15 @@ class Consolidator:
         known = self._current_insights(now, dry_run)
         snapshot = self._store.snapshot()
         pool = load_pool(snapshot, now)
-        planner = Planner(snapshot, pool, known, self._thresholds, self._synthesizer, now)
+        writer = None if dry_run else self._writer
+        planner = Planner(snapshot, pool, known, self._thresholds, self._synthesizer, now, writer)
         examined = 0
         for plan in self._plans(planner, pool.fresh, max(batch_size, 1), progress):
             examined += len(plan.examined)
             if not dry_run:
                 with self._store.write() as transaction:
                     write(transaction, plan, self._embedder, now)
-        return ConsolidationReport(
+        report = ConsolidationReport(
             kb=self._kb,
             examined=examined,
             groups=planner.groups,
@@ -91,6 +96,7 @@ class Consolidator:
             dry_run=dry_run,
             seconds=time.monotonic() - started,
         )
+        return report if writer is None else _with_model(report, writer)
 
     def _plans(
         self, planner: Planner, fresh: list[int], size: int, progress: ProgressListener | None
@@ -125,6 +131,18 @@ class Consolidator:
         for item in stale:
             known.remove(item.id)
         return known
+
+
+def _with_model(report: ConsolidationReport, writer: InsightWriter) -> ConsolidationReport:
+    problem = writer.problem
+    return replace(
+        report,
+        by_model=writer.written,
+        dropped=writer.dropped,
+        waiting=writer.waiting,
+        note=problem.message if problem else "",
+        hint=problem.hint if problem else "",
+    )
 
 
 def _alive(snapshot: Snapshot, ids: set[str], now: datetime) -> set[str]:

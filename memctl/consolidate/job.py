@@ -25,6 +25,10 @@ def noted(
     except BaseException:
         ledger.jobs.finish(job, "failed", clock())
         raise
-    detail = {"examined": report.examined, "insights": len(report.insights)}
+    detail = {
+        "examined": report.examined,
+        "insights": len(report.insights),
+        "waiting": report.waiting,
+    }
     ledger.jobs.finish(job, "done", clock(), detail)
     return report

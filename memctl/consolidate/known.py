@@ -9,6 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+WHOLE = "common"
+"""The family of insights that tell of a whole group, whatever they find in it."""
+
 COLUMNS = ("id", "text", "namespace", "source_ids", "metadata", "version")
 
 
@@ -23,6 +26,12 @@ class KnownInsight:
     namespace: str
     source_ids: frozenset[str]
     version: int
+    is_whole: bool
+
+    @property
+    def family(self) -> str:
+        """See ``Draft.family``."""
+        return WHOLE if self.is_whole else self.kind
 
 
 class KnownInsights:
@@ -62,24 +71,26 @@ class KnownInsights:
         found = {known for id_ in ids for known in self._by_source.get(id_, ())}
         return [self._insights[known] for known in sorted(found)]
 
-    def about(self, namespace: str, kind: str, about: str) -> list[KnownInsight]:
-        """The insights of one kind about one thing."""
-        found = self._by_topic.get((namespace, kind, about), ())
+    def about(self, namespace: str, family: str, about: str) -> list[KnownInsight]:
+        """The insights of one family about one thing."""
+        found = self._by_topic.get((namespace, family, about), ())
         return [self._insights[known] for known in sorted(found)]
 
 
 def _topic(insight: KnownInsight) -> tuple[str, str, str]:
-    return (insight.namespace, insight.kind, insight.about)
+    return (insight.namespace, insight.family, insight.about)
 
 
 def _known(row: Mapping[str, Any]) -> KnownInsight:
     metadata = json.loads(row["metadata"] or "{}")
+    kind = str(metadata.get("kind", WHOLE))
     return KnownInsight(
         id=row["id"],
-        kind=str(metadata.get("kind", "common")),
+        kind=kind,
         about=str(metadata.get("about", "")),
         text=str(row["text"]),
         namespace=str(row["namespace"]),
         source_ids=frozenset(row["source_ids"] or ()),
         version=int(row["version"] or 1),
+        is_whole=bool(metadata.get("whole", kind == WHOLE)),
     )

@@ -47,9 +47,7 @@ class Plan:
             self.superseded[old] = new
 
 
-def insight_memory(
-    draft: Draft, sources: Sequence[Memory], method: str, version: int, now: datetime
-) -> Memory:
+def insight_memory(draft: Draft, sources: Sequence[Memory], version: int, now: datetime) -> Memory:
     """Return the row of an insight; ``sources`` are the memories that it rests on."""
     newest = max(memory.created_at for memory in sources)
     return Memory(
@@ -70,7 +68,7 @@ def insight_memory(
         tags=tuple(sorted(set.intersection(*(set(memory.tags) for memory in sources)))),
         importance=draft.importance,
         confidence=draft.confidence,
-        method=method,
+        method=draft.method,
         is_consolidated=True,
         version=version,
         metadata=_metadata(draft),
@@ -95,7 +93,12 @@ def _metadata(draft: Draft) -> dict[str, object]:
         }
         for item in draft.connections
     ]
-    return {"kind": draft.kind, "about": draft.about, "connections": connections}
+    return {
+        "kind": draft.kind,
+        "about": draft.about,
+        "whole": draft.is_whole,
+        "connections": connections,
+    }
 
 
 def insight_record(draft: Draft, memory: Memory) -> Insight:
@@ -122,6 +125,7 @@ def known_insight(draft: Draft, memory: Memory) -> KnownInsight:
         namespace=memory.namespace,
         source_ids=frozenset(memory.source_ids),
         version=memory.version,
+        is_whole=draft.is_whole,
     )
 
 

@@ -16,6 +16,7 @@ from memctl.store.schema import memory_rows
 from memctl.understand.terms import terms
 
 if TYPE_CHECKING:
+    from memctl.consolidate.model_insights import InsightWriter
     from memctl.store.store import Snapshot
 
 _COLUMNS = (
@@ -38,6 +39,7 @@ class Planner:
         thresholds: Thresholds,
         synthesizer: Synthesizer,
         now: datetime,
+        writer: InsightWriter | None = None,
     ) -> None:
         self._snapshot = snapshot
         self._pool = pool
@@ -45,6 +47,7 @@ class Planner:
         self._thresholds = thresholds
         self._synthesizer = synthesizer
         self._now = now
+        self._writer = writer
         self._links = Links(pool, thresholds)
         self._waiting = set(pool.fresh)
         self.insights: dict[str, Insight] = {}
@@ -65,8 +68,10 @@ class Planner:
         memories = self._read({row for rows in found for row in rows})
         for rows in found:
             if not self._waiting.isdisjoint(rows):
-                self._add_group(plan, self._group(rows, memories))
-                self._examined(plan, rows)
+                if self._add_group(plan, self._group(rows, memories)):
+                    self._examined(plan, rows)
+                else:  # it is looked at again in the next run
+                    self._waiting.difference_update(rows)
         self._examined(plan, seeds)
 
     def _read(self, rows: set[int]) -> dict[int, Memory]:
@@ -79,17 +84,24 @@ class Planner:
             self._waiting.discard(row)
             plan.examined.append(self._pool.ids[row])
 
-    def _add_group(self, plan: Plan, group: Group) -> None:
+    def _add_group(self, plan: Plan, group: Group) -> bool:
+        """Add what a group gives; say False, and add nothing, where it waits for a model."""
         found = self._synthesizer.synthesize(group)
         wider = self._widened(group, found)
         if wider is not None:
             group, found = wider, self._synthesizer.synthesize(wider)
+        if self._writer is not None:
+            rewritten = self._writer.rewritten(group, found)
+            if rewritten is None:
+                return False
+            found = rewritten
         duplicates = [c for c in found.connections if c.relationship == "near_duplicate"]
         self.duplicates.update((c.source_id, c.target_id) for c in duplicates)
         plan.connect(found.connections if found.drafts else duplicates)
         self.groups += bool(found.drafts)
         for draft in found.drafts:
             self._add_insight(plan, draft, group)
+        return True
 
     def _widened(self, group: Group, found: Synthesis) -> Group | None:
         """The group with what another insight on the very same thing rests on, if there is one."""
@@ -99,8 +111,8 @@ class Planner:
         more = {
             row_of[id_]
             for draft in found.drafts
-            if draft.kind == "common"
-            for known in self._known.about(namespace, draft.kind, draft.about)
+            if draft.is_whole
+            for known in self._known.about(namespace, draft.family, draft.about)
             for id_ in known.source_ids
             if id_ in row_of
         } - rows
@@ -115,7 +127,7 @@ class Planner:
         more: set[int] = set()
         for known in self._known.resting_on(ids):
             common = len(known.source_ids & ids)
-            if known.kind == "common" and 2 * common >= min(len(ids), len(known.source_ids)):
+            if known.is_whole and 2 * common >= min(len(ids), len(known.source_ids)):
                 row_of = self._pool.row_of
                 more.update(row_of[id_] for id_ in known.source_ids if id_ in row_of)
         room = self._thresholds.group_size - len(rows)
@@ -146,7 +158,7 @@ class Planner:
         if any(known.text == draft.text for known in self._alike(draft, group)):
             return
         version = 1 + max((known.version for known in before), default=0)
-        memory = insight_memory(draft, sources, self._synthesizer.method, version, self._now)
+        memory = insight_memory(draft, sources, version, self._now)
         for known in before:
             self._replace(plan, known, memory)
         plan.insights[memory.id] = memory
@@ -160,7 +172,7 @@ class Planner:
 
     def _alike(self, draft: Draft, group: Group) -> list[KnownInsight]:
         """Insights on the same thing, which may say it from other memories of the same sources."""
-        return self._known.about(group.members[0].namespace, draft.kind, draft.about)
+        return self._known.about(group.members[0].namespace, draft.family, draft.about)
 
     def _told_before(self, draft: Draft) -> list[KnownInsight]:
         """The valid insights that this one says again or brings up to date."""
@@ -170,9 +182,9 @@ class Planner:
 
 def _same_thing(known: KnownInsight, draft: Draft) -> bool:
     common = known.source_ids.intersection(draft.source_ids)
-    if (known.kind == "common") != (draft.kind == "common"):
+    if known.is_whole != draft.is_whole:
         return False
-    if draft.kind == "common":
+    if draft.is_whole:
         return 2 * len(common) >= min(len(known.source_ids), len(draft.source_ids))
     before, after = known.about.split(), draft.about.split()
     return before[:1] == after[:1] and bool(set(before[1:]) & set(after[1:]))

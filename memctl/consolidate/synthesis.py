@@ -14,12 +14,15 @@ from typing import Protocol
 from memctl.consolidate import wording
 from memctl.consolidate.claims import denials, speech
 from memctl.consolidate.disagreements import Disagreement, disagreements
+from memctl.consolidate.known import WHOLE
 from memctl.consolidate.phrases import Phrase, shared_phrases, words_with
 from memctl.consolidate.pool import DULL_NAMES
 from memctl.consolidate.statements import Statement, best_statements, statements
 from memctl.consolidate.values import values
 from memctl.records import Connection, Memory
 from memctl.understand.stopwords import stop_words
+
+METHOD = "builtin/1"
 
 _MOST_STATEMENTS = 6
 _SENTENCE_ANCHORS = 2
@@ -64,6 +67,15 @@ class Draft:
     connections: tuple[Connection, ...]
     importance: float
     confidence: float
+    method: str
+    """Name and version of what made it: ``builtin/1``."""
+    is_whole: bool
+    """Whether it tells of the whole group, not of one thing that changed or is disagreed on."""
+
+    @property
+    def family(self) -> str:
+        """What it can be brought up to date by: another of the same family about the same."""
+        return WHOLE if self.is_whole else self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +89,6 @@ class Synthesis:
 class Synthesizer(Protocol):
     """Says what the memories of a group have in common, how it changed, where they disagree."""
 
-    @property
-    def method(self) -> str:
-        """Name and version, stored with every insight: ``builtin/1``."""
-        ...
-
     def synthesize(self, group: Group) -> Synthesis:
         """Return what a group says together; nothing where it says nothing worth knowing."""
         ...
@@ -92,11 +99,6 @@ class BuiltinSynthesizer:
 
     def __init__(self, near_duplicate: float = 0.92) -> None:
         self._near_duplicate = near_duplicate
-
-    @property
-    def method(self) -> str:
-        """See `Synthesizer.method`."""
-        return "builtin/1"
 
     def synthesize(self, group: Group) -> Synthesis:
         """See `Synthesizer.synthesize`."""
@@ -178,7 +180,7 @@ def _of_common(
     chosen = _spread(best_statements(about, group.anchors, lead), group.members)
     members = [group.members[item.member] for item in chosen]
     documents = {memory.document_id or memory.id for memory in members}
-    confidence = _confidence(group, [item.member for item in chosen])
+    confidence = cohesion(group, [item.member for item in chosen])
     if len(documents) < 2 or not confidence:
         return None
     name = wording.capitalised(wording.listed([phrase.text for phrase in title]))
@@ -188,10 +190,12 @@ def _of_common(
         title=name,
         text=_common_text(name, chosen, members),
         source_ids=tuple(memory.id for memory in members),
-        entities=_entities(members),
-        connections=_within(connections, members),
-        importance=_importance(members, 0.05),
+        entities=shared_entities(members),
+        connections=connections_within(connections, members),
+        importance=importance_of(members, 0.05),
         confidence=confidence,
+        method=METHOD,
+        is_whole=True,
     )
 
 
@@ -276,10 +280,12 @@ def _of_disagreement(
         title=name,
         text=_disagreement_text(name, item, members),
         source_ids=tuple(memory.id for memory in members),
-        entities=_entities(members),
-        connections=_within(connections, members),
-        importance=_importance(members, 0.15 if item.is_change else 0.3),
+        entities=shared_entities(members),
+        connections=connections_within(connections, members),
+        importance=importance_of(members, 0.15 if item.is_change else 0.3),
         confidence=max(known.confidence for _, _, known in item.conflicts),
+        method=METHOD,
+        is_whole=False,
     )
 
 
@@ -339,7 +345,7 @@ def _values_said(item: Disagreement) -> list[str]:
 # --- what an insight carries ---------------------------------------------------------------------
 
 
-def _entities(members: Sequence[Memory]) -> tuple[str, ...]:
+def shared_entities(members: Sequence[Memory]) -> tuple[str, ...]:
     """Entities that two members name, in most members first."""
     counts: dict[str, int] = {}
     for memory in members:
@@ -351,18 +357,18 @@ def _entities(members: Sequence[Memory]) -> tuple[str, ...]:
     return tuple(sorted(shared, key=lambda name: (-counts[name], name))[:12])
 
 
-def _within(
+def connections_within(
     connections: tuple[Connection, ...], members: Sequence[Memory]
 ) -> tuple[Connection, ...]:
     ids = {memory.id for memory in members}
     return tuple(item for item in connections if {item.source_id, item.target_id} <= ids)
 
 
-def _importance(members: Sequence[Memory], more: float) -> float:
+def importance_of(members: Sequence[Memory], more: float) -> float:
     return round(min(1.0, max(memory.importance for memory in members) + more), 3)
 
 
-def _confidence(group: Group, members: Sequence[int]) -> float:
+def cohesion(group: Group, members: Sequence[int]) -> float:
     """How strongly the members hang together; 0 when no two of them are linked."""
     inside = set(members)
     weights = [p.weight for p in group.pairs if {p.first, p.second} <= inside] or [0.0]

@@ -51,6 +51,7 @@ class Prepared:
     memories: tuple[Memory, ...]
     embed: tuple[str, ...]
     mentions: tuple[EntityMention, ...] = ()
+    dropped: int = 0
 
 
 @packed
@@ -62,6 +63,7 @@ class Taken:
     title: str
     summary: str
     missing: tuple[str, ...]
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,5 +147,6 @@ def taken_outcome(wanted: Wanted, taken: Taken) -> FileOutcome:
         title=taken.title,
         summary=taken.summary,
         missing=taken.missing,
+        dropped=taken.dropped,
         line=source.line,
     )

@@ -28,6 +28,7 @@ class Derived:
 
     def __init__(self) -> None:
         self._entities: dict[str, Entity] = {}
+        self._perhaps_new: dict[str, Entity] = {}
         self._relations: dict[str, Relation] = {}
 
     def add(self, entities: Mapping[str, Entity], relations: Iterable[Relation]) -> None:
@@ -37,11 +38,17 @@ class Derived:
         for relation in relations:
             self._relations[relation.id] = relation
 
+    def add_missing(self, entities: Mapping[str, Entity]) -> None:
+        """Take in the entities of documents made anew, whose mentions have been counted once."""
+        for entity in entities.values():
+            _count(self._perhaps_new, entity)
+
     def write(self, transaction: Transaction) -> None:
         """Add it to what the graph has."""
         from memctl.store.schema import relations_table
 
         _count_up(transaction, self._entities)
+        _add_missing(transaction, self._perhaps_new)
         if self._relations:
             rows = relations_table(list(self._relations.values()))
             transaction.upsert("relations", rows)
@@ -90,6 +97,16 @@ def _count_up(transaction: Transaction, new: dict[str, Entity]) -> None:
     if stored:
         counted = [merged(entity, new[entity.id]) for entity in stored]
         transaction.upsert("entities", entities_table(counted))
+
+
+def _add_missing(transaction: Transaction, found: dict[str, Entity]) -> None:
+    from memctl.store.schema import entities_table
+
+    if not found:
+        return
+    stored = transaction.snapshot().get("entities", list(found), ["id"])["id"].to_pylist()
+    new = [entity for identifier, entity in found.items() if identifier not in set(stored)]
+    transaction.append("entities", entities_table(new))
 
 
 def _entities(item: Prepared) -> Iterable[Entity]:

@@ -70,8 +70,11 @@ class Perceiver:
         if not any(self._steps(source) for _, source in read):
             return list(read)
         problems: list[str] = []
-        with ThreadPoolExecutor(self._at_once) as pool:
+        pool = ThreadPoolExecutor(self._at_once)
+        try:
             done = list(pool.map(lambda each: self._completed(each, problems), read))
+        finally:
+            pool.shutdown(cancel_futures=True)
         if problems:
             more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
             _log.warning("%s%s", problems[0], more)
@@ -89,7 +92,7 @@ class Perceiver:
             try:
                 pieces = list(step.pieces(path, name, source))
             except (MemctlError, OSError) as error:
-                problems.append(f"{name}: no {step.adds} yet: {error}")
+                problems.append(f"{name}: no {step.adds} yet: {_told(error)}")
                 source = replace(source, missing=_with(source.missing, step.adds))
             else:
                 source = _extended(source, pieces, step)
@@ -184,6 +187,11 @@ def _extended(source: SourceText, pieces: list[Piece], step: _Step) -> SourceTex
     return replace(
         whole, text=f"{source.text}{gap}{added.text}", segments=(*source.segments, *segments)
     )
+
+
+def _told(error: MemctlError | OSError) -> str:
+    hint = error.hint if isinstance(error, MemctlError) else ""
+    return f"{error}; {hint}" if hint else str(error)
 
 
 def _with(missing: tuple[str, ...], what: str) -> tuple[str, ...]:

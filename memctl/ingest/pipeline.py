@@ -51,13 +51,14 @@ MOST_OUTCOMES = 1_000
 
 
 class IngestStopped(MemctlError):
-    """The store failed half-way; ``report`` says what had been committed by then."""
+    """The store, or a model, failed half-way; ``report`` says what had been committed by then."""
 
     def __init__(self, cause: Exception, report: IngestReport) -> None:
         done = f"{report.ingested} documents were ingested before"
         message = cause.message if isinstance(cause, MemctlError) else str(cause)
         hint = cause.hint if isinstance(cause, MemctlError) else "check the disk, then run it again"
         super().__init__(f"{message}; {done}", hint)
+        self.cause = cause
         self.report = report
         if isinstance(cause, MemctlError):
             self.exit_code = cause.exit_code
@@ -72,6 +73,8 @@ class _Tally:
     skipped: int = 0
     failed: int = 0
     memories: int = 0
+    incomplete: int = 0
+    dropped: int = 0
     outcomes: list[FileOutcome] = field(default_factory=list)
 
     @property
@@ -84,6 +87,8 @@ class _Tally:
             self.skipped += outcome.outcome == "known"
             self.ingested += outcome.outcome in ("ingested", "superseded")
             self.memories += outcome.memories
+            self.incomplete += bool(outcome.missing)
+            self.dropped += outcome.dropped
             if outcome.outcome == "failed" or len(self.outcomes) - self.failed < MOST_OUTCOMES:
                 self.outcomes.append(outcome)
 
@@ -95,6 +100,8 @@ class _Tally:
             memories=self.memories,
             seconds=time.monotonic() - self.started,
             outcomes=tuple(self.outcomes),
+            incomplete=self.incomplete,
+            dropped=self.dropped,
         )
 
 
@@ -135,7 +142,8 @@ class Ingestor:
             total: How many sources there are, where that is known.
 
         Raises:
-            IngestStopped: The store failed after something had been committed.
+            IngestStopped: The store failed, or a model could not be had, after something had
+                been committed.
             MemctlError, OSError: It failed before anything was.
         """
         return self._run(lambda preparer: preparer.batches(sources), progress, total)
@@ -145,6 +153,7 @@ class Ingestor:
         document_ids: Sequence[str] = (),
         *,
         incomplete: bool = False,
+        upgrade: bool = False,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
         """Read documents again from where their files are now, and make their rows anew.
@@ -154,12 +163,17 @@ class Ingestor:
         Args:
             document_ids: Which documents.
             incomplete: Whether to take all documents too of which something is missing.
+            upgrade: Whether to take all documents too that were understood by another method.
             progress: Told after each commit how many are dealt with.
 
         Raises:
             NotFoundError: There is no document of one of the ids.
+            IngestStopped: As :meth:`ingest`.
         """
-        again = wanted_again(self._store, document_ids, incomplete=incomplete)
+        other_than = self._understander.method if upgrade else None
+        again = wanted_again(
+            self._store, document_ids, incomplete=incomplete, other_than=other_than
+        )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
     def rename(self, document_id: str, source: str) -> None:
@@ -185,7 +199,9 @@ class Ingestor:
         settings = self._settings if hires else None
         is_bulk = total is not None and total >= MANY_SOURCES
         hire_after = 0.0 if is_bulk else self._limits.hire_after
-        return Crew(made, settings, hire_after, Novelty(self._store))
+        # What a model says of importance, it says of the whole; nothing is added to that.
+        weigh = Novelty(self._store) if builtin else None
+        return Crew(made, settings, hire_after, weigh)
 
     def _run(
         self,

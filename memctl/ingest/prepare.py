@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from memctl.errors import ModelError
 from memctl.ingest.batch import (
     Batch,
     Identified,
@@ -48,6 +49,8 @@ class Limits:
     bytes: int = 32 << 20
     seconds: float = 4.0
     hire_after: float = 0.3
+    together: int | None = None
+    """Work on so many sources as one group instead of the usual number."""
 
 
 @dataclass(slots=True)
@@ -94,23 +97,46 @@ class Preparer:
         self._known = known
         self._crew = crew
         self._clock = clock
+        self._limits = limits
         self._filling = _Filling(limits)
         self._flying: deque[Future[list[Worked]]] = deque()
 
     def batches(self, sources: Iterable[SourceOrFailure]) -> Generator[Batch, None, None]:
-        """Turn sources into batches."""
+        """Turn sources into batches.
+
+        Raises:
+            ModelError: A model cannot be had; all that was made before has been given.
+        """
+        yield from self._rescued(self._batches(sources))
+
+    def _batches(self, sources: Iterable[SourceOrFailure]) -> Generator[Batch, None, None]:
         for group in _grouped(sources, JUDGED_TOGETHER):
             yield from self._group(self._identified(group))
         yield from self._landed(0)
         yield from self._filling.take()
 
     def judged(self, judged: Iterable[Wanted | FileOutcome]) -> Generator[Batch, None, None]:
-        """Turn sources that somebody has judged already into batches."""
+        """Turn sources that somebody has judged already into batches.
+
+        Raises:
+            ModelError: As :meth:`batches`.
+        """
+        yield from self._rescued(self._judged(judged))
+
+    def _judged(self, judged: Iterable[Wanted | FileOutcome]) -> Generator[Batch, None, None]:
         for group in _grouped(judged, JUDGED_TOGETHER):
             self._filling.batch.outcomes.extend(x for x in group if isinstance(x, FileOutcome))
             yield from self._worked([x for x in group if isinstance(x, Wanted)])
         yield from self._landed(0)
         yield from self._filling.take()
+
+    def _rescued(self, batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
+        """Give what is finished before a model that cannot be had ends it all."""
+        try:
+            yield from batches
+        except ModelError:
+            yield from self._filling.take()  # empty in the middle of a source in parts
+            raise
 
     # --- judging ---
 
@@ -148,7 +174,7 @@ class Preparer:
     # --- working ---
 
     def _worked(self, wanted: Sequence[Wanted]) -> Generator[Batch, None, None]:
-        for group in _portions(wanted):
+        for group in _portions(wanted, self._limits.together or WORKED_TOGETHER):
             self._known.begun(group)
             self._flying.append(self._crew.submit(group, self._clock()))
             yield from self._landed(self._crew.capacity)
@@ -208,12 +234,12 @@ def _not_read(error: Unreadable) -> NotRead:
     return NotRead(error.reason, error.hint, error.error)
 
 
-def _portions(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+def _portions(wanted: Sequence[Wanted], most: int) -> Iterator[list[Wanted]]:
     """Groups of sources that are worked on together: not many, and not much."""
     portion: list[Wanted] = []
     size = 0
     for each in wanted:
-        if portion and (len(portion) >= WORKED_TOGETHER or size + each.item.size > BYTES_TOGETHER):
+        if portion and (len(portion) >= most or size + each.item.size > BYTES_TOGETHER):
             yield portion
             portion, size = [], 0
         portion.append(each)

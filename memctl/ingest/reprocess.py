@@ -10,8 +10,9 @@ from memctl.errors import ChangedSource, NotFoundError, UsageError
 from memctl.ids import root_id
 from memctl.ingest.batch import Identified, Wanted
 from memctl.ingest.reading import RECORD_READER, Unreadable, identify
+from memctl.ingest.rows import IMPORTANCE_REASON
 from memctl.ingest.sources import Source
-from memctl.records import Document, FileOutcome
+from memctl.records import Document, FileOutcome, Metadata
 
 if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
@@ -21,7 +22,7 @@ _AT_ONCE = 256
 
 
 def wanted_again(
-    store: Store, document_ids: Sequence[str], *, incomplete: bool
+    store: Store, document_ids: Sequence[str], *, incomplete: bool, other_than: str | None = None
 ) -> Iterator[Wanted | FileOutcome]:
     """Say of each document where to read it again; a failed outcome where that cannot be.
 
@@ -29,6 +30,7 @@ def wanted_again(
         store: Where the documents are.
         document_ids: Ids of documents or of their parts.
         incomplete: Whether to take all live documents too of which something is missing.
+        other_than: Take all live documents too that were understood by another method.
 
     Raises:
         NotFoundError: There is no document of one of the ids.
@@ -37,6 +39,8 @@ def wanted_again(
     roots = dict.fromkeys(root_id(identifier) for identifier in document_ids)
     if incomplete:
         roots |= dict.fromkeys(_incomplete(snapshot))
+    if other_than is not None:
+        roots |= dict.fromkeys(_understood_otherwise(snapshot, other_than))
     places = {entry.document_id: entry.path for entry in store.ledger.files.entries(["done"])}
     ids = list(roots)
     for at in range(0, len(ids), _AT_ONCE):
@@ -52,6 +56,14 @@ def _incomplete(snapshot: Snapshot) -> Iterator[str]:
         for row in batch.to_pylist():
             if row["missing"]:
                 yield row["root_id"]
+
+
+def _understood_otherwise(snapshot: Snapshot, method: str) -> Iterator[str]:
+    from memctl.store.filters import col
+
+    where = (col("status") == "indexed") & (col("method") != method)
+    for batch in snapshot.batches("documents", where, ["root_id"]):
+        yield from batch["root_id"].to_pylist()
 
 
 def _documents(snapshot: Snapshot, ids: list[str]) -> list[Document]:
@@ -117,8 +129,13 @@ def _record(snapshot: Snapshot, document: Document) -> Source:
         speaker=first.get("speaker"),
         type=first.get("type") or "",
         tags=document.tags,
-        metadata=document.metadata,
+        metadata=_as_given(document.metadata),
     )
+
+
+def _as_given(metadata: Metadata) -> Metadata:
+    """The metadata without what was added when the document was understood."""
+    return {key: value for key, value in metadata.items() if key != IMPORTANCE_REASON}
 
 
 def _failed(document: Document, reason: str, hint: str, error: str) -> FileOutcome:

@@ -16,6 +16,9 @@ from memctl.understand.passage import passage_for_embedding, passage_terms
 MOST_GIST_SOURCES = 8
 """A gist names at most so many passages as its evidence."""
 
+IMPORTANCE_REASON = "importance_reason"
+"""Where the metadata of a document says why it matters as much."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -40,6 +43,7 @@ def prepared(parts: Parts) -> Prepared:
         memories,
         tuple(_for_embedding(memory) for memory in memories),
         parts.understood.entities,
+        parts.understood.dropped,
     )
 
 
@@ -69,7 +73,7 @@ def _document(parts: Parts) -> Document:
         links=_distinct(read.links, understood.links),
         authors=read.authors,
         dates=understood.dates,
-        missing=read.missing,
+        missing=_distinct(read.missing, understood.missing),
         reader=read.reader,
         method=understood.method,
         signals=understood.signals,
@@ -77,8 +81,12 @@ def _document(parts: Parts) -> Document:
         created_at=source.created_at or read.created_at or _modified(item) or parts.now,
         ingested_at=parts.now,
         session_id=_session(parts),
-        metadata={**read.metadata, **source.metadata},
+        metadata={**read.metadata, **source.metadata, **_why(understood)},
     )
+
+
+def _why(understood: Understanding) -> dict[str, str]:
+    return {IMPORTANCE_REASON: understood.reason} if understood.reason else {}
 
 
 def _session(parts: Parts) -> str | None:
@@ -222,7 +230,9 @@ def _distilled(parts: Parts, document: Document, evidence: Sequence[Memory]) -> 
             namespace=document.namespace,
             created_at=first.created_at,
             valid_from=parts.now,
-            search_text=_terms(document, "", statement.text),
+            search_text=_terms(
+                document, "", f"{statement.text} {' '.join(_told(statement).values())}"
+            ),
             title=document.title,
             source=document.source,
             external_id=document.external_id,
@@ -244,8 +254,18 @@ def _distilled(parts: Parts, document: Document, evidence: Sequence[Memory]) -> 
             importance=statement.importance,
             confidence=statement.confidence,
             method=document.method,
-            metadata={"reason": statement.reason},
+            metadata={"reason": statement.reason, **_told(statement)},
         )
+
+
+def _told(statement: Distilled) -> dict[str, str]:
+    """Who or what, how, and what, as far as that is known."""
+    told = {
+        "subject": statement.subject,
+        "relation": statement.relation,
+        "object": statement.object,
+    }
+    return {key: value for key, value in told.items() if value}
 
 
 def _stands_in(statement: Distilled, evidence: Sequence[Memory]) -> list[Memory]:

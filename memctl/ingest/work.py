@@ -144,4 +144,5 @@ def _told(fates: Sequence[Fate], made: Sequence[Prepared]) -> list[Fate]:
 
 def _taken(item: Prepared) -> Taken:
     document = item.document
-    return Taken(len(item.memories), document.title, document.summary, document.missing)
+    said = (document.title, document.summary, document.missing, item.dropped)
+    return Taken(len(item.memories), *said)

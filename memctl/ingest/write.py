@@ -117,7 +117,9 @@ class _Writing:
             memories = worked.memories
         self._transaction.append("documents", documents)
         self._transaction.append("memories", without(memories, "id", self._edited))
-        if not any(wanted.redo for wanted in worked.wanted):
+        if any(wanted.redo for wanted in worked.wanted):
+            self._derived.add_missing(worked.entities)
+        else:
             self._derived.add(worked.entities, worked.relations)
         for wanted, taken in worked.taken():
             if wanted.document_id not in self._refused:
@@ -127,7 +129,12 @@ class _Writing:
         """The parts of one source have one outcome."""
         known = self._outcomes.get(wanted.document_id)
         self._outcomes[wanted.document_id] = (
-            replace(known, memories=known.memories + taken.memories)
+            replace(
+                known,
+                memories=known.memories + taken.memories,
+                missing=tuple(dict.fromkeys((*known.missing, *taken.missing))),
+                dropped=known.dropped + taken.dropped,
+            )
             if known
             else taken_outcome(wanted, taken)
         )

@@ -6,6 +6,7 @@ The books themselves are the store's; here is only what is asked of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -29,6 +30,10 @@ class Replies(Protocol):
 
     def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
         """Keep a reply."""
+        ...
+
+    def together(self) -> AbstractContextManager[object]:
+        """Keep what is kept inside in one step."""
         ...
 
 
@@ -86,6 +91,10 @@ class Account:
     def keep(self, key: str, task: Task, model: str, reply: bytes) -> None:
         """Keep a reply that turned out to be of use."""
         self._replies.put(key, task, model, reply, self._clock())
+
+    def together(self) -> AbstractContextManager[object]:
+        """Note and keep what is inside in one step: for many small replies."""
+        return self._replies.together()
 
     def require_budget(self) -> None:
         """Refuse a call when the day's budget is spent.

@@ -47,10 +47,12 @@ class ImageReader:
             ModelRefused: It will not, as it is configured.
             BadReply: Twice it gave something else.
         """
-        from pydantic import BaseModel
+        from pydantic import BaseModel, ConfigDict
 
         class Picture(BaseModel):
             """What is asked for."""
+
+            model_config = ConfigDict(extra="forbid")
 
             description: str
             text: str

@@ -6,6 +6,7 @@ import io
 import time
 import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -86,15 +87,16 @@ def _duty(config: Config, task: Task) -> Duty:
 
 
 def trials(config: Config, tasks: Sequence[Task] = ()) -> Iterator[Trial]:
-    """Ask each model that is configured, one after the other; nothing is kept.
+    """Ask each model that is configured, one after the other and once; nothing is kept.
 
     Args:
         config: The settings.
         tasks: Only for these.
     """
+    once = replace(config, endpoint=replace(config.endpoint, retries=0))
     for duty in duties(config):
         if duty.model and (not tasks or duty.task in tasks):
-            yield _trial(config, duty)
+            yield _trial(once, duty)
 
 
 def _trial(config: Config, duty: Duty) -> Trial:
@@ -122,10 +124,12 @@ def _trial(config: Config, duty: Duty) -> Trial:
 
 
 def _try_chat(providers: Providers, task: Task) -> None:
-    from pydantic import BaseModel
+    from pydantic import BaseModel, ConfigDict
 
     class Ready(BaseModel):
         """What a model is asked for to see whether it can keep to a shape."""
+
+        model_config = ConfigDict(extra="forbid")
 
         ready: bool
 
@@ -202,6 +206,10 @@ class _Nothing:
 
     def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
         """Keep nothing."""
+
+    def together(self) -> AbstractContextManager[object]:
+        """Keep nothing together."""
+        return nullcontext()
 
 
 class _Tally:

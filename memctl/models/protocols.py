@@ -44,3 +44,11 @@ class TokenCounter(Protocol):
     def count_tokens(self, text: str) -> int:
         """Return how many tokens the whole text has."""
         ...
+
+
+class Reranker(Protocol):
+    """Tells how well texts answer a question."""
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return a score for each text, in their order; higher is better, the scale is its own."""
+        ...

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, get_args
 from memctl.choices import Task
 from memctl.config import Config, endpoint_key
 from memctl.errors import ConfigError
+from memctl.models import load_embedder
 from memctl.models.accounts import Account
 from memctl.models.chat import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
+from memctl.models.protocols import Embedder
+from memctl.models.remote_embedder import PREFIX, RemoteEmbedder
+from memctl.models.reranker import RemoteReranker
 
 if TYPE_CHECKING:
     from memctl.models.image_reader import ImageReader
@@ -50,8 +54,7 @@ class Providers:
         Raises:
             ConfigError: No base_url is configured for it, or its key cannot be read.
         """
-        settings = self._config.endpoint
-        url: str = getattr(self._config.models, f"{task}_url") or settings.base_url
+        url = endpoint_url(self._config, task)
         if not url:
             raise ConfigError(
                 f"models.{task} names a model, but there is no endpoint",
@@ -59,20 +62,35 @@ class Providers:
             )
         with self._mutex:
             if url not in self._endpoints:
-                connection = Connection(
-                    url,
-                    endpoint_key(settings),
-                    settings.timeout_seconds,
-                    settings.retries,
-                    settings.concurrency,
-                )
-                self._endpoints[url] = Endpoint(connection)
+                self._endpoints[url] = Endpoint(connection(self._config, url))
             return self._endpoints[url]
 
     def chat(self, task: Task) -> ChatModel | None:
         """Return the chat model for a task; None where it is done the built-in way."""
         name = self.model_name(task)
         return ChatModel(self.endpoint(task), name, task, self.account) if name else None
+
+    def reranker(self) -> RemoteReranker | None:
+        """Return what puts the best hits first; None where nothing does."""
+        name = self.model_name("rerank")
+        return RemoteReranker(self.endpoint("rerank"), name, self.account) if name else None
+
+    def embedder(self, identifier: str, dimension: int) -> Embedder:
+        """Return the embedder of an id, whatever model the settings name for new vectors.
+
+        Raises:
+            ConfigError: There is no such embedder, or no endpoint is configured for it.
+            MemctlError: Its files are missing or damaged.
+        """
+        if not identifier.startswith(PREFIX):
+            return load_embedder(identifier)
+        if not endpoint_url(self._config, "embed"):
+            raise ConfigError(
+                f"the vectors are from {identifier}, but there is no endpoint",
+                "set base_url of [endpoint] in the config file, or ask by --mode keyword",
+            )
+        model = identifier.removeprefix(PREFIX)
+        return RemoteEmbedder(self.endpoint("embed"), model, dimension, self.account)
 
     def transcriber(self) -> RemoteTranscriber | None:
         """Return the model that writes down what is said; None where none is configured."""
@@ -93,3 +111,25 @@ class Providers:
 
         model = self.chat("image")
         return ImageReader(model, instructions, version) if model else None
+
+
+def endpoint_url(config: Config, task: Task) -> str:
+    """Return where the model for a task is, "" where no endpoint is configured."""
+    url: str = getattr(config.models, f"{task}_url") or config.endpoint.base_url
+    return url
+
+
+def connection(config: Config, url: str) -> Connection:
+    """Return how the settings say an endpoint is to be called.
+
+    Raises:
+        ConfigError: Its key cannot be read.
+    """
+    settings = config.endpoint
+    return Connection(
+        url,
+        endpoint_key(settings),
+        settings.timeout_seconds,
+        settings.retries,
+        settings.concurrency,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,16 +59,24 @@ class RemoteEmbedder:
         """
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         wanted = {text: n for n, text in enumerate(texts) if text.strip()}
-        known = {text: self._known(text) for text in wanted}
+        with self._account.together():
+            known = {text: self._known(text) for text in wanted}
         missing = [text for text, vector in known.items() if vector is None]
-        for at in range(0, len(missing), TEXTS_A_CALL):
-            part = missing[at : at + TEXTS_A_CALL]
-            known |= dict(zip(part, self._embedded(part), strict=True))
+        parts = [missing[at : at + TEXTS_A_CALL] for at in range(0, len(missing), TEXTS_A_CALL)]
+        for part, rows in zip(parts, self._all_embedded(parts), strict=True):
+            known |= dict(zip(part, rows, strict=True))
         for n, text in enumerate(texts):
             vector = known.get(text)
             if vector is not None:
                 vectors[n] = vector
         return vectors
+
+    def _all_embedded(self, parts: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
+        """Ask for all parts, several at a time where there are several."""
+        if len(parts) < 2:
+            return [self._embedded(part) for part in parts]
+        with ThreadPoolExecutor(self._endpoint.connection.concurrency) as threads:
+            return list(threads.map(self._embedded, parts))
 
     def _known(self, text: str) -> NDArray[np.float32] | None:
         kept = self._account.known(self._key(text), "embed", self._model)
@@ -92,9 +101,11 @@ class RemoteEmbedder:
         self._account.spent("embed", self._model, Spent(tokens), time.monotonic() - began)
         ordered = sorted(reply.data, key=lambda item: item.index)
         rows = self._checked([item.embedding for item in ordered], len(texts))
-        for text, row in zip(texts, rows.astype(np.float16), strict=True):
-            self._account.keep(self._key(text), "embed", self._model, row.tobytes())
-        return rows
+        kept = rows.astype(np.float16)  # given so the first time too: a question finds the same
+        with self._account.together():
+            for text, row in zip(texts, kept, strict=True):
+                self._account.keep(self._key(text), "embed", self._model, row.tobytes())
+        return kept.astype(np.float32)
 
     def _checked(self, found: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
         if len(found) != count:

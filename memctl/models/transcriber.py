@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -117,8 +118,9 @@ def _spoken(model: str, reply: Any, seconds: float) -> list[Spoken]:
 
 
 def _number(value: object) -> float:
-    """Seconds; some servers give them as text."""
+    """Seconds; some servers give them as text, and none where they do not know."""
     try:
-        return max(0.0, float(str(value)))
+        found = float(str(value))
     except ValueError:
         return 0.0
+    return max(0.0, found) if math.isfinite(found) else 0.0

@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from memctl.records import Answer, Citation
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
-from memctl.retrieve.forms import spoken_from
+from memctl.retrieve.forms import is_row, spoken_from
+from memctl.retrieve.parts import UNDER
+from memctl.retrieve.question import Question
 from memctl.retrieve.search import SearchOutcome
 from memctl.retrieve.statements import Statement, likeness, same_document, statements
 from memctl.understand.terms import query_terms
@@ -28,18 +30,24 @@ _SAME = 0.7
 """Sentences whose terms are alike to this degree say the same."""
 _SAME_SUBJECT = 0.45
 """Sentences alike to this degree, numbers and dates aside, are about the same thing."""
+_NOT_WHAT_WAS_ASKED = 0.3
+"""What remains of the confidence where memories are about the things asked about, but none has
+what is asked of them."""
 _MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 
 
 def answer(outcome: SearchOutcome) -> Answer:
     """Return the best sentences of the hits as an answer, or say that it is not in memory."""
     confidence = round(outcome.relevance.score, 3)
-    candidates = statements(outcome) if outcome.relevance.is_relevant else []
+    near = statements(outcome) if outcome.relevance.is_relevant else []
+    candidates = [item for item in near if item.is_answer]
+    if near and not candidates:
+        confidence = round(_NOT_WHAT_WAS_ASKED * confidence, 3)
     if not candidates:
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     best = candidates[0]
     other = _disagreeing(best, candidates[1:])
-    chosen = [best] if other else _chosen(candidates, len(outcome.question.slots))
+    chosen = [best] if other else _chosen(candidates, outcome.question)
     ordered = _newest_first([best, other]) if other else _reading_order(chosen)
     ordered = [replace(item, start=item.start + spoken_from(item.text)) for item in ordered]
     citations = tuple(_citation(number, item) for number, item in enumerate(ordered, start=1))
@@ -47,7 +55,7 @@ def answer(outcome: SearchOutcome) -> Answer:
     return Answer(text, found=True, method=METHOD, confidence=confidence, citations=citations)
 
 
-def _chosen(candidates: Sequence[Statement], slots: int) -> list[Statement]:
+def _chosen(candidates: Sequence[Statement], question: Question) -> list[Statement]:
     """Take the best sentence, then those that are nearly as good and add something."""
     chosen = [candidates[0]]
     covered = set(candidates[0].covered)
@@ -55,7 +63,8 @@ def _chosen(candidates: Sequence[Statement], slots: int) -> list[Statement]:
         if len(chosen) == MOST_SENTENCES or item.score < _ENOUGH * candidates[0].score:
             break
         adds = not item.covered <= covered and item.share >= _LEAST_SHARE
-        if (adds or len(covered) == slots == 0) and not _repeats(item, chosen):
+        adds |= bool(question.dates) and item.covered.issuperset(question.dates)
+        if (adds or not question.slots) and not _repeats(item, chosen):
             chosen.append(item)
             covered |= item.covered
     return chosen
@@ -100,7 +109,14 @@ def _disagreeing(best: Statement, others: Sequence[Statement]) -> Statement | No
     return None
 
 
+def _are_rows_of_one(one: Statement, other: Statement) -> bool:
+    """Tell whether a table has both, which lists many things in the same words."""
+    return is_row(one.text) and is_row(other.text) and same_document(one, other)
+
+
 def _disagree(one: Statement, other: Statement) -> bool:
+    if _are_rows_of_one(one, other):
+        return False
     left, right = values(one.text), values(other.text)
     if left <= right or right <= left or one.covered != other.covered:
         return False
@@ -140,13 +156,13 @@ def _plain(ordered: Sequence[Statement], question: str) -> str:
 
 def _needs_date(item: Statement) -> bool:
     """Tell whether a sentence means nothing without the day on which it was said."""
-    told = item.hit.session_id is not None or is_relative(item.text)
+    told = item.hit.session_id is not None or (is_relative(item.text) and not item.path)
     return told and not has_date(item.text)
 
 
 def _sentence(item: Statement, number: int) -> str:
     words = " ".join(_MARKERS.sub("", item.text).split())
-    return f"{words} [{number}]"
+    return f"{item.path}{UNDER}{words} [{number}]" if item.path else f"{words} [{number}]"
 
 
 def _day(item: Statement) -> str:

@@ -49,7 +49,7 @@ class Gatherer:
         sources: Snapshots by the name of their knowledge base.
         question: The question.
         statistics: How common terms are in all the sources together.
-        vector: The question's vector.
+        vector: The question's vector; None where there is none to compare by.
         legs: The legs that look for candidates.
     """
 
@@ -58,7 +58,7 @@ class Gatherer:
         sources: Sources,
         question: Question,
         statistics: TermStatistics,
-        vector: NDArray[np.float32],
+        vector: NDArray[np.float32] | None,
         legs: frozenset[Leg] = BOTH,
     ) -> None:
         self._sources = sources
@@ -83,7 +83,7 @@ class Gatherer:
     def _legs(self, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
         if "keyword" in self._looking and self._question.terms:
             yield snapshot.keyword(self._question.terms, where, limit, _COLUMNS)
-        if "vector" in self._looking:
+        if "vector" in self._looking and self._vector is not None:
             yield snapshot.nearest(self._vector, where, limit, _COLUMNS)
 
     def _scored(
@@ -95,7 +95,7 @@ class Gatherer:
         table = table.take(new)
         texts: list[str] = table["search_text"].to_pylist()
         keyword = [self._scorer.score(text) for text in texts]
-        vector = cosines(self._vector, _matrix(table[VECTOR]))
+        vector = self._cosines(table)
         columns = [table[name].to_pylist() for name in ("id", "level", "type", "source_ids")]
         return {
             (kb, id): Candidate(
@@ -109,6 +109,11 @@ class Gatherer:
             )
             for row, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
         }
+
+    def _cosines(self, table: pa.Table) -> NDArray[np.float64]:
+        if self._vector is None:
+            return np.zeros(table.num_rows)
+        return cosines(self._vector, _matrix(table[VECTOR]))
 
 
 def keywords(candidates: Sequence[Candidate]) -> NDArray[np.float64]:

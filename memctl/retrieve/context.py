@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ CountTokens = Callable[[str], int]
 INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
 _CHARACTERS_A_TOKEN = 4
+_SLASH = re.compile(r"[/\\]")
 
 
 def build_context(
@@ -187,7 +189,7 @@ def _block(number: int, item: _Excerpt) -> str:
 
 def _origin(hit: Hit) -> str:
     """Say in one line where an excerpt is from."""
-    parts = [hit.title or hit.source, hit.heading]
+    parts = [hit.title or _SLASH.split(hit.source)[-1], hit.heading]
     parts.append(f"page {hit.page}" if hit.page is not None else "")
     parts.append(f"row {hit.row}" if hit.row is not None else "")
     parts.append(f"at {hit.time_start:.0f} s" if hit.time_start is not None else "")

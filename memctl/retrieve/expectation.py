@@ -118,7 +118,7 @@ def meets(kind: Kind, sentence: str, question: str) -> bool:
             stated = has_date(sentence) or is_relative(sentence)
             return stated or _TIME.search(sentence) is not None
         case "quantity":
-            return _NUMBER.search(_ABSOLUTE_DATE.sub("", sentence)) is not None
+            return has_number(sentence)
         case "person":
             return _SPEAKER.search(sentence) is not None or _names_another(sentence, question)
         case "place":
@@ -133,6 +133,16 @@ def meets(kind: Kind, sentence: str, question: str) -> bool:
 def has_date(sentence: str) -> bool:
     """Tell whether a sentence names a date that stands on its own, unlike "last week"."""
     return _ABSOLUTE_DATE.search(sentence) is not None
+
+
+def is_date(text: str) -> bool:
+    """Tell whether a text is a date and nothing else."""
+    return _ABSOLUTE_DATE.fullmatch(text) is not None
+
+
+def has_number(sentence: str) -> bool:
+    """Tell whether a sentence has a number that is no date."""
+    return _NUMBER.search(_ABSOLUTE_DATE.sub("", sentence)) is not None
 
 
 def is_relative(sentence: str) -> bool:

@@ -1,4 +1,5 @@
-"""The form of a sentence: whether it states the thing asked for, is a row, is said by someone."""
+"""The form of a sentence: whether it states the thing asked for, is a row or an entry of data, is
+said by someone."""
 
 from __future__ import annotations
 
@@ -14,6 +15,9 @@ _ASKS_WHAT_IS = re.compile(
 _OF = re.compile(r"\s(?:of|for|in|at|on|from|with|to|by)\s", re.IGNORECASE)
 _SAYS_IT = re.compile(r"\s(?:is|was|are|were|costs?|amounts? to)\s|:\s|\s=\s", re.IGNORECASE)
 _ROW = re.compile(r"^[^;:.]{1,60}: [^;]*; [^;:]{1,60}: ")
+_ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
+_ITEM = re.compile(r"-[ \t]+\S")
+_LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
 _SAID_AT = re.compile(
     r"^\[(?=[^\]\n]*\d)[^\]\n]{4,40}\]\s+(?:(?P<speaker>[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:)\s+)?"
 )
@@ -36,6 +40,19 @@ def states(question: Question, sentence: str, languages: Sequence[str]) -> bool:
 def is_row(sentence: str) -> bool:
     """Tell whether it is a row of a table, written as "label: value; label: value"."""
     return _ROW.match(sentence) is not None
+
+
+def is_entry(line: str) -> bool:
+    """Tell whether it is one value of structured data, written as "label: value"."""
+    return _ENTRY.match(line) is not None
+
+
+def are_entries(text: str) -> bool:
+    """Tell whether a text is nothing but values with their labels, as data under a key is."""
+    lines = text.splitlines()
+    return bool(lines) and all(
+        is_entry(line) or _ITEM.match(line) or _LABEL.match(line) for line in lines if line.strip()
+    )
 
 
 def spoken_from(sentence: str) -> int:

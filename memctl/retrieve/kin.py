@@ -37,18 +37,22 @@ def kin_of(
     hits: Sequence[Hit],
 ) -> Kin:
     """Return what the best hits have for the question's unknown words, names aside."""
-    lost = dict(_unknown(question, statistics)) if isinstance(embedder, WordEmbedder) else {}
-    words = _words(hits[:_LOOKED_AT]) if lost else []
-    if not words:
-        return {}
-    near = _normal(embedder.embed(list(lost.values()))) @ _normal(embedder.embed(words)).T
+    lost = dict(_unknown(question, statistics))
+    near = alike(list(lost.values()), hits[:_LOOKED_AT], embedder)
     found = {
-        slot: frozenset(
-            query_terms(" ".join(words[at] for at in np.flatnonzero(row >= NEAR)), languages)
-        )
-        for slot, row in zip(lost, near, strict=True)
+        slot: frozenset(query_terms(" ".join(words), languages))
+        for slot, words in zip(lost, near, strict=True)
     }
     return {slot: terms for slot, terms in found.items() if terms}
+
+
+def alike(words: Sequence[str], hits: Sequence[Hit], embedder: Embedder) -> list[list[str]]:
+    """Return for each word those of the hits that mean nearly the same, none if that is unknown."""
+    there = _words(hits) if words and isinstance(embedder, WordEmbedder) else []
+    if not there:
+        return [[] for _ in words]
+    near = _normal(embedder.embed(list(words))) @ _normal(embedder.embed(there)).T
+    return [[there[at] for at in np.flatnonzero(row >= NEAR)] for row in near]
 
 
 def widened(question: Question, kin: Kin) -> Question:

@@ -22,6 +22,8 @@ _WORD_WEIGHT_EXPONENT = 0.75
 _HOW = frozenset(("how", "wie"))
 _AFTER_HOW = frozenset(("much", "many", "long", "often", "come", "viel", "viele", "lange", "oft"))
 _ASKING = frozenset(("please", "tell", "bitte", "combien", "cuánto", "cuántos", "cuánta", "quanto"))
+_WHAT = frozenset(("what", "whatever", "was"))
+_HAPPENING = frozenset(("happen", "happens", "happened", "passiert", "passierte", "geschah"))
 _AROUND = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 _OPENING = "\"'([{“‘«„"
 
@@ -39,6 +41,10 @@ class Question:
     """For each word its slots; a compound has several, a stop word none."""
     pairs: tuple[tuple[str, str], ...]
     """Terms that stand next to each other in the question."""
+    dates: tuple[Slot, ...] = ()
+    """Those of the slots that are a date; see ``days``."""
+    also: tuple[str, ...] = ()
+    """Terms to look for besides, which are no content: other ways of writing its dates."""
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -59,7 +65,8 @@ class Question:
     @property
     def terms(self) -> tuple[str, ...]:
         """Every term to look for, once."""
-        return tuple(dict.fromkeys(term for slot in self.slots for term in slot))
+        own = (term for slot in self.slots for term in slot)
+        return tuple(dict.fromkeys([*own, *self.also]))
 
 
 def understood(text: str, languages: Sequence[str] = ("en",)) -> Question:
@@ -122,10 +129,13 @@ def _terms_by_word(words: Sequence[str], language: str, own: str | None) -> list
 
 
 def _only_asks(words: Sequence[str], at: int) -> bool:
-    """Tell whether a word belongs to the asking: records of a rent never say "much"."""
+    """Tell whether a word belongs to the asking: records of a rent never say "much", nor those
+    of what happened that it did."""
     word = words[at].strip(_AROUND).lower()
     before = words[at - 1].strip(_AROUND).lower() if at else ""
-    return word in _ASKING or (before in _HOW and word in _AFTER_HOW)
+    first = words[0].strip(_AROUND).lower()
+    happening = word in _HAPPENING and first in _WHAT
+    return word in _ASKING or happening or (before in _HOW and word in _AFTER_HOW)
 
 
 def _slots(by_language: Iterable[list[str]]) -> tuple[Slot, ...]:

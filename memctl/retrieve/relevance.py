@@ -15,12 +15,17 @@ from itertools import islice
 from memctl.retrieve.candidates import Candidate
 from memctl.retrieve.question import Question, Slot, slot_weight
 from memctl.retrieve.statistics import TermStatistics
+from memctl.retrieve.untold import UNTOLD
 
 THRESHOLD = 0.35
 """Below this nothing is answered; about one answerable question in twenty scores lower."""
 
+NEAR = 0.15
+"""Below this nothing is even shown to whoever judges for himself: about one question in fifty of
+those whose answer is among the hits scores lower, and 70 to 95 in a hundred off the topic do."""
+
 _FOCUS, _LOST_NAMES, _COSINE, _BIAS = 4.46, -5.54, 5.07, -4.00
-_UNKNOWN_WORD, _TOGETHER = 0.5, 0.6
+_UNKNOWN_WORD, _UNTOLD_WORD, _TOGETHER = 0.5, 0.1, 0.6
 _LOOKED_AT = 5
 _AVERAGED = 3
 
@@ -49,6 +54,11 @@ class Relevance:
         """Whether they are worth answering from."""
         return self.score >= THRESHOLD
 
+    @property
+    def is_near(self) -> bool:
+        """Whether they may have to do with the question at all."""
+        return self.score >= NEAR
+
 
 NOT_RELEVANT = Relevance(0.0, 1.0, 0.0)
 
@@ -61,10 +71,11 @@ def relevance(
     if not best:
         return NOT_RELEVANT
     weights = {slot: slot_weight(slot, statistics) for slot in question.slots}
-    squares = {
-        slot: weight**2 * _trust(slot, question, statistics) for slot, weight in weights.items()
-    }
     everything = frozenset[str]().union(*(candidate.terms for candidate in best))
+    squares = {
+        slot: weight**2 * _trust(slot, question, everything, statistics)
+        for slot, weight in weights.items()
+    }
     lost = [slot for slot in question.names if everything.isdisjoint(slot)]
     single = max(_share(_covered(candidate.terms, squares), squares) for candidate in best)
     together = _share(_covered(everything, squares), squares)
@@ -75,10 +86,13 @@ def relevance(
     )
 
 
-def _trust(slot: Slot, question: Question, statistics: TermStatistics) -> float:
+def _trust(
+    slot: Slot, question: Question, found: frozenset[str], statistics: TermStatistics
+) -> float:
     """A word that no memory has may only be another word for the thing, unless it is a name."""
-    known = any(statistics.frequencies.get(term) for term in slot)
-    return 1.0 if known or slot in question.names else _UNKNOWN_WORD
+    if slot in question.names or any(t in found or statistics.frequencies.get(t) for t in slot):
+        return 1.0
+    return _UNKNOWN_WORD if UNTOLD.isdisjoint(slot) else _UNTOLD_WORD
 
 
 def _covered(found: frozenset[str], slots: Iterable[Slot]) -> list[Slot]:

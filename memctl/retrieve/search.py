@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memctl.choices import Mode
 from memctl.errors import UsageError
-from memctl.models.protocols import Embedder
+from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
 from memctl.retrieve.candidates import (
     BOTH,
@@ -30,12 +30,16 @@ from memctl.retrieve.candidates import (
     vectors,
 )
 from memctl.retrieve.collapse import Collapsed, collapsed
+from memctl.retrieve.days import dated, with_days
+from memctl.retrieve.demand import Demand, demand_of, with_exact
 from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kin import kin_of, widened, with_kin
 from memctl.retrieve.question import Question, question_vector, understood
 from memctl.retrieve.relevance import Relevance, relevance
+from memctl.retrieve.rerank import reranked
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
+from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
 
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -59,10 +63,13 @@ class SearchOutcome:
     """What a search found, with what answering needs to know about it."""
 
     question: Question
+    demand: Demand
+    """What a sentence must have to answer it."""
     statistics: TermStatistics
     vector: NDArray[np.float32]
-    """The question's."""
+    """The question's, by ``embedder``."""
     embedder: Embedder
+    """What words and sentences are judged by."""
     languages: tuple[str, ...]
     """Those of the documents, in which the question was asked."""
     hits: tuple[Hit, ...]
@@ -71,6 +78,8 @@ class SearchOutcome:
     relevance: Relevance
     """How well the best hits bear on the question."""
     explain: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    """What was done without because a model could not be had."""
 
 
 class Searcher:
@@ -78,14 +87,23 @@ class Searcher:
 
     Args:
         sources: Snapshots by the name of their knowledge base, all written with ``embedder``.
-        embedder: What turned passages into vectors.
+        embedder: What turned passages into vectors; None where only keywords can be asked for.
         clock: Tells the time, on which it depends what is valid.
+        reranker: Puts the best of ``hybrid`` in order.
     """
 
-    def __init__(self, sources: Sources, embedder: Embedder, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        sources: Sources,
+        embedder: Embedder | None,
+        clock: Callable[[], datetime],
+        reranker: Reranker | None = None,
+    ) -> None:
         self._sources = dict(sorted(sources.items()))
         self._embedder = embedder
+        self._words = word_embedder(embedder)
         self._clock = clock
+        self._reranker = reranker
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
@@ -110,29 +128,51 @@ class Searcher:
 
         Raises:
             UsageError: The question is empty, or a mode, fusion, limit or filter is not valid.
+            ModelError: The question's vector cannot be had; never in the mode ``keyword``.
         """
         plan = _Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
         asked = understood(question, self._languages)
         where = memory_filter(plan.main_filters, self._clock())
         statistics = self._statistics_for(plan.main_filters, where)
-        vector = question_vector(asked, self._embedder, statistics)
+        told = question_vector(asked, self._words, statistics)
+        vector = self._vector(asked, plan.mode, told)
+        asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
-        ranked = self._ranked(gatherer, where, plan)
+        reranker = self._reranker if plan.mode == "hybrid" else None
+        found = self._ranked(gatherer, where, plan)
+        ranked, notes = reranked(reranker, self._sources, asked.text, found)
         hits = hits_of(self._sources, ranked[:limit])
-        kin = kin_of(asked, statistics, self._embedder, self._languages, hits)
+        kin = kin_of(asked, statistics, self._words, self._languages, hits)
         best = [item.candidate for item in ranked[:limit]]
-        best = with_kin(best, hits, kin, self._languages)
+        if vector is not told:
+            best = judged_by_words(best, hits, self._words, told)
+        best = with_days(asked, with_kin(best, hits, kin, self._languages), hits)
+        meant = widened(asked, kin)
+        demand = demand_of(meant, hits, self._words, self._languages)
         return SearchOutcome(
-            question=widened(asked, kin),
+            question=meant,
+            demand=demand,
             statistics=statistics,
-            vector=vector,
-            embedder=self._embedder,
+            vector=told,
+            embedder=self._words,
             languages=self._languages,
             hits=hits,
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
-            relevance=relevance(widened(asked, kin), best, statistics),
+            relevance=relevance(meant, with_exact(demand, best, hits), statistics),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
+            notes=notes,
         )
+
+    def _vector(
+        self, question: Question, mode: Mode, told: NDArray[np.float32]
+    ) -> NDArray[np.float32] | None:
+        """Return the question's vector to compare passages' by; None where there is none."""
+        if self._embedder is self._words:
+            return told
+        if self._embedder is None or mode == "keyword":
+            return None
+        vector: NDArray[np.float32] = self._embedder.embed([question.text])[0]
+        return vector
 
     def _ranked(self, gatherer: Gatherer, where: Expr, plan: _Plan) -> list[Collapsed]:
         found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memctl.records import Hit
+from memctl.retrieve.days import day_terms, days_of
+from memctl.retrieve.demand import Surroundings
+from memctl.retrieve.exact import has_exact
 from memctl.retrieve.expectation import kind_of, meets
 from memctl.retrieve.forms import is_row, states
+from memctl.retrieve.parts import Part, parts_of, quotable
 from memctl.retrieve.scoring import cosines, coverage
-from memctl.understand.sentences import sentences
 from memctl.understand.terms import query_terms, terms
 
 if TYPE_CHECKING:
     from memctl.retrieve.search import SearchOutcome
 
-LONGEST = 400
-"""Characters of a quote; a longer sentence is cut between words."""
 _HITS = 8
-_SHORTEST = 12
 _FRONT_MATTER = re.compile(r"(?:title|author|tags|name|subject|from|to|cc)\s*:", re.IGNORECASE)
 _LABELS = frozenset(terms("title name subject heading"))
 """What a line is labelled with that says no more than they do."""
-_MOST_A_HIT = 60
+_GOES_ON = 3
+"""Sentences back that one without a subject may go on about."""
 
 _FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.8, 0.6, 0.6, 0.3
 _FOR_A_QUESTION = -1.0
@@ -32,7 +33,7 @@ _FOR_A_TITLE = -0.5
 _FOR_STATING = 0.5
 """To a sentence that says of the very thing asked for what it is."""
 _FOR_ANOTHERS_ROW = -0.8
-"""To a row of a table without a name that the question has."""
+"""To a row of a table without a name or a date that the question has."""
 _FOR_A_REPLY = 0.7
 """To the sentence after a question, of what that question covers."""
 
@@ -45,12 +46,16 @@ class Statement:
     start: int
     """Offset in the hit's text."""
     end: int
+    path: str
+    """The keys above a value of structured data, which by itself does not say of what it is."""
     score: float
     share: float
     """Which share of the question's content the sentence itself speaks of, 0 to 1."""
     covered: frozenset[tuple[str, ...]]
     """The question's slots that the sentence itself speaks of."""
     terms: frozenset[str]
+    is_answer: bool
+    """Whether it has what the question demands."""
 
     @property
     def text(self) -> str:
@@ -72,6 +77,7 @@ class _Judge:
     def __init__(self, outcome: SearchOutcome) -> None:
         self._outcome = outcome
         self._question = outcome.question
+        self._demand = outcome.demand
         self._kind = kind_of(outcome.question.text)
         scores = [hit.score for hit in outcome.hits[:_HITS]]
         self._lowest = min(scores, default=0.0)
@@ -79,21 +85,55 @@ class _Judge:
 
     def judged(self, hit: Hit) -> Iterator[Statement]:
         """Yield the sentences of a hit with their scores."""
-        spans = _spans(hit.text)
-        texts = [hit.text[start:end] for start, end in spans]
-        own_terms = [self._terms(text) for text in texts]
-        everything = self._terms(f"{hit.title}\n{hit.heading}").union(*own_terms)
+        parts = parts_of(hit)
+        spoken = [self._spoken(hit, part) for part in parts]
+        everything = _all([self._above(hit), self._days_of(hit), *spoken])
         shared = _FROM_CONTEXT * self._coverage(everything) + _FROM_RANK * self._standing(hit)
-        near = cosines(self._outcome.vector, self._outcome.embedder.embed(texts))
+        near = cosines(self._outcome.vector, self._outcome.embedder.embed([p.told for p in parts]))
         replied_to = 0.0
-        for row, (start, end) in enumerate(spans):
-            own = self._coverage(own_terms[row])
-            score = _FROM_SENTENCE * own + _FROM_VECTOR * float(near[row]) + shared + replied_to
-            score += self._suits(texts[row]) + self._form(texts[row], own_terms[row])
-            score += _FOR_A_TITLE if _is_title(hit, start, end) else 0.0
-            covered = frozenset(s for s in self._question.slots if not own_terms[row].isdisjoint(s))
-            yield Statement(hit, start, end, score, own, covered, own_terms[row])
-            replied_to = _FOR_A_REPLY * own if _asks(texts[row]) else 0.0
+        for place in quotable(parts):
+            part, own_terms = parts[place], spoken[place]
+            own = self._coverage(own_terms)
+            score = _FROM_SENTENCE * own + _FROM_VECTOR * float(near[place]) + shared + replied_to
+            score += self._suits(part.told) + self._form(part.told, own_terms)
+            score += _FOR_A_TITLE if part.is_title else 0.0
+            yield Statement(
+                hit=hit,
+                start=part.start,
+                end=part.end,
+                path=part.path,
+                score=score,
+                share=own,
+                covered=frozenset(s for s in self._question.slots if not own_terms.isdisjoint(s)),
+                terms=own_terms,
+                is_answer=self._demand.is_met_by(self._around(hit, parts, spoken, place)),
+            )
+            replied_to = _FOR_A_REPLY * own if _asks(part.text) else 0.0
+
+    def _spoken(self, hit: Hit, part: Part) -> frozenset[str]:
+        """Return the terms of a sentence, with those that its figures stand for."""
+        found = self._terms(part.told)
+        if self._question.dates:
+            found |= day_terms(part.text, hit.created_at)
+        if self._demand.exact is not None and has_exact(self._demand.exact.kind, part.told):
+            found |= self._demand.naming
+        return found
+
+    def _around(
+        self, hit: Hit, parts: Sequence[Part], spoken: Sequence[frozenset[str]], place: int
+    ) -> Surroundings:
+        before = [] if parts[place].is_row else spoken[max(0, place - _GOES_ON) : place]
+        beside = [] if parts[place].is_row else spoken[max(0, place - 1) : place + 2]
+        speaker = spoken[:1] if hit.type == "turn" else []
+        return Surroundings(
+            parts[place].told,
+            spoken[place],
+            before=_all([*before, *speaker]),
+            beside=_all([*beside, *speaker]),
+            above=self._above(hit),
+            whole=_all([self._above(hit), *spoken]),
+            is_turn=hit.type == "turn",
+        )
 
     def _suits(self, sentence: str) -> float:
         suits = _FROM_KIND * meets(self._kind, sentence, self._question.text)
@@ -101,15 +141,23 @@ class _Judge:
 
     def _form(self, sentence: str, own_terms: frozenset[str]) -> float:
         stated = states(self._question, sentence, self._outcome.languages)
-        strange = is_row(sentence) and any(map(own_terms.isdisjoint, self._question.names))
+        named = (*self._question.names, *self._question.dates)
+        strange = is_row(sentence) and any(map(own_terms.isdisjoint, named))
         return _FOR_STATING * stated + _FOR_ANOTHERS_ROW * strange
 
     def is_new(self, item: Statement) -> bool:
         """Tell whether a sentence says more than the question and the titles above it."""
-        if _FRONT_MATTER.match(item.text) and not is_row(item.text):
+        is_value = item.path or is_row(item.text) or self._demand.exact
+        if _FRONT_MATTER.match(item.text) and not is_value:
             return False
-        named = self._terms(f"{item.hit.title}\n{item.hit.heading}")
-        return not item.terms <= named.union(self._question.terms, _LABELS)
+        above = self._above(item.hit)
+        return not item.terms <= above.union(self._question.terms, _LABELS)
+
+    def _above(self, hit: Hit) -> frozenset[str]:
+        return self._terms(f"{hit.title}\n{hit.heading}")
+
+    def _days_of(self, hit: Hit) -> frozenset[str]:
+        return days_of(hit) if self._question.dates else frozenset()
 
     def _terms(self, text: str) -> frozenset[str]:
         return frozenset(query_terms(text, self._outcome.languages))
@@ -121,39 +169,12 @@ class _Judge:
         return (hit.score - self._lowest) / self._span if self._span else 1.0
 
 
-def _is_title(hit: Hit, start: int, end: int) -> bool:
-    """Tell whether a sentence of a passage is a line that stands above others."""
-    line = hit.text[start:end]
-    alone = hit.text[end : end + 1] == "\n" and hit.text[start - 1 : start] in ("", "\n")
-    return hit.type == "passage" and alone and line[:1].isalnum() and line[-1:].isalnum()
+def _all(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset[str]().union(*sets)
 
 
 def _asks(sentence: str) -> bool:
     return sentence.rstrip("\"'”’)*_").endswith(("?", "？"))
-
-
-def _spans(text: str) -> list[tuple[int, int]]:
-    whole = [
-        part
-        for start, end in sentences(text)
-        if not text.startswith("#", start)
-        for part in _cut(text, start, end)
-    ]
-    told = [(start, end) for start, end in whole if end - start >= _SHORTEST]
-    return (told or whole)[:_MOST_A_HIT]
-
-
-def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut what has no sentences, such as a row of a table, at lines or else between words."""
-    while end - start > LONGEST:
-        at = max(text.rfind("\n", start, start + LONGEST), start)
-        if at == start:
-            at = max(text.rfind(" ", start, start + LONGEST), start)
-        at = at if at > start else start + LONGEST
-        yield start, at
-        start = at + len(text[at:end]) - len(text[at:end].lstrip())
-    if start < end:
-        yield start, end
 
 
 def same_document(one: Statement, other: Statement) -> bool:

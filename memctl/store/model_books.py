@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 from memctl.records import Usage
@@ -33,6 +34,10 @@ class ReplyBook:
                 "INSERT OR REPLACE INTO model_replies VALUES (?, ?, ?, ?, ?)",
                 (key, task, model, zlib.compress(reply), to_text(now)),
             )
+
+    def together(self) -> AbstractContextManager[object]:
+        """Keep what is kept inside in one durable step, which takes no longer than for one."""
+        return self._ledger.transaction()
 
     def clear(self) -> int:
         """Forget every reply and return how many there were."""

@@ -1,11 +1,12 @@
 """A knowledge base's tables as they were at one commit, to read from.
 
-A snapshot never changes and needs no lock; whatever is written meanwhile is not in it.
+A snapshot never changes and needs no lock; whatever is written meanwhile is not in it.  Files that
+are gone because the whole knowledge base has been renamed or deleted are no damage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memctl.errors import UsageError
+from memctl.errors import DamagedError, UsageError
 from memctl.store.engine import damaged, is_about_files, lance, reason
 from memctl.store.filters import Expr, col, is_user_written, render
 from memctl.store.indexes import probes
@@ -36,10 +37,15 @@ class Snapshot:
     """The tables at one set of versions."""
 
     def __init__(
-        self, datasets: Datasets, versions: Mapping[TableName, int], dimension: int
+        self,
+        datasets: Datasets,
+        versions: Mapping[TableName, int],
+        dimension: int,
+        require_in_place: Callable[[], None] = lambda: None,
     ) -> None:
         self.versions: Mapping[TableName, int] = dict(versions)
         self._datasets = datasets
+        self._require_in_place = require_in_place
         self._schemas = schemas(dimension)
         self._opened: dict[TableName, LanceDataset] = {}
 
@@ -48,9 +54,18 @@ class Snapshot:
         return self._schemas[table]
 
     def dataset(self, table: TableName) -> LanceDataset:
-        """Return the engine's own handle on a table, for reading; opened on first use."""
+        """Return the engine's own handle on a table, for reading; opened on first use.
+
+        Raises:
+            DamagedError: The table cannot be read.
+            KnowledgeBaseNotFound: The knowledge base has been renamed or deleted meanwhile.
+        """
         if table not in self._opened:
-            self._opened[table] = self._datasets.at(table, self.versions[table])
+            try:
+                self._opened[table] = self._datasets.at(table, self.versions[table])
+            except DamagedError:
+                self._require_in_place()
+                raise
         return self._opened[table]
 
     def scan(
@@ -205,6 +220,7 @@ class Snapshot:
             yield
         except (OSError, ValueError, RuntimeError) as error:
             if is_about_files(error):
+                self._require_in_place()
                 raise damaged(self._datasets.path(table), error) from error
             if where is None or not is_user_written(where):
                 raise

@@ -5,13 +5,13 @@ Opening it, taking a snapshot and reading never wait for a writer; a writer wait
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.errors import DamagedError, UsageError
+from memctl.errors import DamagedError, KnowledgeBaseUnavailable, UsageError
 from memctl.store.datasets import Datasets
 from memctl.store.durability import sync_new
 from memctl.store.engine import changing, lance, lancedb
@@ -22,10 +22,15 @@ from memctl.store.lock import WriteLock
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.snapshot import Snapshot
 from memctl.store.transaction import Transaction
-from memctl.store.upkeep import UpkeepReport, improve, pays, prune
+from memctl.store.upkeep import VECTOR_ROWS, UpkeepReport, improve, pays, prune
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    import pyarrow as pa
     from lancedb.db import DBConnection
+
+    from memctl.store.shelf import Shelf
 
 __all__ = ["Clock", "Ledger", "Snapshot", "Store", "Transaction", "UpkeepReport", "utc_now"]
 
@@ -33,6 +38,8 @@ LEDGER_FILE = "ledger.sqlite"
 TABLES_FOLDER = "lance"
 LEASES_FOLDER = "readers"
 UPKEEPS_A_CONNECTION = 10
+EMBEDDER, DIMENSION = "embedder", "dimension"
+FORMER_EMBEDDER, FORMER_DIMENSION = "former_embedder", "former_dimension"
 
 Clock = Callable[[], datetime]
 
@@ -49,6 +56,9 @@ class Store:
         self.folder = folder
         self.ledger = ledger
         self.dimension = dimension
+        """Length of its vectors."""
+        self.embedder = ledger.meta(EMBEDDER)
+        """Id of what they are from; None in a store that was made before it was noted."""
         self._clock = clock
         self._datasets = Datasets(folder / TABLES_FOLDER)
         self._lock = WriteLock(folder, clock)
@@ -56,8 +66,16 @@ class Store:
         self._upkeeps = 0
 
     @classmethod
-    def create(cls, folder: Path, dimension: int, *, clock: Clock = utc_now) -> Store:
+    def create(
+        cls, folder: Path, dimension: int, *, embedder: str = "", clock: Clock = utc_now
+    ) -> Store:
         """Make the tables and the ledger in a folder, which may exist.
+
+        Args:
+            folder: The knowledge base's.
+            dimension: Length of its vectors.
+            embedder: Id of what they are from.
+            clock: What tells the time.
 
         Raises:
             UsageError: There is a store already.
@@ -70,7 +88,9 @@ class Store:
                     raise UsageError(f"{folder} already holds a knowledge base")
                 versions = _create_tables(folder / TABLES_FOLDER, dimension)
                 with ledger.transaction():
-                    ledger.set_meta("dimension", str(dimension))
+                    ledger.set_meta(DIMENSION, str(dimension))
+                    if embedder:
+                        ledger.set_meta(EMBEDDER, embedder)
                     ledger.set_head(versions, clock())
             except BaseException:
                 ledger.close()
@@ -86,7 +106,7 @@ class Store:
             KnowledgeBaseUnavailable: A newer version of memctl has written it.
         """
         ledger = Ledger.open(folder / LEDGER_FILE)
-        dimension = ledger.meta("dimension")
+        dimension = ledger.meta(DIMENSION)
         if dimension is None:
             ledger.close()
             raise DamagedError(
@@ -123,8 +143,9 @@ class Store:
         """
         self.ledger.require_in_place()
         head = self.ledger.head()
+        self._require_same_vectors()  # after HEAD was read: they are switched together
         versions = {table: head[table] for table in TABLES}
-        snapshot = Snapshot(self._datasets, versions, self.dimension)
+        snapshot = Snapshot(self._datasets, versions, self.dimension, self.ledger.require_in_place)
         self._leases.add(snapshot)
         return snapshot
 
@@ -144,12 +165,70 @@ class Store:
         with self._held(wait), self._committed() as transaction:
             yield transaction
 
+    def former(self) -> tuple[str, int] | None:
+        """Return the embedder before this one, and the length of its vectors."""
+        embedder = self.ledger.meta(FORMER_EMBEDDER)
+        dimension = self.ledger.meta(FORMER_DIMENSION)
+        return None if embedder is None or dimension is None else (embedder, int(dimension))
+
+    def switch_vectors(
+        self,
+        transaction: Transaction,
+        shelf: Shelf,
+        columns: Sequence[str],
+        keys: Callable[[pa.RecordBatch], Sequence[bytes]],
+        former: str,
+    ) -> None:
+        """Have every memory's vector taken from a shelf, at the very instant that HEAD moves.
+
+        Args:
+            transaction: The change that this is part of; call :meth:`switched` after it.
+            shelf: Has them all.
+            columns: What ``keys`` wants to know of memories.
+            keys: Gives the keys of some memories on the shelf.
+            former: Id of what the vectors are from now.
+        """
+        transaction.replace_vectors(
+            shelf.dimension, columns, lambda batch: shelf.vectors(keys(batch))
+        )
+        pinned = {
+            EMBEDDER: shelf.embedder,
+            DIMENSION: str(shelf.dimension),
+            FORMER_EMBEDDER: former,
+            FORMER_DIMENSION: str(self.dimension),
+            VECTOR_ROWS: "0",
+        }
+
+        def pin(_: sqlite3.Connection) -> None:
+            for key, value in pinned.items():
+                self.ledger.set_meta(key, value)
+
+        transaction.ledger(pin)
+
+    def switched(self) -> None:
+        """Go on with the embedder that the ledger names now."""
+        self.embedder = self.ledger.meta(EMBEDDER)
+        self.dimension = int(self.ledger.meta(DIMENSION) or self.dimension)
+
+    def _require_same_vectors(self) -> None:
+        """Raise where another process has given it vectors of another embedder.
+
+        Raises:
+            KnowledgeBaseUnavailable: It has.
+        """
+        now = (self.ledger.meta(EMBEDDER), self.ledger.meta(DIMENSION))
+        if now != (self.embedder, str(self.dimension)):
+            raise KnowledgeBaseUnavailable(
+                f"{self.folder} has been given the vectors of {now[0]} meanwhile", "run it again"
+            )
+
     @contextmanager
     def _held(self, wait: float | None) -> Iterator[None]:
         self.require_writable()
         self.ledger.require_in_place()
         with self._lock.held(wait):
             self.ledger.require_in_place()  # it may have been renamed or deleted while this waited
+            self._require_same_vectors()
             yield
 
     @contextmanager

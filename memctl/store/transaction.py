@@ -7,9 +7,9 @@ what lies beyond it after a failure is rolled back, here or by the next writer.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,12 @@ from memctl.store.durability import drop_unreadable, files_below, sync_new
 from memctl.store.engine import changing, lance
 from memctl.store.filters import Expr, col, render
 from memctl.store.ledger import Ledger
-from memctl.store.schema import TABLES, TableName, schemas
+from memctl.store.schema import TABLES, VECTOR, TableName, schemas, vector_array
 from memctl.store.snapshot import IDS_A_LOOKUP, Snapshot
 
 if TYPE_CHECKING:
     from lance import LanceDataset
+    from numpy.typing import NDArray
 
 ROWS_HELD = 50_000
 BYTES_HELD = 64 << 20
@@ -118,6 +119,32 @@ class Transaction:
             with changing(self._datasets.path(table)):
                 self._writable(table).delete(render(where))
         return count
+
+    def replace_vectors(
+        self,
+        dimension: int,
+        columns: Sequence[str],
+        vectors: Callable[[pa.RecordBatch], NDArray[np.floating[Any]]],
+    ) -> None:
+        """Give every memory another vector; the vector index, which is of the old ones, goes.
+
+        Args:
+            dimension: Length of the new ones.
+            columns: What to know of the memories.
+            vectors: Gets these columns of some memories and returns a row for each.
+        """
+        dataset = self._writable("memories")
+        schema = pa.schema([schemas(dimension)["memories"].field(VECTOR)])
+
+        def made(batch: pa.RecordBatch) -> pa.RecordBatch:
+            return pa.record_batch([vector_array(vectors(batch))], schema=schema)
+
+        with changing(self._datasets.path("memories")):
+            dataset.drop_columns([VECTOR])
+            dataset.add_columns(
+                lance().batch_udf(output_schema=schema)(made), read_columns=list(columns)
+            )
+        self._dimension, self._schemas = dimension, schemas(dimension)
 
     def ledger(self, statement: Statement) -> None:
         """Have something done in the very SQLite transaction that moves HEAD.

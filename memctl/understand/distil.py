@@ -28,7 +28,7 @@ from memctl.understand.stopwords import words
 MOST_DISTILLED = 200
 _SHORTEST, _LONGEST = 10, 320
 _FEWEST_WORDS = 3
-_STATED_IMPORTANCE = {
+STATED_IMPORTANCE = {
     "important_fact": 0.85, "decision": 0.75, "fact": 0.6, "plan": 0.55, "preference": 0.6,
     "observation": 0.5,
 }  # fmt: skip
@@ -149,7 +149,7 @@ def _labelled(sentence: str) -> _Finding | None:
         sentence, label
     ):
         return None
-    return _Finding(type_, f"trigger: {name}", 0.9, _STATED_IMPORTANCE[type_], label.end())
+    return _Finding(type_, f"trigger: {name}", 0.9, STATED_IMPORTANCE[type_], label.end())
 
 
 def _is_statement(sentence: str, label: re.Match[str]) -> bool:

@@ -13,9 +13,17 @@ class Understander(Protocol):
 
     @property
     def method(self) -> str:
-        """Name and version, stored with every record it makes: ``builtin/1``."""
+        """Name and version, stored with every record it makes: ``builtin/1``.
+
+        What could not be made this way says so with another method, and is redone later.
+        """
         ...
 
     def understand(self, sources: Sequence[SourceText]) -> list[Understanding]:
-        """Return one understanding for each source, in order; never raises for odd text."""
+        """Return one understanding for each source, in order; never raises for odd text.
+
+        Raises:
+            ModelUnavailable: What understands cannot be had now, and they are to wait for it.
+            ModelRefused: It will not do it as it is configured.
+        """
         ...

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from memctl.choices import After
 from memctl.config import Inbox, KnowledgeBaseSettings, Layout
-from memctl.errors import LockedError, MemctlError
+from memctl.errors import LockedError, MemctlError, ModelError
+from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
 from memctl.records import ConsolidationReport, FileOutcome, IngestReport, ProgressListener
@@ -155,7 +156,7 @@ class BaseWatch:
     _retry_at: float = 0.0
     _retry_seconds: float = 0.0
     _complaints: dict[str, WatchEvent] = field(default_factory=dict)
-    """What is wrong now, by its message."""
+    """What is wrong now, by its message or by what kind of thing it is."""
 
     def __post_init__(self) -> None:
         ledger = self.base.store.ledger
@@ -172,7 +173,7 @@ class BaseWatch:
         try:
             turn = self._turn()
         except (MemctlError, OSError) as error:
-            return self._wait_for(*_told(error))
+            return self._wait_after(error)
         except Exception as error:  # noqa: BLE001 - this worker ends here; the other knowledge bases go on
             _log.exception("watching %s", self.base.name)
             message = f"unexpected {type(error).__name__}: {error}"
@@ -220,7 +221,9 @@ class BaseWatch:
             self.schedule.note_write()
             detail = {"examined": report.examined, "insights": len(report.insights)}
             message = f"{report.examined} memories examined, {len(report.insights)} insights"
-            if report.examined:
+            if report.note:
+                message += f"; without the model: {report.note}"
+            if report.examined or report.waiting:
                 self._say("consolidated", message=message, detail=detail)
             return bool(report.examined)
         if self.schedule.upkeep_due():
@@ -231,9 +234,19 @@ class BaseWatch:
             self.schedule.note_upkeep()
         return False
 
-    def _wait_for(self, message: str, hint: str) -> Turn:
+    def _wait_after(self, error: MemctlError | OSError) -> Turn:
+        """Wait for what failed; files that a model cannot be had for wait in their inboxes."""
+        cause = error.cause if isinstance(error, IngestStopped) else error
+        if not isinstance(cause, ModelError):
+            return self._wait_for(*_told(error))
+        with suppress(MemctlError, OSError):  # what is not put back is found when it goes on
+            for claimed in self._claims.leftovers():
+                self._claims.put_back(claimed)
+        return self._wait_for(cause.message, cause.hint, type(cause).__name__)
+
+    def _wait_for(self, message: str, hint: str, key: str = "") -> Turn:
         """Leave everything as it is and try again later, ever more seldom."""
-        self._complain("waiting", "", message, hint)
+        self._complain("waiting", "", message, hint, key)
         self._recovering = True
         wait = min(2 * self._retry_seconds or self.options.retry_seconds, LONGEST_RETRY_SECONDS)
         self._retry_seconds = wait
@@ -272,7 +285,14 @@ class BaseWatch:
             Source(c.source, c.path, name=c.original.name, tags=c.tags, line=number)
             for number, c in enumerate(claimed)
         ]
-        for number, outcome in self._ingest(sources):
+        try:
+            outcomes = self._ingest(sources)
+        except IngestStopped as stopped:
+            if isinstance(stopped.cause, ModelError):  # the store is well, so what is in it is done
+                for number, outcome in _numbered(stopped.report):
+                    self._send_on(claimed[number], outcome)
+            raise
+        for number, outcome in outcomes:
             self._send_on(claimed[number], outcome)
 
     def _send_on(self, claimed: Claimed, outcome: FileOutcome) -> None:
@@ -417,9 +437,7 @@ class BaseWatch:
             return []
         report = self.base.ingestor.ingest(sources, lambda _: self.beat())
         self.schedule.note_write()
-        numbered = [(outcome.line, outcome) for outcome in report.outcomes]
-        known = [(n, replace(outcome, line=None)) for n, outcome in numbered if n is not None]
-        return sorted(known, key=lambda pair: pair[0])
+        return _numbered(report)
 
     # --- saying ---
 
@@ -439,14 +457,17 @@ class BaseWatch:
         detail = {"moved_to": place, "error": outcome.error}
         self._say("failed", outcome.source, outcome.reason, outcome.hint, detail=detail)
 
-    def _complain(self, kind: EventKind, source: str, message: str, hint: str = "") -> None:
-        """Say it once, however often it is met."""
-        if message in self._complaints:
+    def _complain(
+        self, kind: EventKind, source: str, message: str, hint: str = "", key: str = ""
+    ) -> None:
+        """Say it once, however often it is met, even if in other words under the same key."""
+        key = key or message
+        if key in self._complaints:
             return
         with suppress(MemctlError):  # the ledger may be what fails
             event = Event(self.clock(), kind, message, hint, source)
             self.base.store.ledger.events.add(event)
-        self._complaints[message] = self._say(kind, source, message, hint)
+        self._complaints[key] = self._say(kind, source, message, hint)
 
     def _say(
         self,
@@ -474,6 +495,13 @@ def _group(files: Sequence[InboxFile]) -> list[InboxFile]:
             break
         group.append(file)
     return group
+
+
+def _numbered(report: IngestReport) -> list[tuple[int, FileOutcome]]:
+    """Each outcome with the number of its source, in order."""
+    numbered = [(outcome.line, outcome) for outcome in report.outcomes]
+    known = [(n, replace(outcome, line=None)) for n, outcome in numbered if n is not None]
+    return sorted(known, key=lambda pair: pair[0])
 
 
 def _told(error: MemctlError | OSError) -> tuple[str, str]:

@@ -106,6 +106,19 @@ def test_a_long_recording_is_cut_and_the_times_are_those_of_the_whole(
     assert max(row["time_end"] or 0.0 for row in rows) == 23.0
 
 
+def test_a_long_recording_stays_without_a_transcript_where_nothing_can_cut_it(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sound, "MOST_SECONDS", 10.0)
+    monkeypatch.setattr(sound, "find_spec", lambda name: None)
+    recording(tmp_path / "talk.wav", 25.0)
+    result = seeing("ingest", "talk.wav")
+    assert result.code == 0
+    assert "pip install 'memctl[media]'" in result.err
+    assert the_document(seeing)["missing"] == ["transcript"]
+    assert endpoint.count() == 0
+
+
 def test_a_server_without_times_is_asked_for_words_alone(
     seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
 ) -> None:

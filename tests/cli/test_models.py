@@ -77,6 +77,9 @@ def test_each_model_that_is_configured_is_asked_once(
     assert tokens["understand"] > 0
     assert tokens["embed"] > 0
     assert endpoint.count() == len(TASKS)
+    shapes = [asked.body["response_format"] for asked in endpoint.asked if asked.shape]
+    # What servers ask of a schema that they are to hold a model to.
+    assert all(not shape["json_schema"]["schema"]["additionalProperties"] for shape in shapes)
     [asked] = memctl("models", "test", "embed").rows
     assert asked["task"] == "embed"
 
@@ -97,6 +100,16 @@ def test_a_model_that_does_not_do_its_task_is_told_with_a_hint(
     assert "no good reply for embed" in result.err
     assert memctl("models", "test", "understand").code == 0
     assert memctl("models", "test", "poetry").code == 2
+
+
+def test_a_trial_is_one_call_however_many_retries_are_configured(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.fail(503, times=-1)
+    use(endpoint, monkeypatch, understand="m")
+    monkeypatch.setenv("MEMCTL_ENDPOINT_RETRIES", "5")
+    assert memctl("models", "test").code == 1
+    assert endpoint.count() == 1
 
 
 def used(memctl: Run) -> None:

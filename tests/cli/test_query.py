@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+import yaml
 
 from .conftest import Run
 
@@ -171,10 +172,17 @@ def test_context_is_text_within_its_budget_with_sources(notes: Run) -> None:
     assert notes("context", " ").code == 2
 
 
-def test_context_of_nothing_is_empty(notes: Run) -> None:
-    result = notes("context", "the budget", "--namespace", "nowhere")
-    assert result.code == 0
-    assert result.out.strip() == ""
+@pytest.mark.parametrize(
+    "asked", [("the budget", "--namespace", "nowhere"), ("Who won the chess championship?",)]
+)
+def test_context_of_nothing_is_empty_and_says_so(notes: Run, asked: tuple[str, ...]) -> None:
+    result = notes("context", *asked)
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "note: nothing in memory has to do with that\n"
+    assert notes("context", *asked, "--exit-code").code == 4
+    empty = notes("context", *asked, "-o", "json").json
+    assert (empty["text"], empty["tokens"], empty["citations"]) == ("", 0, [])
+    assert notes("context", "the budget of Aurora", "--exit-code").code == 0
 
 
 def test_hits_that_are_only_near_are_not_found_where_an_answer_was_asked_for(notes: Run) -> None:
@@ -204,3 +212,48 @@ def test_a_misspelt_type_that_finds_nothing_gets_the_nearest(
 ) -> None:
     result = notes(*verb, "--type", "decison")
     assert "hint: did you mean --type decision?" in result.err
+
+
+SERVER = """title: Web server
+server:
+  host: atlas.example
+  ports: [80, 443]
+  workers: 8
+  tls:
+    renewal: every 90 days
+database:
+  port: 5433
+pets:
+  - name: Biscuit
+    breed: Beagle
+  - name: Momo
+    breed: Siamese
+"""
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+@pytest.mark.parametrize(
+    ("question", "quote", "text"),
+    [
+        ("what ports does the server use", "ports: 80, 443", "server > ports: 80, 443 [1]"),
+        ("How many workers does the server have?", "workers: 8", "server > workers: 8 [1]"),
+        ("What is the port of the database?", "port: 5433", "database > port: 5433 [1]"),
+        (
+            "When is the renewal of the TLS of the server?",
+            "renewal: every 90 days",
+            "server > tls > renewal: every 90 days [1]",
+        ),
+        ("What breed is Momo?", "name: Momo; breed: Siamese", "name: Momo; breed: Siamese [1]"),
+    ],
+)
+def test_a_value_of_data_is_told_with_the_keys_above_it_and_cited_exactly(
+    memctl: Run, tmp_path: Path, suffix: str, question: str, quote: str, text: str
+) -> None:
+    written = SERVER if suffix == "yaml" else json.dumps(yaml.safe_load(SERVER))
+    (tmp_path / f"server.{suffix}").write_text(written)
+    memctl("ingest", f"server.{suffix}")
+    answer = memctl("query", question, "-o", "json").json["answer"]
+    (citation,) = answer["citations"]
+    assert (answer["text"], citation["quote"]) == (text, quote)
+    document = memctl("document", "show", citation["document_id"], "--text").out
+    assert document[citation["start"] : citation["end"]] == quote

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fake_endpoint import FakeEndpoint
 
 LIMITED = (
     ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
@@ -52,6 +53,18 @@ def test_reading_needs_no_permission_to_write(limited: Limited, command: str) ->
     done = limited(*shlex.split(command))
     assert (done.returncode, done.stderr) == (0, "")
     assert "4711" in done.stdout or command == "kb list"
+
+
+def test_no_model_is_asked_where_its_cost_cannot_be_noted(
+    limited: Limited, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(answer="m").items():
+        monkeypatch.setenv(name, value)
+    done = limited("query", "what is the door code?")
+    assert done.returncode == 0
+    assert "4711" in done.stdout
+    assert "note: answered without the model: " in done.stderr
+    assert endpoint.asked == []
 
 
 @pytest.mark.parametrize(

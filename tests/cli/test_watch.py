@@ -131,7 +131,8 @@ def test_status_tells_of_a_consolidation_whoever_asked_for_it(notes: Run) -> Non
     assert notes("status").rows[0]["last_consolidation"] is not None
     (job,) = notes("sql", _JOBS).rows
     assert job["state"] == "done"
-    assert json.loads(job["detail"]) == {"examined": report["examined"], "insights": 0}
+    examined = report["examined"]
+    assert json.loads(job["detail"]) == {"examined": examined, "insights": 0, "waiting": 0}
 
 
 def test_the_watch_notes_a_consolidation_once_and_counts_those_asked_for(

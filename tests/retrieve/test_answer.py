@@ -322,3 +322,17 @@ def test_a_row_that_begins_with_a_name_is_not_front_matter(
     shelf.put([memory_of("a", row), memory_of("b", "Remarks: Café Nord pays within ten days.")])
     given = ask(shelf.searcher(), "What is the contact of Cafe Nord?")
     assert given.text.startswith(f"{row} [1]")
+
+
+def test_rows_are_told_one_by_one_and_do_not_contradict_each_other(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = [f"name: {n}; born: {y}; doctor: Imran Shah" for n, y in (("Ada", 1986), ("Ben", 1984))]
+    shelf.put([memory_of("x", "\n".join(rows)), memory_of("y", "Ben drives to Leeds on Mondays.")])
+    assert ask(shelf.searcher(), "When was Ben born?").text == f"{rows[1]} [1]"
+    given = ask(shelf.searcher(), "Who is born with the doctor Imran Shah?")
+    assert "But also" not in given.text
+
+
+def test_what_happened_is_not_a_word_to_look_for(roastery: Searcher) -> None:
+    assert roastery.search("What happened with the flue?").question.slots == (("flue",),)

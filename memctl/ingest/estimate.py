@@ -1,0 +1,146 @@
+"""What models would be asked, and cost, for documents that have been read but not taken in.
+
+An estimate: four characters make a token, and how much a model replies is a share of what it is
+given.  What was asked before, and so costs nothing, is not taken off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memctl.choices import Task
+from memctl.config import BudgetSettings, Config, KnowledgeBaseSettings
+from memctl.models.accounts import Spent, cost
+from memctl.models.remote_embedder import PREFIX, TEXTS_A_CALL
+from memctl.prompts import load_prompt
+from memctl.readers.footage import KEY_FRAMES, SECONDS_A_FRAME
+from memctl.readers.media import TRANSCRIPT
+from memctl.records import Estimate, SourceText
+from memctl.understand.windows import windows
+
+CHARACTERS_A_TOKEN = 4
+REPLY_SHARE = 0.3
+"""Tokens of what is understood for each token of text, and at least ``REPLY_LEAST`` a call."""
+REPLY_LEAST = 200
+AROUND_CHARACTERS = 800
+"""Of each call besides prompt and text: title, fences, what is known of the windows before."""
+PICTURE_TOKENS = 1_600
+PICTURE_REPLY = 250
+SPOKEN_CHARACTERS_A_SECOND = 15
+SECONDS_A_CALL = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which models there are, and how much each is told besides the data."""
+
+    models: Mapping[Task, str]
+    prompts: Mapping[Task, int]
+    """Length of the prompt, in characters."""
+    chunk_size: int
+    budget: BudgetSettings
+
+
+def plan_of(config: Config, settings: KnowledgeBaseSettings, own_prompts: Path) -> Plan:
+    """Return what the settings say that models are asked for.
+
+    Args:
+        config: The program's settings.
+        settings: Those of the knowledge base.
+        own_prompts: The folder of its own prompts.
+    """
+    tasks: tuple[Task, ...] = ("understand", "transcribe", "image")
+    models = {task: name for task in tasks if (name := getattr(config.models, task))}
+    if settings.embedder.startswith(PREFIX):
+        models["embed"] = settings.embedder.removeprefix(PREFIX)
+    told: tuple[Task, ...] = ("understand", "image")
+    prompts = {task: len(load_prompt(task, own_prompts).text) for task in told if task in models}
+    return Plan(models, prompts, settings.chunk_size, config.budget)
+
+
+@dataclass(slots=True)
+class _Sum:
+    calls: int = 0
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+    audio_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Estimator:
+    """Adds up what documents would need."""
+
+    plan: Plan
+    _sums: dict[Task, _Sum] = field(default_factory=dict)
+
+    def add(self, source: SourceText) -> None:
+        """Take a document, or a part of one, into account."""
+        heard = self._listen(source)
+        self._look(source)
+        self._understand(source.text + " " * heard)
+        self._embed(len(source.text) + heard)
+
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Return what it comes to for each task that a model is asked for."""
+        return tuple(
+            Estimate(
+                task=task,
+                model=self.plan.models[task],
+                calls=found.calls,
+                input_tokens=round(found.input_tokens),
+                output_tokens=round(found.output_tokens),
+                cost=cost(task, _spent(found), self.plan.budget),
+            )
+            for task, found in self._sums.items()
+        )
+
+    # --- inside ---
+
+    def _call(self, task: Task, tokens: float, reply: float, calls: int = 1) -> None:
+        found = self._sums.setdefault(task, _Sum())
+        found.calls += calls
+        found.input_tokens += tokens
+        found.output_tokens += reply
+
+    def _listen(self, source: SourceText) -> int:
+        """Count the transcription of a recording; return how much text it will be."""
+        if "transcribe" not in self.plan.models or TRANSCRIPT not in source.missing:
+            return 0
+        seconds = float(source.metadata.get("duration", 0.0))
+        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / SECONDS_A_CALL)))
+        self._sums["transcribe"].audio_seconds += seconds
+        return round(seconds * SPOKEN_CHARACTERS_A_SECOND)
+
+    def _look(self, source: SourceText) -> None:
+        kind = source.media_type.partition("/")[0]
+        if "image" not in self.plan.models or kind not in ("image", "video"):
+            return
+        seconds = float(source.metadata.get("duration", 0.0))
+        frames = min(KEY_FRAMES, int(seconds / SECONDS_A_FRAME) + 1) if kind == "video" else 1
+        told = self._prompt("image") + PICTURE_TOKENS
+        self._call("image", frames * told, frames * PICTURE_REPLY, frames)
+
+    def _understand(self, text: str) -> None:
+        if "understand" not in self.plan.models or not text:
+            return
+        for start, end in windows(text):
+            tokens = (end - start) / CHARACTERS_A_TOKEN
+            told = self._prompt("understand") + AROUND_CHARACTERS / CHARACTERS_A_TOKEN
+            self._call("understand", told + tokens, max(REPLY_LEAST, tokens * REPLY_SHARE))
+
+    def _embed(self, characters: int) -> None:
+        if "embed" not in self.plan.models or not characters:
+            return
+        passages = -(-characters // self.plan.chunk_size)
+        calls = -(-passages // TEXTS_A_CALL)
+        self._call("embed", characters / CHARACTERS_A_TOKEN, 0, calls)
+
+    def _prompt(self, task: Task) -> float:
+        return self.plan.prompts[task] / CHARACTERS_A_TOKEN
+
+
+def _spent(found: _Sum) -> Spent:
+    return Spent(round(found.input_tokens), round(found.output_tokens), found.audio_seconds)

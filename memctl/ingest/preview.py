@@ -1,0 +1,112 @@
+"""What an ingest would do: sources are judged and read as in the real thing, nothing is written."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from memctl.ingest.batch import Identified, NotRead, Wanted, failed_outcome
+from memctl.ingest.estimate import Estimator
+from memctl.ingest.known import Known, Later
+from memctl.ingest.pipeline import MOST_OUTCOMES
+from memctl.ingest.prepare import JUDGED_TOGETHER
+from memctl.ingest.reading import Unreadable, identify, parts
+from memctl.ingest.sources import SourceOrFailure
+from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
+
+if TYPE_CHECKING:
+    from memctl.store.store import Store
+
+
+def preview(
+    store: Store,
+    sources: Iterable[SourceOrFailure],
+    estimator: Estimator,
+    progress: ProgressListener | None = None,
+    *,
+    total: int | None = None,
+) -> IngestReport:
+    """Say what would become of sources, and what models would be asked for them.
+
+    Args:
+        store: What is known already.
+        sources: What would be taken in.
+        estimator: Gets the text of each document that would be.
+        progress: Told how many sources are dealt with.
+        total: How many sources there are, where that is known.
+    """
+    began = time.monotonic()
+    outcomes: list[FileOutcome] = []
+    counts = {"ingested": 0, "superseded": 0, "known": 0, "failed": 0}
+    with closing(Known(store)) as known:
+        stream = iter(sources)
+        while group := list(itertools.islice(stream, JUDGED_TOGETHER)):
+            for outcome in _group(known, group, estimator):
+                counts[outcome.outcome] += 1
+                if outcome.outcome == "failed" or len(outcomes) - counts["failed"] < MOST_OUTCOMES:
+                    outcomes.append(outcome)
+            if progress is not None:
+                progress(Progress(sum(counts.values()), total, "documents"))
+    return IngestReport(
+        ingested=counts["ingested"] + counts["superseded"],
+        skipped=counts["known"],
+        failed=counts["failed"],
+        memories=0,
+        seconds=time.monotonic() - began,
+        outcomes=tuple(outcomes),
+        dry_run=True,
+        estimates=estimator.estimates(),
+    )
+
+
+def _group(
+    known: Known, group: Sequence[SourceOrFailure], estimator: Estimator
+) -> Iterator[FileOutcome]:
+    items: list[Identified] = []
+    for source in group:
+        if isinstance(source, FileOutcome):
+            yield source
+            continue
+        try:
+            items.append(identify(source))
+        except Unreadable as error:
+            yield failed_outcome(source, NotRead(error.reason, error.hint, error.error))
+    while items:
+        later: list[Identified] = []
+        for verdict in known.judge(items):
+            if isinstance(verdict, FileOutcome):
+                yield verdict
+            elif isinstance(verdict, Later):
+                later.append(verdict.item)
+            else:
+                yield _read(known, verdict, estimator)
+        if len(later) == len(items):  # newer versions of what this very ingest brings
+            item = later.pop(0)
+            yield _read(known, Wanted(item, item.key, replaces=item.key), estimator)
+        items = later
+
+
+def _read(known: Known, wanted: Wanted, estimator: Estimator) -> FileOutcome:
+    source = wanted.item.source
+    title = ""
+    missing: dict[str, None] = {}
+    try:
+        for text in parts(wanted.item):
+            estimator.add(text)
+            title = title or text.title
+            missing |= dict.fromkeys(text.missing)
+    except Unreadable as error:
+        return failed_outcome(source, NotRead(error.reason, error.hint, error.error))
+    known.begun([wanted])
+    known.prepared([wanted])
+    return FileOutcome(
+        source.source,
+        "superseded" if wanted.replaces else "ingested",
+        document_id=wanted.document_id,
+        title=title,
+        missing=tuple(missing),
+        line=source.line,
+    )

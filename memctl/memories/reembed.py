@@ -1,0 +1,163 @@
+"""Giving every memory a vector of another embedder, while questions are answered by the old ones.
+
+New vectors gather on a shelf, and the old ones are put on another; then one commit switches.
+Killed at any instant, it goes on from what is on the shelf.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memctl.errors import LockedError, NotFoundError
+from memctl.models.protocols import Embedder
+from memctl.records import Progress, ProgressListener, ReembedReport
+from memctl.store.schema import VECTOR
+from memctl.store.shelf import Shelf, key_of, shelving
+from memctl.understand.passage import passage_for_embedding
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from memctl.store.snapshot import Snapshot
+    from memctl.store.store import Store
+
+TEXTS_A_STEP = 256
+"""So many are embedded before they are durable: what is lost at most to a kill."""
+FEW = 256
+"""Memories without a vector, that others have added meanwhile, which may wait for the lock."""
+MOST_PASSES = 5
+_COLUMNS = ("id", "title", "heading", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The embedder to change to; loaded only when there is something to embed."""
+
+    id: str
+    dimension: int
+    load: Callable[[], Embedder]
+
+
+def reembed(
+    store: Store, current: str, target: Target, progress: ProgressListener | None = None
+) -> ReembedReport:
+    """Give every memory a vector of the target, and keep the old ones on a shelf.
+
+    Args:
+        store: The tables.
+        current: Id of what the vectors are from now.
+        target: What they are to be from.
+        progress: Told how far it is.
+
+    Raises:
+        LockedError: Another process does the same, or keeps writing.
+        ModelError: The embedder cannot do it; what was done is kept.
+        MemctlError: The embedder cannot be had.
+    """
+    began = time.monotonic()
+    with shelving(store.folder):
+        made = Shelf(store.folder, target.id, target.dimension)
+        kept = Shelf(store.folder, current, store.dimension)
+        filling = _Filling(made, kept, target, progress)
+        for _ in range(MOST_PASSES):
+            if filling.fill(store.snapshot()) <= FEW:
+                break
+        with store.write(wait=None) as transaction:
+            filling.fill(transaction.snapshot())  # what was written since, and nothing more now
+            memories = transaction.snapshot().count("memories")
+            store.switch_vectors(transaction, made, _COLUMNS, _keys, current)
+        store.switched()
+        made.drop()  # they are in the table now
+    with suppress(LockedError):  # whoever writes can do it as well
+        store.upkeep(wait=0)
+    return ReembedReport(
+        target.id, target.dimension, memories, filling.embedded, time.monotonic() - began
+    )
+
+
+def require_shelf(store: Store, embedder: str, dimension: int) -> None:
+    """Refuse to go back to vectors that are not kept any more.
+
+    Raises:
+        NotFoundError: They are not.
+    """
+    if not len(Shelf(store.folder, embedder, dimension)) and store.snapshot().count("memories"):
+        raise NotFoundError(
+            f"the vectors of {embedder} are not kept any more", "make them anew with --embedder"
+        )
+
+
+class _Filling:
+    """Puts what is missing on both shelves."""
+
+    def __init__(
+        self, made: Shelf, kept: Shelf, target: Target, progress: ProgressListener | None
+    ) -> None:
+        self._made = made
+        self._kept = kept
+        self._target = target
+        self._progress = progress
+        self._embedder: Embedder | None = None
+        self.embedded = 0
+        """How many texts were embedded, in all."""
+
+    def fill(self, snapshot: Snapshot) -> int:
+        """Look at every memory once; return how many texts had to be embedded."""
+        before, done, total = self.embedded, 0, snapshot.count("memories")
+        for batch in snapshot.batches("memories", None, [*_COLUMNS, VECTOR]):
+            texts = _texts(batch)
+            keys = [key_of(id, text) for id, text in zip(_ids(batch), texts, strict=True)]
+            self._kept.add(keys, _matrix(batch.column(VECTOR)))
+            for part in _parts(len(keys), TEXTS_A_STEP):
+                self._make(keys[part], texts[part])
+                done += len(keys[part])
+                if self._progress is not None:
+                    self._progress(Progress(done, total, "memories"))
+        return self.embedded - before
+
+    def _make(self, keys: Sequence[bytes], texts: Sequence[str]) -> None:
+        missing = [n for n, key in enumerate(keys) if key not in self._made]
+        if not missing:
+            return
+        if self._embedder is None:
+            self._embedder = self._target.load()
+        vectors = self._embedder.embed([texts[n] for n in missing])
+        self._made.add([keys[n] for n in missing], vectors)
+        self.embedded += len(missing)
+
+
+def _keys(batch: pa.RecordBatch) -> list[bytes]:
+    return [key_of(id, text) for id, text in zip(_ids(batch), _texts(batch), strict=True)]
+
+
+def _ids(batch: pa.RecordBatch) -> list[str]:
+    ids: list[str] = batch.column("id").to_pylist()
+    return ids
+
+
+def _texts(batch: pa.RecordBatch) -> list[str]:
+    """Return what the vectors of these memories are of."""
+    columns = (batch.column(name).to_pylist() for name in _COLUMNS[1:])
+    return [
+        passage_for_embedding(title or "", heading or "", text or "")
+        for title, heading, text in zip(*columns, strict=True)
+    ]
+
+
+def _matrix(column: pa.FixedSizeListArray) -> NDArray[np.float16]:
+    length = column.type.list_size
+    # A null vector would make `flatten` skip its row.
+    flat = column.fill_null([0.0] * length).flatten() if column.null_count else column.flatten()
+    matrix: NDArray[np.float16] = np.asarray(flat).reshape(len(column), length)
+    return matrix
+
+
+def _parts(count: int, size: int) -> Iterator[slice]:
+    return (slice(at, at + size) for at in range(0, count, size))

@@ -1,0 +1,69 @@
+"""Which embedder a knowledge base gets: what is asked for, else what the settings name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memctl.config import Config
+from memctl.errors import ConfigError, UsageError
+from memctl.models import (
+    BUILTIN_DIMENSION,
+    BUILTIN_EMBEDDER,
+    BUILTIN_EMBEDDERS,
+    ONNX,
+    load_embedder,
+)
+from memctl.models.endpoint import Endpoint
+from memctl.models.providers import connection, endpoint_url
+from memctl.models.remote_embedder import PREFIX, probe_dimension
+from memctl.paths import expanded
+
+KINDS = "builtin, endpoint/MODEL or onnx/FOLDER"
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """An embedder as it is pinned in a knowledge base."""
+
+    id: str
+    dimension: int
+
+
+def chosen_embedder(config: Config, wanted: str = "") -> Pinned:
+    """Return the embedder that is meant, with the length of its vectors, for which it is tried.
+
+    Args:
+        config: Names the endpoint and, in ``models.embed``, its embedder.
+        wanted: ``builtin``, ``endpoint/MODEL`` (``endpoint`` for that of the settings) or
+            ``onnx/FOLDER``; by default what the settings say.
+
+    Raises:
+        UsageError: There is no such embedder.
+        ConfigError: No endpoint is configured for it.
+        ModelError: The endpoint cannot or will not do it.
+    """
+    kind, _, name = (wanted or _configured(config)).partition("/")
+    if kind == "endpoint":
+        return _remote(config, name or config.models.embed)
+    if kind == "onnx" and name:
+        identifier = f"{ONNX}{expanded(name).absolute()}"
+        return Pinned(identifier, load_embedder(identifier).dimension)
+    if wanted in ("", "builtin", *BUILTIN_EMBEDDERS):
+        return Pinned(BUILTIN_EMBEDDER, BUILTIN_DIMENSION)
+    raise UsageError(f"unknown embedder {wanted!r}", f"use {KINDS}")
+
+
+def _configured(config: Config) -> str:
+    return f"{PREFIX}{config.models.embed}" if config.models.embed else "builtin"
+
+
+def _remote(config: Config, model: str) -> Pinned:
+    url = endpoint_url(config, "embed")
+    if not model:
+        raise ConfigError("no embedding model is named", "say endpoint/MODEL, or set models.embed")
+    if not url:
+        raise ConfigError(
+            f"there is no endpoint to have {model} from",
+            "set base_url of [endpoint] in the config file",
+        )
+    return Pinned(f"{PREFIX}{model}", probe_dimension(Endpoint(connection(config, url)), model))

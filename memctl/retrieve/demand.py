@@ -1,0 +1,239 @@
+"""What a sentence must have to answer a question, besides being about the same things.
+
+Two kinds of question tell: one that asks for what is written in a way of its own, such as a phone
+number, and a short one for a relation of a thing, such as who owns it.  Of such a question the
+sentences that are only about the thing are no answers, however near they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, takewhile
+
+from memctl.models.protocols import Embedder
+from memctl.records import Hit
+from memctl.retrieve.candidates import Candidate
+from memctl.retrieve.exact import Exact, exact_of, has_exact
+from memctl.retrieve.kin import alike
+from memctl.retrieve.question import Question, Slot
+from memctl.retrieve.untold import UNTOLD
+from memctl.understand.terms import query_terms
+
+_BOUND = 0.6
+"""Share of the things asked about that must be spoken of with a value for it to be theirs."""
+_RELATED = 0.5
+"""Share of them that must be spoken of with a relation."""
+_SUBJECT = 3
+"""Words of its own that a sentence may have and still go on about the one before it."""
+_MOST_WORDS = 5
+"""Longer questions say enough for what is like them to be taken for an answer."""
+
+_ASKS = re.compile(
+    r"^\W*(?:(?P<who>who|wer|qui|qui[eé]n)|how much|when|where|whom|wann|wo|wem|wen|quand|où"
+    r"|cu[aá]ndo|d[oó]nde|(?P<what>what(?:['’]s| is| was| are| were)|was (?:ist|war)))\b",
+    re.IGNORECASE,
+)
+_IN_STEPS = re.compile(
+    r"\b(?:who|when|where|what|which|why|how)\b.*\b(?:who|when|where|what|which|why|how)\b"
+    r"|\b(?:or|oder|ou)\b|(?:\bof\b|['’]s\b).*(?:\bof\b|['’]s\b)",
+    re.IGNORECASE,
+)
+"""Such questions are of things found by other things, which no one sentence speaks of."""
+_STEM, _ENDING = 5, 3
+"""Letters by which words are taken for forms of one another: of a stem, and of an ending."""
+_OF = frozenset(("of", "von", "des", "der"))
+_POSSESSIVE = re.compile(r"['’]s?$")
+_WORD = re.compile(r"[^\W\d_]+")
+_YEAR = re.compile(r"\W*(?:1\d|20)\d\d\W*")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """A sentence and what stands around it, as terms."""
+
+    text: str
+    own: frozenset[str]
+    before: frozenset[str]
+    """Of the sentences before it that it may go on about; none for a row, which stands alone."""
+    beside: frozenset[str]
+    """Of its neighbours on both sides; none for a row."""
+    above: frozenset[str]
+    """Of its title and headings."""
+    whole: frozenset[str]
+    """Of the memory that it is in."""
+    is_turn: bool
+    """Whether it is said in a conversation, of which the other turns are not here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a sentence must have; by default nothing."""
+
+    exact: Exact | None = None
+    naming: frozenset[str] = frozenset()
+    """The terms of what names the thing asked for: "phone" and "number"."""
+    relation: frozenset[str] = frozenset()
+    """The terms of the words for the relation that is asked for."""
+    kin: frozenset[str] = frozenset()
+    """Other terms for it."""
+    things: tuple[Slot, ...] = ()
+    """Of what it is asked."""
+    names: tuple[Slot, ...] = ()
+    """Those of the things that are names or dates."""
+
+    def is_met_by(self, sentence: Surroundings) -> bool:
+        """Tell whether a sentence has it."""
+        if self.exact is not None and self.exact.kind == "number":
+            counted = sentence.is_turn or len(self.things) > _MOST_WORDS
+            return counted or has_exact("number", sentence.text)
+        if self.exact is not None:
+            return has_exact(self.exact.kind, sentence.text) and self._is_bound(sentence)
+        return not self.relation or self._is_related(sentence)
+
+    def _is_related(self, sentence: Surroundings) -> bool:
+        """Tell whether a sentence speaks of the relation, and in that of the things."""
+        near = sentence.own | sentence.beside | sentence.above
+        if _share(self.names, near) < _RELATED:
+            return False
+        if not self.relation.isdisjoint(sentence.own):
+            return _share(self.things, sentence.whole) >= _RELATED
+        told = not near.isdisjoint(self.relation | self.kin)
+        return told and _share(self.things, near) >= _RELATED
+
+    def _is_bound(self, sentence: Surroundings) -> bool:
+        """Tell whether the value in a sentence is that of the things asked about."""
+        if len(self.things) > _MOST_WORDS:
+            return True
+        near = sentence.own | sentence.before | sentence.above
+        if _share(self.things, near) < _BOUND:
+            return False
+        if _share(self.things, sentence.own):
+            return True
+        known = sentence.above.union(self.naming)
+        own = [term for term in sentence.own - known if not any(map(str.isdigit, term))]
+        return len(own) <= _SUBJECT
+
+
+NOTHING = Demand()
+
+
+def demand_of(
+    question: Question, hits: Sequence[Hit], embedder: Embedder, languages: Sequence[str]
+) -> Demand:
+    """Return what the sentences of the hits must have."""
+    exact = exact_of(question.text)
+    if exact is not None:
+        naming = frozenset(query_terms(exact.name, languages))
+        things = tuple(slot for slot in question.slots if naming.isdisjoint(slot))
+        return Demand(exact, naming, things=things)
+    return _related(question, hits, embedder, languages)
+
+
+def with_exact(
+    demand: Demand, candidates: Sequence[Candidate], hits: Sequence[Hit]
+) -> list[Candidate]:
+    """Return the candidates, each of which became a hit, as having the name of what they have: a
+    price is told by figures alone."""
+    exact = demand.exact
+    if exact is None:
+        return list(candidates)
+    return [
+        replace(candidate, terms=candidate.terms | demand.naming)
+        if has_exact(exact.kind, hit.text)
+        else candidate
+        for candidate, hit in zip(candidates, hits, strict=True)
+    ]
+
+
+def _share(slots: Sequence[Slot], found: frozenset[str]) -> float:
+    covered = sum(not found.isdisjoint(slot) for slot in slots)
+    return covered / len(slots) if slots else 1.0
+
+
+# --- relations -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of the question that is content."""
+
+    place: int
+    slot: Slot
+    plain: str
+    """In small letters; empty for a number."""
+    is_name: bool
+
+
+def _related(
+    question: Question, hits: Sequence[Hit], embedder: Embedder, languages: Sequence[str]
+) -> Demand:
+    asks = _ASKS.match(question.text)
+    words = list(_content(question, hits))
+    if asks is None or len(words) > _MOST_WORDS or _IN_STEPS.search(question.text):
+        return NOTHING
+    relation = _relation(
+        asks, question, [word for word in words if word.plain and not word.is_name]
+    )
+    if not relation or not all(UNTOLD.isdisjoint(word.slot) for word in relation):
+        return NOTHING
+    kin = [*_alike(relation, hits), *chain(*alike([w.plain for w in relation], hits, embedder))]
+    things = [word for word in words if word not in relation]
+    return Demand(
+        relation=frozenset(term for word in relation for term in word.slot),
+        kin=frozenset(query_terms(" ".join(kin), languages)),
+        things=tuple(word.slot for word in things),
+        names=tuple(word.slot for word in things if word.is_name or asks["what"]),
+    )
+
+
+def _relation(asks: re.Match[str], question: Question, words: Sequence[_Word]) -> list[_Word]:
+    """Return the words that say in which relation to the things stands what is asked for."""
+    if asks["what"]:
+        return _head(question, words)
+    if asks["who"] and words and words[0].place == 1:
+        return [word for word in words if word.place == 1]
+    return list(words)
+
+
+def _head(question: Question, words: Sequence[_Word]) -> list[_Word]:
+    """Return what is asked of a thing: "salary" in "what is the salary of Ann"."""
+    lower = [word.lower() for word in question.words]
+    whose = any(_POSSESSIVE.search(word) for word in lower[2:-1])
+    last = len(lower) - 1 if whose else -1
+    head = next((place - 1 for place, word in enumerate(lower) if word in _OF), last)
+    return [word for word in words if word.place == head]
+
+
+def _alike(relation: Sequence[_Word], hits: Iterable[Hit]) -> list[str]:
+    """Return the words of the hits that begin alike, as "supplier" and "supplies" do."""
+    stems = [term for word in relation for term in word.slot]
+    there = {word.lower() for hit in hits for word in _WORD.findall(_text(hit))}
+    return sorted(word for word in there if any(_begin_alike(stem, word) for stem in stems))
+
+
+def _begin_alike(stem: str, word: str) -> bool:
+    pairs = zip(stem, word, strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return shared >= _STEM or (shared == len(stem) and len(word) - shared <= _ENDING)
+
+
+def _content(question: Question, hits: Sequence[Hit]) -> Iterator[_Word]:
+    written_large = _capitalised(hits)
+    for place, (word, slots) in enumerate(zip(question.words, question.word_slots, strict=True)):
+        plain = next(iter(_WORD.findall(word.lower())), "")
+        for slot in slots if not _YEAR.fullmatch(word) else ():
+            is_name = plain in written_large or slot in (*question.names, *question.dates)
+            yield _Word(place, slot, plain, is_name)
+
+
+def _capitalised(hits: Iterable[Hit]) -> frozenset[str]:
+    """Return the words that the hits write with a capital letter alone."""
+    found = [word for hit in hits for word in _WORD.findall(_text(hit))]
+    small = {word for word in found if word.islower()}
+    return frozenset(word.lower() for word in found if word.istitle()) - small
+
+
+def _text(hit: Hit) -> str:
+    return f"{hit.title}\n{hit.heading}\n{hit.text}"

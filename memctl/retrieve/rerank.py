@@ -1,0 +1,50 @@
+"""Reranking: a model that reads question and memory together puts the best of a search in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memctl.errors import MemctlError
+from memctl.models.protocols import Reranker
+from memctl.retrieve.candidates import Sources
+from memctl.retrieve.collapse import Collapsed
+from memctl.retrieve.hits import hits_of
+from memctl.understand.passage import passage_for_embedding
+
+RERANKED = 50
+"""So many of the best are looked at; those below keep their order."""
+
+
+def reranked(
+    reranker: Reranker | None, sources: Sources, question: str, ranked: Sequence[Collapsed]
+) -> tuple[list[Collapsed], tuple[str, ...]]:
+    """Return the items in the order of the model, and a note where it could not be had.
+
+    ``rerank`` tells the score that the model gave, ``fused`` the one from before.
+
+    Args:
+        reranker: The model; without one everything stays as it is.
+        sources: Have the texts.
+        question: In words.
+        ranked: The items, best first.
+    """
+    if reranker is None or not ranked:
+        return list(ranked), ()
+    best, rest = ranked[:RERANKED], ranked[RERANKED:]
+    texts = [passage_for_embedding(hit.title, "", hit.text) for hit in hits_of(sources, best)]
+    try:
+        scores = reranker.score(question, texts)
+    except MemctlError as error:  # a question is answered, whatever is wrong with the model
+        return list(ranked), (f"not reranked: {error.message}",)
+    ordered = sorted(map(_scored, best, scores), key=lambda item: -item.score)
+    return [*ordered, *_below(ordered[-1].score, rest)], ()
+
+
+def _scored(item: Collapsed, score: float) -> Collapsed:
+    return replace(item, score=score, legs=item.legs | {"fused": item.score, "rerank": score})
+
+
+def _below(least: float, rest: Sequence[Collapsed]) -> list[Collapsed]:
+    """Return the items with scores that go on downwards from the least of the model's."""
+    return [replace(item, score=least - (rest[0].score - item.score)) for item in rest]

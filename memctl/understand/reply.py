@@ -1,0 +1,59 @@
+"""The shape of a model's reply about a document, which is all that it can say.
+
+Every field is required and no other is allowed, as servers that hold a model to a schema want it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+EntityType = Literal["person", "organization", "place", "product", "project", "event", "other"]
+FactType = Literal["fact", "decision", "preference", "plan", "observation", "important_fact"]
+
+
+def _one_of(words: tuple[str, ...], otherwise: str) -> BeforeValidator:
+    """Take an unknown word for the most general one: it is no reason to ask again."""
+
+    def known(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        word = value.strip().lower().replace(" ", "_")
+        return word if word in words else otherwise
+
+    return BeforeValidator(known)
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NamedEntity(_Shape):
+    """Somebody or something that the document names."""
+
+    name: str
+    type: Annotated[EntityType, _one_of(get_args(EntityType), "other")]
+
+
+class Fact(_Shape):
+    """A statement, with the words of the document that make it."""
+
+    subject: str
+    relation: str
+    object: str
+    type: Annotated[FactType, _one_of(get_args(FactType), "fact")]
+    quote: str
+    why: str
+
+
+class DocumentReply(_Shape):
+    """What a model understood of a document, or of it as far as one part of it."""
+
+    gist: str
+    entities: list[NamedEntity]
+    topics: list[str]
+    importance: Annotated[float, Field(ge=0, le=1)]
+    importance_reason: str
+    dates: list[str]
+    facts: list[Fact]

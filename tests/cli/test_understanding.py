@@ -1,0 +1,361 @@
+"""Understanding by a model from the command line: with it, without it, and while it is down."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_endpoint import Asked, FakeEndpoint
+from pytest_httpserver import HTTPServer
+
+from memctl.ingest import crew, pipeline
+from memctl.ingest.crew import Crew
+
+from .conftest import Run
+
+FILES = 50
+
+
+def answer(asked: Asked) -> dict[str, Any]:
+    """What an obedient model makes of a note: its first line is a fact."""
+    line = asked.data[-1].strip().splitlines()[0]
+    fact = {
+        "subject": "Zephyrine Works", "relation": "decided", "object": "something",
+        "type": "decision", "quote": line, "why": "it was decided",
+    }  # fmt: skip
+    return {
+        "gist": f"In short: {line}",
+        "entities": [{"name": "Aurora", "type": "project"}],
+        "topics": ["launch"],
+        "importance": 0.8,
+        "importance_reason": "a decision",
+        "dates": [],
+        "facts": [fact, {**fact, "quote": "Nobody ever wrote this sentence."}],
+    }
+
+
+def use(monkeypatch: pytest.MonkeyPatch, endpoint: FakeEndpoint, **more: str) -> None:
+    for name, value in (endpoint.settings(understand="m") | more).items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def model(endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> FakeEndpoint:
+    """An endpoint that is configured and whose model does as it is told."""
+    endpoint.on("DocumentReply", answer)
+    use(monkeypatch, endpoint)
+    return endpoint
+
+
+def notes(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    for n in range(count):
+        (folder / f"note{n:02}.md").write_text(f"Note {n}: Aurora goes its way in step {n}.\n")
+    return folder
+
+
+def methods(memctl: Run) -> list[str]:
+    return [row["method"] for row in memctl("document", "list", "-n", "0").rows]
+
+
+def test_documents_are_understood_by_the_model(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text("We chose blue for Aurora.\n")
+    result = memctl("ingest", "a.md", "-o", "json")
+    assert result.code == 0, result.err
+    (outcome,) = result.json["outcomes"]
+    assert (outcome["dropped"], outcome["missing"]) == (1, [])
+    assert result.json["dropped"] == 1
+    assert "left out 1 fact that it does not say" in result.err
+    (row,) = memctl("document", "list").rows
+    assert row["method"] == "model/m/understand/1"
+    view = memctl("document", "show", row["id"], "-o", "json").json
+    document = view["document"]
+    assert document["summary"] == "In short: We chose blue for Aurora."
+    assert document["importance"] == pytest.approx(0.8)
+    assert document["signals"] == {"model": pytest.approx(0.8)}
+    assert document["metadata"]["importance_reason"] == "a decision"
+    (decision,) = [m for m in view["memories"] if m["type"] == "decision"]
+    assert decision["text"] == document["text"][decision["start"] : decision["end"]]
+    assert decision["metadata"]["reason"] == "model: it was decided"
+    assert decision["metadata"]["subject"] == "Zephyrine Works"
+    (hit,) = memctl("query", "zephyrine", "--mode", "keyword", "-o", "json").json["hits"]
+    assert hit["document_id"] == row["id"]  # found by a word that only the fact's subject has
+
+
+def test_turns_of_a_chat_are_understood_too(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    turns = '{"text": "Aurora flies on Monday.", "session_id": "s", "turn": 3, "speaker": "Ann"}\n'
+    assert memctl("ingest", "--jsonl", "-", stdin=turns).code == 0
+    (decision,) = memctl("memory", "list", "--type", "decision").rows
+    assert (decision["turn"], decision["speaker"], decision["session_id"]) == (3, "Ann", "s")
+
+
+def test_the_second_ingest_of_the_same_files_asks_nothing(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    folder = notes(tmp_path / "notes", FILES)
+    assert memctl("ingest", str(folder), "-o", "json").json["ingested"] == FILES
+    assert model.count() == FILES
+    assert memctl("ingest", str(folder), "-o", "json").json["skipped"] == FILES
+    for row in memctl("document", "list", "-n", "3").rows:
+        memctl("document", "delete", row["id"], "--yes")
+    assert memctl("ingest", str(folder), "-o", "json").json["ingested"] == 3
+    assert model.count() == FILES
+
+
+def test_no_worker_processes_are_hired_to_wait_for_a_model(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hired: list[Crew] = []
+    monkeypatch.setattr(Crew, "_hire", lambda self, _settings: hired.append(self))
+    monkeypatch.setattr(crew, "processors", lambda: 2)
+    monkeypatch.setattr(pipeline, "MANY_SOURCES", 1)
+    folder = notes(tmp_path / "notes", 10)
+    assert memctl("ingest", str(folder)).code == 0
+    assert hired == []
+    for name in model.settings(understand="m"):
+        monkeypatch.delenv(name)
+    assert memctl("ingest", str(folder), "-k", "default", "--namespace", "other").code == 0
+    assert len(hired) == 1
+
+
+@pytest.fixture
+def mortal(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A server of its own that is killed for good after so many calls, and may be started again."""
+    server = HTTPServer(threaded=True)
+    server.start()
+    port = server.port
+    dying = threading.Event()
+    killer = threading.Thread(target=lambda: dying.wait() and server.stop())  # type: ignore[func-returns-value]
+    killer.start()
+    endpoint = FakeEndpoint(server)
+    use(monkeypatch, endpoint)
+
+    def live_for(calls: int) -> FakeEndpoint:
+        def counted(asked: Asked) -> dict[str, Any]:
+            if endpoint.count() >= calls:
+                dying.set()
+            return answer(asked)
+
+        endpoint.on("DocumentReply", counted)
+        return endpoint
+
+    def again() -> FakeEndpoint:
+        killer.join()
+        revived = HTTPServer(port=port, threaded=True)
+        revived.start()
+        alive.append(revived)
+        found = FakeEndpoint(revived)
+        found.on("DocumentReply", answer)
+        return found
+
+    alive: list[HTTPServer] = []
+    yield live_for, again
+    dying.set()
+    killer.join()
+    for each in alive:
+        each.clear()
+        each.stop()
+
+
+def test_an_endpoint_killed_half_way_through_loses_nothing_and_all_is_done_when_it_is_back(
+    memctl: Run,
+    mortal: tuple[Callable[[int], FakeEndpoint], Callable[[], FakeEndpoint]],
+    tmp_path: Path,
+) -> None:
+    live_for, again = mortal
+    endpoint = live_for(FILES // 2)
+    folder = notes(tmp_path / "notes", FILES)
+    result = memctl("ingest", str(folder), "-o", "json")
+    assert result.code == 1
+    done = result.json
+    assert 0 < done["ingested"] < FILES
+    assert done["failed"] == 0
+    assert "cannot be reached" in result.err or "is left alone" in result.err
+    assert f"{done['ingested']} documents were ingested before" in result.err
+    assert "hint: check that it is running" in result.err
+    assert set(methods(memctl)) == {"model/m/understand/1"}
+    assert len(methods(memctl)) == done["ingested"]
+    revived = again()
+    result = memctl("ingest", str(folder), "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, FILES - done["ingested"])
+    assert methods(memctl) == ["model/m/understand/1"] * FILES
+    # Those that were under way when it died were asked about again, and no others.
+    concurrency = 4
+    assert FILES <= endpoint.count() + revived.count() <= FILES + concurrency
+
+
+def test_of_a_source_in_many_parts_nothing_is_kept_until_all_of_it_is_understood(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.readers import tables
+
+    monkeypatch.setattr(tables, "PART_CHARS", 2_000)
+    rows = "".join(f"{n},step {n} of Aurora,done\n" for n in range(400))
+    (tmp_path / "steps.csv").write_text(f"number,what,state\n{rows}")
+    replied: list[Asked] = []
+
+    def dies(asked: Asked) -> dict[str, Any]:
+        replied.append(asked)
+        if len(replied) == 3:
+            model.fail(500, times=-1)
+        return answer(asked)
+
+    model.on("DocumentReply", dies)
+    (tmp_path / "a.md").write_text("We chose blue for Aurora.\n")
+    stopped = memctl("ingest", "a.md", "steps.csv", "-o", "json")
+    assert (stopped.code, stopped.json["ingested"]) == (1, 1)
+    assert len(methods(memctl)) == 1
+    model.mend()
+    model.on("DocumentReply", answer)
+    before = model.count()
+    result = memctl("ingest", "a.md", "steps.csv", "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 1)
+    parts = len(methods(memctl)) - 1
+    assert parts > 4
+    assert model.count() - before == parts - 2
+
+
+def test_a_model_that_is_down_from_the_start_fails_no_file(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    model.fail(500, times=-1)
+    result = memctl("ingest", str(notes(tmp_path / "notes", 3)))
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: ")
+    assert methods(memctl) == []
+
+
+def test_a_spent_budget_stops_it_and_says_when_it_goes_on(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_BUDGET_DAILY_TOKENS", "1")
+    monkeypatch.setenv("MEMCTL_ENDPOINT_CONCURRENCY", "1")
+    result = memctl("ingest", str(notes(tmp_path / "notes", 6)), "-o", "json")
+    assert (result.code, model.count()) == (1, 1)
+    assert "today's budget of 1 tokens is spent" in result.err
+    assert "tomorrow" in result.err
+
+
+def test_wrong_settings_stop_it_and_are_named(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_MODELS_WHEN_UNAVAILABLE", "builtin")
+    model.fail(401, times=-1)
+    result = memctl("ingest", str(notes(tmp_path / "notes", 3)))
+    assert result.code == 1
+    assert "api_key" in result.err
+    assert methods(memctl) == []
+
+
+def test_what_was_understood_built_in_meanwhile_is_upgraded_later(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_MODELS_WHEN_UNAVAILABLE", "builtin")
+    model.fail(500, times=-1)
+    result = memctl("ingest", str(notes(tmp_path / "notes", 5)), "-o", "json")
+    assert (result.code, result.json["incomplete"]) == (0, 5)
+    assert result.err.count("understanding the built-in way") == 1
+    assert "answered 500" in result.err
+    assert "note0" in result.err
+    assert "no model understanding yet" in result.err
+    assert set(methods(memctl)) == {"builtin/1"}
+    assert len(memctl("document", "list", "--incomplete").rows) == 5
+    in_vain = memctl("document", "reprocess", "--upgrade")
+    assert (in_vain.code, in_vain.out) == (1, "")
+    assert "answered 500" in in_vain.err
+    model.mend()
+    result = memctl("document", "reprocess", "--upgrade", "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 5)
+    assert set(methods(memctl)) == {"model/m/understand/1"}
+    assert memctl("document", "list", "--incomplete").rows == []
+    asked = model.count()
+    result = memctl("document", "reprocess", "--upgrade", "-o", "json")
+    assert (result.json["outcomes"], model.count()) == ([], asked)
+
+
+def test_a_document_of_which_the_model_makes_nonsense_is_understood_built_in_and_counted(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    model.on("DocumentReply", lambda asked: "hm" if "step 3" in asked.said else answer(asked))
+    result = memctl("ingest", str(notes(tmp_path / "notes", 5)), "-o", "json")
+    assert (result.code, result.json["ingested"], result.json["incomplete"]) == (0, 5, 1)
+    assert "m twice replied with something else than was asked for" in result.err
+    assert sorted(methods(memctl)) == ["builtin/1", *["model/m/understand/1"] * 4]
+    (incomplete,) = memctl("document", "list", "--incomplete").rows
+    assert incomplete["missing"] == ["model understanding"]
+    model.on("DocumentReply", answer)
+    before = model.count()
+    assert memctl("document", "reprocess", "--incomplete", "-o", "json").json["ingested"] == 1
+    assert model.count() == before + 1
+
+
+def test_an_upgrade_is_resumed_and_leaves_what_people_edited(
+    memctl: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes(tmp_path / "notes", 20)
+    (folder / "own.md").write_text("We decided to paint Aurora blue.\n")
+    assert memctl("ingest", str(folder)).code == 0
+    (decision,) = memctl("memory", "list", "--type", "decision").rows
+    edited = memctl("memory", "edit", decision["id"], "--text", "We decided on green.")
+    assert edited.code == 0, edited.err
+    use(monkeypatch, endpoint)
+
+    replied: list[Asked] = []
+
+    def dies(asked: Asked) -> dict[str, Any]:
+        replied.append(asked)
+        if len(replied) == 12:
+            endpoint.fail(503, times=-1)
+        return answer(asked)
+
+    endpoint.on("DocumentReply", dies)
+    stopped = memctl("document", "reprocess", "--upgrade", "-o", "json")
+    assert stopped.code == 1
+    assert 0 < stopped.json["ingested"] < 21
+    endpoint.mend()
+    endpoint.on("DocumentReply", answer)
+    before = endpoint.count()
+    resumed = memctl("document", "reprocess", "--upgrade", "-o", "json")
+    assert resumed.json["ingested"] == 21 - stopped.json["ingested"]
+    assert endpoint.count() - before == 21 - len(replied)
+    assert set(methods(memctl)) == {"model/m/understand/1"}
+    texts = [row["text"] for row in memctl("memory", "list", "--type", "decision", "-n", "0").rows]
+    assert "We decided on green." in texts
+    assert any("Note 7:" in text for text in texts)
+    named = [(row["name"], row["type"]) for row in memctl("export", "entities").rows]
+    assert named.count(("Aurora", "project")) == 1  # as only the model calls it
+
+
+def test_an_upgrade_without_a_model_says_what_to_set(memctl: Run, tmp_path: Path) -> None:
+    assert memctl("ingest", str(notes(tmp_path / "notes", 1))).code == 0
+    result = memctl("document", "reprocess", "--upgrade")
+    assert result.code == 2
+    assert "set understand of [models]" in result.err
+
+
+def test_a_model_without_an_endpoint_says_what_to_set(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_MODELS_UNDERSTAND", "m")
+    result = memctl("ingest", str(notes(tmp_path / "notes", 1)))
+    assert result.code == 2
+    assert "base_url" in result.err
+
+
+def test_a_prompt_of_its_own_makes_its_documents_others(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    assert memctl("ingest", str(notes(tmp_path / "notes", 2))).code == 0
+    own = tmp_path / "home/kb/default/prompts/understand.md"
+    own.parent.mkdir()
+    own.write_text("Be brief.")
+    assert memctl("document", "reprocess", "--upgrade", "-o", "json").json["ingested"] == 2
+    assert all(method.startswith("model/m/understand/own-") for method in methods(memctl))
+    assert model.asked[-1].instructions == "Be brief."
