@@ -330,7 +330,7 @@ def _disagreement_text(name: str, item: Disagreement, members: Sequence[Memory])
         head = f"{name}: sources disagree on whether it is so."
     else:
         head = f"{name}: sources disagree {_QUESTIONS[known.difference]}, {' or '.join(said)}."
-    return f"{head} {' '.join(quotes)}"
+    return f"{head} {' '.join(dict.fromkeys(quotes))}"  # a gist repeats facts of its document
 
 
 def _values_said(item: Disagreement) -> list[str]:

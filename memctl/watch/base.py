@@ -351,15 +351,22 @@ class BaseWatch:
                 self._failed(outcome, outcome.source)
             else:
                 self._taken(self._with_sidecars(outcome, files[number].sidecars))
-        self._retire_orphans(vault, [str(file.path) for file in files], rows)
+        self._let_go(vault, [str(file.path) for file in files], rows)
 
-    def _retire_orphans(
-        self, vault: Vault, paths: Sequence[str], before: dict[str, FileEntry]
-    ) -> None:
-        """Documents that no file stands for since files turned into something known already."""
-        earlier = {before[path].document_id for path in paths if path in before}
-        orphans = earlier - {row.document_id for row in vault.rows().values()}
+    def _let_go(self, vault: Vault, paths: Sequence[str], before: dict[str, FileEntry]) -> None:
+        """Documents that their files turned away from, by becoming something else.
+
+        One that another file stands for goes by that file's name, as a copy outlives its original
+        and two files may change places; one without any file is gone.
+        """
+        now = vault.rows()
+        names = {row.document_id: path for path, row in sorted(now.items(), reverse=True)}
+        known = {path: before[path].document_id for path in paths if path in before}
+        left = {each for path, each in known.items() if each != now[path].document_id}
+        orphans = left - names.keys()
         self.base.ingestor.retire(sorted(filter(None, orphans)))
+        for document_id in sorted(filter(None, left - orphans)):
+            self.base.ingestor.rename(document_id, printable(Path(names[document_id])))
 
     def _follow(self, vault: Vault, found: Scan) -> bool:
         """Bring the memories of files that were renamed or removed up to date."""

@@ -87,6 +87,20 @@ def test_a_contradiction_names_both_values_and_sources_the_newer_last(
     )
 
 
+def test_what_a_gist_and_a_fact_of_one_document_say_alike_is_quoted_once(
+    base: Any, note: Note
+) -> None:
+    first = note("The lease for the workshop starts on 1 June 2026.", "2026-03-03", "signed.md")
+    said = "The lease for the workshop starts on 15 June 2026."
+    more = "The electricians need longer than they promised. {} Bring the keys to the office."
+    gist = note(more.format(said), "2026-04-10", "moved.eml", type_="gist")
+    fact = note(said, "2026-04-10", "moved.eml", type_="fact")
+    base.add(first, gist, fact)
+    (told,) = [i for i in base.consolidator().run().insights if i.kind == "contradiction"]
+    assert set(told.source_ids) == {first.id, gist.id, fact.id}
+    assert told.text.count("“The lease for the workshop starts on 15 June 2026” (moved.eml)") == 1
+
+
 def test_what_shares_nothing_rare_stays_alone(base: Any, story: list[Memory]) -> None:
     base.add(*story)
     base.consolidator().run()

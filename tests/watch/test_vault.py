@@ -98,6 +98,21 @@ def test_a_renamed_file_keeps_its_document(place: Place, vault: Path, said: Said
     assert current(place) == ["Tea with Bob."]
 
 
+def test_two_files_that_change_places_are_each_cited_by_the_name_they_have_now(
+    place: Place, vault: Path
+) -> None:
+    (vault / "a.md").write_text("Tea with Ann.")
+    (vault / "b.md").write_text("Rain, all day.")
+    place.drain()
+    (vault / "a.md").rename(vault / "c.md")
+    (vault / "b.md").rename(vault / "a.md")
+    (vault / "c.md").rename(vault / "b.md")
+    place.drain()
+    assert live(place) == {"a.md": "Rain, all day.", "b.md": "Tea with Ann."}
+    memories = place.rows("memories", "source", "text")
+    assert {Path(row["source"]).name: row["text"] for row in memories} == live(place)
+
+
 def test_two_files_of_one_content_outlive_each_other(place: Place, vault: Path, said: Said) -> None:
     for name in ("a.md", "b.md"):
         (vault / name).write_text("The same words.")
@@ -105,6 +120,7 @@ def test_two_files_of_one_content_outlive_each_other(place: Place, vault: Path, 
     (vault / "a.md").write_text("Other words.")
     place.drain()
     assert current(place) == ["Other words.", "The same words."]
+    assert live(place) == {"a.md": "Other words.", "b.md": "The same words."}
     (vault / "b.md").unlink()
     place.drain()
     assert current(place) == ["Other words."]
