@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -138,7 +138,8 @@ class Ingestor:
 
         Args:
             sources: What to take in; read in a thread of its own, lazily.
-            progress: Told after each commit how many sources are dealt with.
+            progress: Told after each commit how many sources are dealt with, and after each part
+                of a source too big for memory how many memories it has given.
             total: How many sources there are, where that is known.
 
         Raises:
@@ -231,7 +232,8 @@ class Ingestor:
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
-                tally.add(write(self._store, batch, prepared, known))
+                parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
+                tally.add(write(self._store, batch, parts, known))
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
@@ -249,3 +251,18 @@ class Ingestor:
         if tally.memories >= MANY_MEMORIES:
             jobs = self._store.ledger.jobs
             jobs.finish(jobs.start(UPKEEP, began), "done", self._clock())
+
+
+def _told(
+    first: Batch,
+    rest: Iterator[Batch],
+    listener: ProgressListener | None,
+    so_far: Progress,
+) -> Iterator[Batch]:
+    """The batches that continue one, each told of: a source in many parts takes its time."""
+    memories = sum(worked.memories.num_rows for worked in first.worked)
+    for batch in rest:
+        if listener is not None:
+            listener(replace(so_far, note=f"{memories:,} memories of a big one"))
+        memories += sum(worked.memories.num_rows for worked in batch.worked)
+        yield batch

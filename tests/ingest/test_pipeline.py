@@ -20,7 +20,7 @@ from memctl.ingest import known, prepare
 from memctl.ingest.batch import Batch
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.sources import Labels, Source, from_paths
-from memctl.records import FileOutcome
+from memctl.records import FileOutcome, Progress
 from memctl.store.filters import col
 
 if TYPE_CHECKING:
@@ -385,6 +385,16 @@ def test_a_source_in_parts_is_one_document_with_one_outcome(bench: Bench, big_cs
     for row in of_csv:
         if row["level"] == "evidence":
             assert texts[row["document_id"]][row["start"] : row["end"]] == row["text"]
+
+
+def test_progress_is_told_after_each_part_of_a_source(bench: Bench, big_csv: Path) -> None:
+    told: list[Progress] = []
+    bench.ingestor.ingest(from_paths([big_csv]), told.append)
+    notes = [progress.note for progress in told if progress.note]
+    assert len(notes) > 5
+    counts = [int(note.split()[0].replace(",", "")) for note in notes]
+    assert counts == sorted(set(counts))
+    assert (told[-1].done, told[-1].note) == (1, "")
 
 
 def test_the_parts_of_a_source_become_visible_at_once(
