@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 JUDGED_TOGETHER = 1024
 """So many sources are judged by one look at the store."""
-WORKED_TOGETHER = 512
+WORKED_TOGETHER = 1024
 BYTES_TOGETHER = 1 << 20
 """So many sources, or so many bytes of them, are worked on as one group."""
 

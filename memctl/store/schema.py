@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from functools import cache
 from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -76,12 +77,14 @@ _WIDER: Mapping[str, pa.DataType] = {
 
 def schemas(dimension: int) -> dict[TableName, pa.Schema]:
     """Return the schema of every table, for vectors of ``dimension`` numbers."""
-    result = {name: _record_schema(record) for name, record in _RECORDS.items()}
+    records: Mapping[TableName, Any] = _RECORDS
+    result = {name: _record_schema(record) for name, record in records.items()}
     vector = pa.field(VECTOR, pa.list_(pa.float16(), dimension))
     result["memories"] = result["memories"].append(vector)
     return result
 
 
+@cache
 def _record_schema(record: type[Any]) -> pa.Schema:
     return pa.schema([_field(item.name, str(item.type)) for item in fields(record)])
 
@@ -128,7 +131,8 @@ def vector_array(vectors: NDArray[np.floating[Any]]) -> pa.FixedSizeListArray:
 
 
 def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
-    schema = _record_schema(record)
+    kind: Any = record  # mypy 1 does not see that a class is hashable
+    schema = _record_schema(kind)
     columns = zip(*map(attrgetter(*schema.names), rows), strict=True) if rows else repeat(())
     arrays = [_column(item, column) for item, column in zip(schema, columns, strict=False)]
     return pa.Table.from_arrays(arrays, schema=schema)
