@@ -239,17 +239,21 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.retrieve.search import Searcher
 
         by_words = (mode or self._config.query.mode) == "keyword"
-        embedder = self._embedder_if_builtin() if by_words else self._embedder()
+        embedder = None if by_words else self._embedder()
         first = self._members[0]
         reranker = first.providers.reranker() if self._config.models.rerank else None
-        return Searcher(self._snapshots(), embedder, first.clock, reranker)
+        load_words = self._word_embedder if by_words else None
+        return Searcher(self._snapshots(), embedder, first.clock, reranker, load_words)
 
-    def _embedder_if_builtin(self) -> Embedder | None:
-        """Return the one model where it costs nothing to ask; keywords do without another."""
+    def _word_embedder(self) -> Embedder:
+        """Return what keywords are judged by; no other model than the built-in one is opened."""
         from memctl.models import BUILTIN_EMBEDDER
+        from memctl.retrieve.words import word_embedder
 
-        is_builtin = {member.settings.embedder for member in self} == {BUILTIN_EMBEDDER}
-        return self._embedder() if is_builtin else None
+        first = self._members[0]
+        return word_embedder(
+            first.embedder if first.settings.embedder == BUILTIN_EMBEDDER else None
+        )
 
     def _snapshots(self) -> dict[str, Snapshot]:
         return {member.name: member.store.snapshot() for member in self}

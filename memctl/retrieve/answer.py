@@ -15,7 +15,7 @@ from memctl.retrieve.forms import is_row, spoken_from
 from memctl.retrieve.parts import UNDER
 from memctl.retrieve.question import Question
 from memctl.retrieve.search import SearchOutcome
-from memctl.retrieve.statements import Statement, likeness, same_document, statements
+from memctl.retrieve.statements import Statement, answering, likeness, same_document
 from memctl.understand.terms import query_terms
 
 METHOD = "extractive/1"
@@ -39,9 +39,8 @@ _MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 def answer(outcome: SearchOutcome) -> Answer:
     """Return the best sentences of the hits as an answer, or say that it is not in memory."""
     confidence = round(outcome.relevance.score, 3)
-    near = statements(outcome) if outcome.relevance.is_relevant else []
-    candidates = [item for item in near if item.is_answer]
-    if near and not candidates:
+    candidates = answering(outcome) if outcome.relevance.is_relevant else []
+    if outcome.relevance.is_relevant and not candidates:
         confidence = round(_NOT_WHAT_WAS_ASKED * confidence, 3)
     if not candidates:
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)

@@ -23,7 +23,7 @@ Key = tuple[str, str]
 Leg = Literal["keyword", "vector"]
 BOTH: frozenset[Leg] = frozenset(("keyword", "vector"))
 
-_COLUMNS = ("id", "level", "type", "source_ids", "search_text", VECTOR)
+_COLUMNS = ("id", "level", "type", "source_ids", "search_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Candidate:
     keyword: float
     """BM25 of the question's terms; 0 without any of them."""
     vector: float
-    """Cosine of its vector with the question's."""
+    """Cosine of its vector with the question's; 0 where there is none to compare by."""
     terms: frozenset[str]
     """Its terms that are the question's."""
 
@@ -65,6 +65,7 @@ class Gatherer:
         self._question = question
         self._vector = vector
         self._looking = legs
+        self._columns = _COLUMNS if vector is None else (*_COLUMNS, VECTOR)
         self._scorer = KeywordScorer(question, statistics)
 
     def gather(self, where: Expr, limit: int) -> dict[Key, Candidate]:
@@ -77,14 +78,14 @@ class Gatherer:
 
     def fetch(self, kb: str, ids: Iterable[str], where: Expr) -> dict[Key, Candidate]:
         """Return these memories of one source, as far as the condition holds for them."""
-        table = self._sources[kb].scan("memories", where & col("id").is_in(ids), _COLUMNS)
+        table = self._sources[kb].scan("memories", where & col("id").is_in(ids), self._columns)
         return self._scored(kb, table, {})
 
     def _legs(self, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
         if "keyword" in self._looking and self._question.terms:
-            yield snapshot.keyword(self._question.terms, where, limit, _COLUMNS)
+            yield snapshot.keyword(self._question.terms, where, limit, self._columns)
         if "vector" in self._looking and self._vector is not None:
-            yield snapshot.nearest(self._vector, where, limit, _COLUMNS)
+            yield snapshot.nearest(self._vector, where, limit, self._columns)
 
     def _scored(
         self, kb: str, table: pa.Table, known: Mapping[Key, Candidate]

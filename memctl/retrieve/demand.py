@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
-from memctl.models.protocols import Embedder
 from memctl.records import Hit
 from memctl.retrieve.candidates import Candidate
 from memctl.retrieve.exact import Exact, exact_of, has_exact
 from memctl.retrieve.kin import alike
-from memctl.retrieve.question import Question, Slot
+from memctl.retrieve.question import Meaning, Question, Slot
 from memctl.retrieve.untold import UNTOLD
 from memctl.understand.terms import query_terms
 
@@ -74,10 +73,12 @@ class Demand:
     exact: Exact | None = None
     naming: frozenset[str] = frozenset()
     """The terms of what names the thing asked for: "phone" and "number"."""
+    words: tuple[str, ...] = ()
+    """Those of the question for the relation that is asked for."""
     relation: frozenset[str] = frozenset()
-    """The terms of the words for the relation that is asked for."""
+    """Their terms."""
     kin: frozenset[str] = frozenset()
-    """Other terms for it."""
+    """Other terms for the relation."""
     things: tuple[Slot, ...] = ()
     """Of what it is asked."""
     names: tuple[Slot, ...] = ()
@@ -119,16 +120,22 @@ class Demand:
 NOTHING = Demand()
 
 
-def demand_of(
-    question: Question, hits: Sequence[Hit], embedder: Embedder, languages: Sequence[str]
-) -> Demand:
-    """Return what the sentences of the hits must have."""
+def demand_of(question: Question, hits: Sequence[Hit], languages: Sequence[str]) -> Demand:
+    """Return what the sentences of the hits must have, in the words of the question."""
     exact = exact_of(question.text)
     if exact is not None:
         naming = frozenset(query_terms(exact.name, languages))
         things = tuple(slot for slot in question.slots if naming.isdisjoint(slot))
         return Demand(exact, naming, things=things)
-    return _related(question, hits, embedder, languages)
+    return _related(question, hits, languages)
+
+
+def in_other_words(
+    demand: Demand, hits: Sequence[Hit], meaning: Meaning, languages: Sequence[str]
+) -> Demand:
+    """Return the demand as one that the hits may also meet with words of the same meaning."""
+    kin = " ".join(chain(*alike(demand.words, hits, meaning)))
+    return replace(demand, kin=demand.kin.union(query_terms(kin, languages)))
 
 
 def with_exact(
@@ -166,9 +173,7 @@ class _Word:
     is_name: bool
 
 
-def _related(
-    question: Question, hits: Sequence[Hit], embedder: Embedder, languages: Sequence[str]
-) -> Demand:
+def _related(question: Question, hits: Sequence[Hit], languages: Sequence[str]) -> Demand:
     asks = _ASKS.match(question.text)
     words = list(_content(question, hits))
     if asks is None or len(words) > _MOST_WORDS or _IN_STEPS.search(question.text):
@@ -178,11 +183,11 @@ def _related(
     )
     if not relation or not all(UNTOLD.isdisjoint(word.slot) for word in relation):
         return NOTHING
-    kin = [*_alike(relation, hits), *chain(*alike([w.plain for w in relation], hits, embedder))]
     things = [word for word in words if word not in relation]
     return Demand(
+        words=tuple(word.plain for word in relation),
         relation=frozenset(term for word in relation for term in word.slot),
-        kin=frozenset(query_terms(" ".join(kin), languages)),
+        kin=frozenset(query_terms(" ".join(_alike(relation, hits)), languages)),
         things=tuple(word.slot for word in things),
         names=tuple(word.slot for word in things if word.is_name or asks["what"]),
     )

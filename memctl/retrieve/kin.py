@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memctl.models.protocols import Embedder, WordEmbedder
+from memctl.models.protocols import WordEmbedder
 from memctl.records import Hit
 from memctl.retrieve.candidates import Candidate
-from memctl.retrieve.question import Question, Slot
+from memctl.retrieve.question import Meaning, Question, Slot
 from memctl.retrieve.statistics import TermStatistics
 from memctl.understand.terms import query_terms
 
@@ -32,13 +32,13 @@ Kin = Mapping[Slot, frozenset[str]]
 def kin_of(
     question: Question,
     statistics: TermStatistics,
-    embedder: Embedder,
+    meaning: Meaning,
     languages: Sequence[str],
     hits: Sequence[Hit],
 ) -> Kin:
     """Return what the best hits have for the question's unknown words, names aside."""
     lost = dict(_unknown(question, statistics))
-    near = alike(list(lost.values()), hits[:_LOOKED_AT], embedder)
+    near = alike(list(lost.values()), hits[:_LOOKED_AT], meaning)
     found = {
         slot: frozenset(query_terms(" ".join(words), languages))
         for slot, words in zip(lost, near, strict=True)
@@ -46,10 +46,10 @@ def kin_of(
     return {slot: terms for slot, terms in found.items() if terms}
 
 
-def alike(words: Sequence[str], hits: Sequence[Hit], embedder: Embedder) -> list[list[str]]:
+def alike(words: Sequence[str], hits: Sequence[Hit], meaning: Meaning) -> list[list[str]]:
     """Return for each word those of the hits that mean nearly the same, none if that is unknown."""
-    there = _words(hits) if words and isinstance(embedder, WordEmbedder) else []
-    if not there:
+    there = _words(hits) if words else []
+    if not there or not isinstance(embedder := meaning.embedder, WordEmbedder):
         return [[] for _ in words]
     near = _normal(embedder.embed(list(words))) @ _normal(embedder.embed(there)).T
     return [[there[at] for at in np.flatnonzero(row >= NEAR)] for row in near]

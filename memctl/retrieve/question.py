@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise, zip_longest
 
 import numpy as np
@@ -89,6 +90,33 @@ def slot_weight(slot: Slot, statistics: TermStatistics) -> float:
     """Return the idf of the term of a slot that occurs; the highest there is if none does."""
     known = [term for term in slot if statistics.frequencies.get(term)]
     return min((statistics.idf(term) for term in known), default=statistics.highest_idf)
+
+
+class Meaning:
+    """The vector of a question, and the model that makes it: loaded when it is first asked for.
+
+    Args:
+        question: The question.
+        statistics: Of the memories asked; its rare words count more where the model can weigh.
+        load: Gives the model.
+    """
+
+    def __init__(
+        self, question: Question, statistics: TermStatistics, load: Callable[[], Embedder]
+    ) -> None:
+        self._question = question
+        self._statistics = statistics
+        self._load = load
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What words and sentences are judged by."""
+        return self._load()
+
+    @cached_property
+    def vector(self) -> NDArray[np.float32]:
+        """The question's vector."""
+        return question_vector(self._question, self.embedder, self._statistics)
 
 
 def question_vector(

@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property, partial
 from typing import Any, get_args
 
 import numpy as np
@@ -31,11 +32,11 @@ from memctl.retrieve.candidates import (
 )
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
-from memctl.retrieve.demand import Demand, demand_of, with_exact
+from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
 from memctl.retrieve.hits import hits_of
-from memctl.retrieve.kin import kin_of, widened, with_kin
-from memctl.retrieve.question import Question, question_vector, understood
+from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
+from memctl.retrieve.question import Meaning, Question, understood
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.rerank import reranked
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
@@ -58,28 +59,73 @@ _LANGUAGE_SAMPLE = 4_096
 _STATISTICS_KEPT = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for what is worked out late is kept
 class SearchOutcome:
-    """What a search found, with what answering needs to know about it."""
+    """What a search found, with what answering needs to know about it.
 
-    question: Question
-    demand: Demand
-    """What a sentence must have to answer it."""
+    What takes word vectors is worked out when it is first asked for, so that no model is loaded
+    where words alone are looked for and decide.
+    """
+
+    asked: Question
+    """As it was understood by itself."""
+    mode: Mode
     statistics: TermStatistics
-    vector: NDArray[np.float32]
-    """The question's, by ``embedder``."""
-    embedder: Embedder
-    """What words and sentences are judged by."""
     languages: tuple[str, ...]
     """Those of the documents, in which the question was asked."""
     hits: tuple[Hit, ...]
     insights: tuple[Hit, ...]
     """Insights that bear on the question; never among the hits unless their level was asked for."""
-    relevance: Relevance
-    """How well the best hits bear on the question."""
     explain: Mapping[str, Any]
+    meaning: Meaning
+    candidates: tuple[Candidate, ...]
+    """Those that became the hits."""
+    has_cosines: bool
+    """Whether theirs are by word vectors."""
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+
+    @property
+    def vector(self) -> NDArray[np.float32] | None:
+        """The question's, by ``embedder``; None where words alone are looked for."""
+        return None if self.mode == "keyword" else self.meaning.vector
+
+    @property
+    def embedder(self) -> Embedder:
+        """What words and sentences are judged by."""
+        return self.meaning.embedder
+
+    @cached_property
+    def question(self) -> Question:
+        """The question with the words that the hits have for its own."""
+        return widened(self.asked, self._kin)
+
+    @cached_property
+    def demand(self) -> Demand:
+        """What a sentence must have to answer it."""
+        return demand_of(self.question, self.hits, self.languages)
+
+    @cached_property
+    def wider_demand(self) -> Demand:
+        """What it must have, or else what means the same."""
+        return in_other_words(self.demand, self.hits, self.meaning, self.languages)
+
+    @cached_property
+    def relevance(self) -> Relevance:
+        """How well the best hits bear on the question."""
+        best = with_kin(self.candidates, self.hits, self._kin, self.languages)
+        best = with_exact(self.demand, with_days(self.asked, best, self.hits), self.hits)
+        if self.mode == "keyword":
+            by_words_alone = relevance(self.question, best, self.statistics)
+            if by_words_alone.is_relevant:
+                return by_words_alone
+        if not self.has_cosines:
+            best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
+        return relevance(self.question, best, self.statistics)
+
+    @cached_property
+    def _kin(self) -> Kin:
+        return kin_of(self.asked, self.statistics, self.meaning, self.languages, self.hits)
 
 
 class Searcher:
@@ -90,6 +136,8 @@ class Searcher:
         embedder: What turned passages into vectors; None where only keywords can be asked for.
         clock: Tells the time, on which it depends what is valid.
         reranker: Puts the best of ``hybrid`` in order.
+        load_words: Gives what words and sentences are judged by, when that is needed; by default
+            the embedder or else the built-in one.
     """
 
     def __init__(
@@ -98,10 +146,11 @@ class Searcher:
         embedder: Embedder | None,
         clock: Callable[[], datetime],
         reranker: Reranker | None = None,
+        load_words: Callable[[], Embedder] | None = None,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
         self._embedder = embedder
-        self._words = word_embedder(embedder)
+        self._load_words = load_words or partial(word_embedder, embedder)
         self._clock = clock
         self._reranker = reranker
         self._languages = _languages(self._sources)
@@ -134,43 +183,35 @@ class Searcher:
         asked = understood(question, self._languages)
         where = memory_filter(plan.main_filters, self._clock())
         statistics = self._statistics_for(plan.main_filters, where)
-        told = question_vector(asked, self._words, statistics)
-        vector = self._vector(asked, plan.mode, told)
+        meaning = Meaning(asked, statistics, self._load_words)
+        vector = self._vector(asked, plan.mode, meaning)
         asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
         found = self._ranked(gatherer, where, plan)
         ranked, notes = reranked(reranker, self._sources, asked.text, found)
-        hits = hits_of(self._sources, ranked[:limit])
-        kin = kin_of(asked, statistics, self._words, self._languages, hits)
-        best = [item.candidate for item in ranked[:limit]]
-        if vector is not told:
-            best = judged_by_words(best, hits, self._words, told)
-        best = with_days(asked, with_kin(best, hits, kin, self._languages), hits)
-        meant = widened(asked, kin)
-        demand = demand_of(meant, hits, self._words, self._languages)
         return SearchOutcome(
-            question=meant,
-            demand=demand,
+            asked=asked,
+            mode=plan.mode,
             statistics=statistics,
-            vector=told,
-            embedder=self._words,
             languages=self._languages,
-            hits=hits,
+            hits=hits_of(self._sources, ranked[:limit]),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
-            relevance=relevance(meant, with_exact(demand, best, hits), statistics),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
+            meaning=meaning,
+            candidates=tuple(item.candidate for item in ranked[:limit]),
+            has_cosines=vector is not None and vector is meaning.vector,
             notes=notes,
         )
 
     def _vector(
-        self, question: Question, mode: Mode, told: NDArray[np.float32]
+        self, question: Question, mode: Mode, meaning: Meaning
     ) -> NDArray[np.float32] | None:
         """Return the question's vector to compare passages' by; None where there is none."""
-        if self._embedder is self._words:
-            return told
         if self._embedder is None or mode == "keyword":
             return None
+        if self._embedder is meaning.embedder:
+            return meaning.vector
         vector: NDArray[np.float32] = self._embedder.embed([question.text])[0]
         return vector
 

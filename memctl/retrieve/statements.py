@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memctl.records import Hit
 from memctl.retrieve.days import day_terms, days_of
 from memctl.retrieve.demand import Surroundings
@@ -54,13 +57,19 @@ class Statement:
     covered: frozenset[tuple[str, ...]]
     """The question's slots that the sentence itself speaks of."""
     terms: frozenset[str]
-    is_answer: bool
-    """Whether it has what the question demands."""
+    around: Surroundings
 
     @property
     def text(self) -> str:
         """The sentence, exactly as it stands there."""
         return self.hit.text[self.start : self.end]
+
+
+def answering(outcome: SearchOutcome) -> list[Statement]:
+    """Return the sentences that have what the question demands, best first."""
+    near = statements(outcome)
+    literal = [item for item in near if outcome.demand.is_met_by(item.around)]
+    return literal or [item for item in near if outcome.wider_demand.is_met_by(item.around)]
 
 
 def statements(outcome: SearchOutcome) -> list[Statement]:
@@ -89,7 +98,7 @@ class _Judge:
         spoken = [self._spoken(hit, part) for part in parts]
         everything = _all([self._above(hit), self._days_of(hit), *spoken])
         shared = _FROM_CONTEXT * self._coverage(everything) + _FROM_RANK * self._standing(hit)
-        near = cosines(self._outcome.vector, self._outcome.embedder.embed([p.told for p in parts]))
+        near = self._cosines(parts)
         replied_to = 0.0
         for place in quotable(parts):
             part, own_terms = parts[place], spoken[place]
@@ -106,9 +115,15 @@ class _Judge:
                 share=own,
                 covered=frozenset(s for s in self._question.slots if not own_terms.isdisjoint(s)),
                 terms=own_terms,
-                is_answer=self._demand.is_met_by(self._around(hit, parts, spoken, place)),
+                around=self._around(hit, parts, spoken, place),
             )
             replied_to = _FOR_A_REPLY * own if _asks(part.text) else 0.0
+
+    def _cosines(self, parts: Sequence[Part]) -> NDArray[np.float64]:
+        vector = self._outcome.vector
+        if vector is None:
+            return np.zeros(len(parts))
+        return cosines(vector, self._outcome.embedder.embed([part.told for part in parts]))
 
     def _spoken(self, hit: Hit, part: Part) -> frozenset[str]:
         """Return the terms of a sentence, with those that its figures stand for."""

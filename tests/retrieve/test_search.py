@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memctl.errors import UsageError
+from memctl.models import Embedder
 from memctl.records import Filters
+from memctl.retrieve.answer import answer
 from memctl.retrieve.search import MODES, Searcher, SearchOutcome
 
-from .conftest import NOW, WRITTEN, MemoryOf, Shelf
+from .conftest import NOW, ROASTERY, WRITTEN, MemoryOf, Shelf
 
 
 def found(outcome: SearchOutcome) -> list[str]:
@@ -30,6 +32,28 @@ def test_hybrid_finds_what_shares_no_word_with_the_question(roastery: Searcher) 
     question = "vegetables and herbs"
     assert roastery.search(question, mode="keyword").hits == ()
     assert found(roastery.search(question))[0] == "garden"
+
+
+def test_a_keyword_query_loads_the_model_only_where_words_do_not_decide(
+    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder
+) -> None:
+    shelf.put([memory_of(id, text) for id, text in ROASTERY.items()])
+    loaded: list[str] = []
+
+    def load() -> Embedder:
+        loaded.append(embedder.id)
+        return embedder
+
+    snapshots = {"kb": shelf.stores["kb"].snapshot()}
+    searcher = Searcher(snapshots, None, lambda: NOW, load_words=load)
+    outcome = searcher.search("How much is the rent?", mode="keyword")
+    assert answer(outcome).text == "The rent is 1,450 euros a month. [1]"
+    assert outcome.hits[0].legs.keys() == {"keyword", "keyword_normalised"}
+    assert not loaded
+    unclear = searcher.search("Which beans did the workshop get?", mode="keyword")
+    assert not loaded
+    assert answer(unclear).confidence == pytest.approx(unclear.relevance.score, abs=0.001)
+    assert loaded == [embedder.id]
 
 
 def test_a_question_of_stop_words_alone_is_still_a_question(roastery: Searcher) -> None:
