@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -83,7 +84,8 @@ class Gatherer:
 
     def _legs(self, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
         if "keyword" in self._looking and self._question.terms:
-            yield snapshot.keyword(self._question.terms, where, limit, self._columns)
+            terms = dict.fromkeys(chain(self._question.terms, *self._question.phrases))
+            yield snapshot.keyword(tuple(terms), where, limit, self._columns)
         if "vector" in self._looking and self._vector is not None:
             yield snapshot.nearest(self._vector, where, limit, self._columns)
 

@@ -49,14 +49,15 @@ def dated(question: Question, statistics: TermStatistics, today: date) -> Questi
     found = _asked(question.text)
     if not found:
         return question
-    slots, also, pairs = list(question.word_slots), [*question.also], [*question.pairs]
+    slots, also = list(question.word_slots), [*question.also]
     dates: list[Slot] = []
+    phrases: list[tuple[str, str]] = []
     for item in found:
         at = _words_at(question, item.span)
         slot = tuple(dict.fromkeys(_single_terms(item, statistics, today)))
-        also += [term for place in at for old in slots[place] for term in old]
-        also += _spoken(item.span.iso)
-        pairs += _neighbours(item.span.iso)
+        written = [term for place in at for old in slots[place] for term in old]
+        also += written
+        phrases += _spoken(item.span.iso, written)
         for place in at:
             slots[place] = ()
         slots[next((p for p in at if _has_digit(question.words[p])), at[0])] = (slot,)
@@ -65,7 +66,7 @@ def dated(question: Question, statistics: TermStatistics, today: date) -> Questi
         question,
         word_slots=tuple(slots),
         also=tuple(dict.fromkeys(also)),
-        pairs=tuple(dict.fromkeys(pairs)),
+        phrases=tuple(dict.fromkeys(phrases)),
         dates=tuple(dates),
     )
 
@@ -175,16 +176,8 @@ def _written(iso: str) -> list[str]:
     ]
 
 
-def _spoken(iso: str) -> list[str]:
-    """Return the terms of a date as it is said: "19" and "march"."""
-    return [term for part in _day_and_month(iso) for term in terms(part)]
-
-
-def _neighbours(iso: str) -> list[tuple[str, str]]:
-    said = _spoken(iso)
-    return [(said[0], said[1]), (said[1], said[0])] if len(said) == 2 else []
-
-
-def _day_and_month(iso: str) -> list[str]:
-    month = _MONTHS[int(iso[5:7]) - 1]
-    return [iso[8:].lstrip("0"), month] if len(iso) == 10 else [month]
+def _spoken(iso: str, written: Sequence[str]) -> list[tuple[str, str]]:
+    """Return a day or month as it is said, unless the question says it so anyway."""
+    month = terms(_MONTHS[int(iso[5:7]) - 1])[0]
+    beside = terms(iso[8:].lstrip("0") or iso[:4])[0]
+    return [] if {month, beside} <= set(written) else [(beside, month), (month, beside)]

@@ -45,7 +45,9 @@ class Question:
     dates: tuple[Slot, ...] = ()
     """Those of the slots that are a date; see ``days``."""
     also: tuple[str, ...] = ()
-    """Terms to look for besides, which are no content: other ways of writing its dates."""
+    """Terms to look for besides, which are no content: the words of its dates."""
+    phrases: tuple[tuple[str, str], ...] = ()
+    """Pairs of terms that count only next to each other: its dates as they are said."""
 
     @property
     def slots(self) -> tuple[Slot, ...]:

@@ -22,7 +22,8 @@ dependence after Metzler and Croft (2005)."""
 
 
 class KeywordScorer:
-    """BM25 of a question's terms, and of its neighbouring terms standing next to each other."""
+    """BM25 of a question's terms, of its neighbouring terms standing next to each other, and of the
+    phrases that stand for a term."""
 
     def __init__(self, question: Question, statistics: TermStatistics) -> None:
         self._average = max(statistics.average_length, 1.0)
@@ -31,6 +32,7 @@ class KeywordScorer:
             pair: PHRASE_WEIGHT * min(self._weights[pair[0]], self._weights[pair[1]])
             for pair in question.pairs
         }
+        self._said = {pair: min(map(statistics.idf, pair)) for pair in question.phrases}
 
     def score(self, search_text: str) -> tuple[float, frozenset[str]]:
         """Return the score of one memory, 0 without any of the terms, and those that it has."""
@@ -38,18 +40,22 @@ class KeywordScorer:
         # between terms, neighbours do not share the space that a count has used up.
         text = f" {search_text.replace(' ', '  ')} "
         counts = {term: n for term in self._weights if (n := text.count(f" {term} "))}
-        if not counts:
+        if not counts and not self._said:
             return 0.0, frozenset()
         terms = 1 + search_text.count(" ")
         length = 1 - LENGTH_SHARE + LENGTH_SHARE * terms / self._average
         single = sum(self._weights[term] * _saturated(n, length) for term, n in counts.items())
-        return single + self._phrases(text, counts, length), frozenset(counts)
+        said = sum(
+            weight * _saturated(_neighbours(text, pair), length)
+            for pair, weight in self._said.items()
+        )
+        return single + said + self._phrases(text, counts, length), frozenset(counts)
 
     def _phrases(self, text: str, counts: Mapping[str, int], length: float) -> float:
         return sum(
-            weight * _saturated(text.count(f" {first}  {second} "), length)
-            for (first, second), weight in self._pairs.items()
-            if first in counts and second in counts
+            weight * _saturated(_neighbours(text, pair), length)
+            for pair, weight in self._pairs.items()
+            if pair[0] in counts and pair[1] in counts
         )
 
 
@@ -67,6 +73,10 @@ def coverage(question: Question, found: frozenset[str], statistics: TermStatisti
     total = sum(weights.values())
     covered = sum(weight for slot, weight in weights.items() if not found.isdisjoint(slot))
     return covered / total if total else 0.0
+
+
+def _neighbours(text: str, pair: tuple[str, str]) -> int:
+    return text.count(f" {pair[0]}  {pair[1]} ")
 
 
 def _saturated(count: int, length: float) -> float:

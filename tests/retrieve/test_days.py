@@ -42,6 +42,14 @@ def test_a_row_of_a_table_is_found_by_its_day(
     assert given.text == f"{rows[1]} [1]"
 
 
+def test_a_date_in_figures_is_not_found_by_its_parts(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("right", "The coffee of 10.01.2024 was good, and so was the walk.")])
+    shelf.put([memory_of("wrong", "The coffee in January cost 10 euros, January 10 of them.")])
+    shelf.put([memory_of("said", "The coffee of January 10th 2024 was good, and the walk too.")])
+    hits = shelf.searcher().search("How was the coffee of 10.01.2024?", mode="keyword").hits
+    assert [hit.memory_id for hit in hits][-1] == "m_wrong"
+
+
 def test_a_month_is_found_in_the_days_of_it(shelf: Shelf, memory_of: MemoryOf) -> None:
     shelf.put([memory_of("a", "Fire drill: 2026-03-19 at ten; all met outside.")])
     shelf.put([memory_of("b", "Fire drill: 2025-10-02 at noon; all met outside.")])
