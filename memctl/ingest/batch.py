@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memctl.ingest.packing import packed
 from memctl.ingest.sources import Source
 from memctl.records import Document, Entity, EntityMention, FileOutcome, Memory, Relation
+from memctl.swift import swift
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +19,7 @@ PIPELINE_VERSION = 1
 
 
 @packed
+@swift
 @dataclass(frozen=True, slots=True)
 class Identified:
     """A source whose content is known by its hash."""
@@ -31,6 +33,7 @@ class Identified:
 
 
 @packed
+@swift
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A source that is to be read, with the document it will be."""
@@ -43,6 +46,7 @@ class Wanted:
     """Whether the rows of the document itself are there and are made anew."""
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A document, or one part of one, with its rows; ``embed`` has the text of each vector."""
@@ -55,6 +59,7 @@ class Prepared:
 
 
 @packed
+@swift
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What there is to tell of a document that was read."""

@@ -203,8 +203,8 @@ def _weighed_by_meaning(
     vectors = embedder.embed([text[:4000], *(_shown(tokens, phrase) for phrase in ranked)])
     likenesses = vectors[1:] @ vectors[0]
     return sorted(
-        (score * (0.5 + max(0.0, float(likeness))), *rest)
-        for (score, *rest), likeness in zip(ranked, likenesses, strict=True)
+        (score * (0.5 + max(0.0, float(likeness))), position, start, words)
+        for (score, position, start, words), likeness in zip(ranked, likenesses, strict=True)
     )
 
 
