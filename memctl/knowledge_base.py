@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from memctl.choices import Mode, WhenUnavailable
     from memctl.consolidate.model_insights import InsightWriter
+    from memctl.ingest.comparing import Comparer
     from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
     from memctl.ingest.sources import Labels, SourceOrFailure
@@ -301,6 +302,7 @@ class KnowledgeBase:
             self.clock,
             perceiver=self._perceiver(),
             limits=Limits(together=together),
+            comparer=self._comparer(),
         )
 
     def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
@@ -321,6 +323,22 @@ class KnowledgeBase:
         prompt = load_prompt("understand", self.layout.prompts)
         at_once = self.config.endpoint.concurrency
         return ModelUnderstander(model, prompt, builtin, at_once, when_unavailable)
+
+    def _comparer(self) -> Comparer | None:
+        """Return what compares new facts with what is known; None where no model understands.
+
+        Raises:
+            ConfigError: As :meth:`_understander`.
+        """
+        if not self.config.models.understand:
+            return None
+        from memctl.ingest.comparing import Comparer
+        from memctl.prompts import load_prompt
+
+        model = self.providers.chat("understand", "compare")
+        prompt = load_prompt("compare", self.layout.prompts)
+        at_once = self.config.endpoint.concurrency
+        return Comparer(self.store, model, prompt, at_once, self.clock) if model else None
 
     def _perceiver(self) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""
@@ -408,6 +426,8 @@ class KnowledgeBase:
         if dry_run:
             return run()
         self._require_writable()
+        if self.config.models.understand and self.store.ledger.comparisons.count():
+            self.ingestor.compare()  # what has ended is not consolidated any more
         return noted(self.store.ledger, self.clock, run)
 
     # --- changing the embedder -------------------------------------------------------------------

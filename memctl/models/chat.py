@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memctl.choices import Task
+from memctl.choices import Purpose
 from memctl.errors import BadReply, ModelRefused
 from memctl.models.accounts import Account, Spent
 from memctl.models.endpoint import Endpoint
@@ -40,10 +40,10 @@ class ChatModel:
         account: Keeps its replies and costs.
     """
 
-    def __init__(self, endpoint: Endpoint, model: str, task: Task, account: Account) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, task: Purpose, account: Account) -> None:
         self._endpoint = endpoint
         self._model = model
-        self._task: Task = task
+        self._task: Purpose = task
         self._account = account
         self._format = 0
 
