@@ -180,22 +180,26 @@ def test_statements_of_one_document_are_compared_where_they_were_said_at_differe
 
 def test_a_contradiction_leaves_both_and_is_told_once(memctl: Run, model: FakeEndpoint) -> None:
     model.on("ComparisonReply", compared(lambda *_: "contradiction"))
-    tell(memctl, "Ann owes Bo 500 euros.", "2026-01-01")
-    report = tell(memctl, "Ann owes Bo 700 euros.", "2026-01-01")
+    older = "The rent of the house in Elm Road is 900 euros a month."
+    newer = "The rent of the house in Elm Road is 1100 euros a month."
+    tell(memctl, older, "2026-01-01")
+    report = tell(memctl, newer, "2026-01-02")
     assert (report["contradicted"], report["updated"]) == (1, 0)
-    assert len(current(memctl)) == 2
-    older, newer = "Ann owes Bo 500 euros.", "Ann owes Bo 700 euros."
-    told = [r for r in relations(memctl) if r[1] == "contradicts"]
-    assert {frozenset(r[::2]) for r in told} == {frozenset((older, newer))}
-    shown = memctl("memory", "show", facts(memctl)[older]["id"]).out
-    assert "contradicts" in shown
-    assert memctl("consolidate").code == 0
-    again = [r for r in relations(memctl) if r[1] == "contradicts" and facts_only(memctl, r)]
-    assert len(again) == 1
+    assert current(memctl) == [older, newer]
+    assert told_once(memctl, older, newer) == ["w"]
+    assert "contradicts" in memctl("memory", "show", facts(memctl)[older]["id"], "-o", "table").out
+    consolidated = memctl("consolidate", "-o", "json").json[0]
+    found = [c for insight in consolidated["insights"] for c in insight["connections"]]
+    assert facts(memctl)[older]["id"] in {connection["source_id"] for connection in found}
+    assert told_once(memctl, older, newer) == ["w"]  # as it was told, though it is found again
 
 
-def facts_only(memctl: Run, relation: tuple[str, str, str]) -> bool:
-    return {relation[0], relation[2]} <= facts(memctl).keys()
+def told_once(memctl: Run, *texts: str) -> list[str]:
+    """The reasons of all contradictions between facts of these words."""
+    ids = {facts(memctl)[text]["id"] for text in texts}
+    rows = memctl("export", "relations", "-f", "jsonl").rows
+    found = [row for row in rows if {row["source_id"], row["target_id"]} == ids]
+    return [row["text"] for row in found if row["relation_type"] == "contradicts"]
 
 
 def test_what_says_the_same_again_stays_as_evidence_of_both(
@@ -296,6 +300,37 @@ def test_a_thing_that_changes_all_the_time_is_followed_to_its_end(
     assert (report["facts"]["updated"], report["facts"]["waiting"]) == (39, 0)
     assert current(memctl) == ["Ann reads book39."]
     assert len(comparisons(model)) < 2 * 39
+
+
+def test_comparing_stands_apart_in_what_was_used(memctl: Run, model: FakeEndpoint) -> None:
+    tell(memctl, ACME, "2024-02-01")
+    tell(memctl, BOLT, "2026-02-01")
+    used = {row["task"]: (row["model"], row["calls"]) for row in memctl("stats", "--cost").rows}
+    assert used == {"understand": ("m", 2), "compare": ("m", 1)}
+
+
+def test_a_knowledge_base_may_have_its_own_prompt_for_it(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    tell(memctl, ACME, "2024-02-01")
+    own = tmp_path / "home" / "kb" / "default" / "prompts"
+    own.mkdir()
+    (own / "compare.md").write_text("Be strict.")
+    tell(memctl, BOLT, "2026-02-01")
+    (asked,) = comparisons(model)
+    assert asked.instructions == "Be strict."
+    (relation,) = memctl("export", "relations", "-f", "jsonl").rows
+    assert relation["metadata"]["method"].startswith("model/m/compare/own-")
+
+
+def test_a_person_is_told_what_changed(memctl: Run, model: FakeEndpoint, tmp_path: Path) -> None:
+    for name, text, when in (("a.md", ACME, 1.7e9), ("b.md", BOLT, 1.75e9)):
+        (tmp_path / name).write_text(text)
+        os.utime(tmp_path / name, (when, when))
+    assert "facts:" not in memctl("ingest", "a.md").err
+    assert "facts: 1 updated" in memctl("ingest", "b.md").err
+    (tmp_path / "c.md").write_text("Zoe plays chess.\n")
+    assert "facts: 1 added" in memctl("--verbose", "ingest", "c.md").err
 
 
 # --- when it cannot be done now ------------------------------------------------------------------
