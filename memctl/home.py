@@ -18,16 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.choices import StoredStatus
-from memctl.config import (
-    Config,
-    Inbox,
-    KnowledgeBaseSettings,
-    Layout,
-    check_name,
-    is_name,
-    load_settings,
-    save_settings,
-)
+from memctl.config import Config
 from memctl.errors import (
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
@@ -38,6 +29,15 @@ from memctl.files import sync_folder
 from memctl.knowledge_base import KnowledgeBase, exclusively
 from memctl.knowledge_bases import KnowledgeBases
 from memctl.paths import next_step, reason, shown
+from memctl.pinned import (
+    Inbox,
+    KnowledgeBaseSettings,
+    Layout,
+    check_name,
+    is_name,
+    load_settings,
+    save_settings,
+)
 
 if TYPE_CHECKING:
     from memctl.store.repair import Finding

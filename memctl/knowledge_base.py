@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
-from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings, save_settings
+from memctl.config import Config
 from memctl.errors import (
     ConfigError,
     KnowledgeBaseUnavailable,
@@ -25,6 +25,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
+from memctl.pinned import KnowledgeBaseSettings, Layout, load_settings, save_settings
 from memctl.records import (
     ConsolidationReport,
     Context,

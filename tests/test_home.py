@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from memctl.config import Inbox, Layout, load_config
+from memctl.config import load_config
 from memctl.errors import (
     ConfigError,
     KnowledgeBaseNotFound,
@@ -22,6 +22,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.home import Home
+from memctl.pinned import Inbox, Layout
 from memctl.retrieve.search import Searcher
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
