@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -221,6 +221,18 @@ def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
     ]
     values |= {"created_at": settings.created_at, "inboxes": inboxes}
     save_file(path, tomli_w.dumps(values).encode())
+
+
+def pin_embedder(path: Path, embedder: str, dimension: int) -> KnowledgeBaseSettings:
+    """Write what the vectors are from into a kb.toml, and return the settings.
+
+    Raises:
+        ConfigError: As ``load_settings``.
+        OSError: It cannot be written.
+    """
+    settings = replace(load_settings(path), embedder=embedder, dimension=dimension)
+    save_settings(path, settings)
+    return settings
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -174,7 +174,7 @@ def test_deleting_leaves_watched_folders_elsewhere_alone(home: Home, tmp_path: P
 def test_what_is_being_written_is_neither_deleted_nor_renamed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.knowledge_base._EXCLUSIVE_WAIT", 0.1)
+    monkeypatch.setattr("memctl.home._EXCLUSIVE_WAIT", 0.1)
     home.create("notes")
     with home.open("notes") as opened, opened.store.write():
         with pytest.raises(LockedError):
