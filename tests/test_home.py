@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from memctl.config import Inbox, Layout, load_config
+from memctl.config import load_config
 from memctl.errors import (
     ConfigError,
     KnowledgeBaseNotFound,
@@ -22,6 +22,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.home import Home
+from memctl.pinned import Inbox, Layout
 from memctl.retrieve.search import Searcher
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -173,7 +174,7 @@ def test_deleting_leaves_watched_folders_elsewhere_alone(home: Home, tmp_path: P
 def test_what_is_being_written_is_neither_deleted_nor_renamed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.knowledge_base._EXCLUSIVE_WAIT", 0.1)
+    monkeypatch.setattr("memctl.home._EXCLUSIVE_WAIT", 0.1)
     home.create("notes")
     with home.open("notes") as opened, opened.store.write():
         with pytest.raises(LockedError):

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memctl.choices import Task
-from memctl.config import BudgetSettings, Config, KnowledgeBaseSettings
+from memctl.config import BudgetSettings, Config
 from memctl.models.accounts import Spent, cost
 from memctl.models.remote_embedder import PREFIX, TEXTS_A_CALL
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.prompts import load_prompt
 from memctl.readers.footage import KEY_FRAMES, SECONDS_A_FRAME
 from memctl.readers.media import TRANSCRIPT

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memctl.config import KnowledgeBaseSettings
 from memctl.ingest.batch import Fate, InParts, NotRead, Prepared, Taken, Wanted, Worked
 from memctl.ingest.chunking import ChunkSizes, Cut, chunk
 from memctl.ingest.derive import entities_of, relations_of
@@ -18,6 +17,7 @@ from memctl.ingest.perceive import Perceiver
 from memctl.ingest.reading import Unreadable, parts
 from memctl.ingest.rows import Parts, prepared
 from memctl.models.protocols import Embedder
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import SourceText
 from memctl.understand.protocol import Understander
 

@@ -160,9 +160,9 @@ REEMBED = "run(['kb', 'reembed', 'default', '--embedder', 'endpoint/e'])"
 PLAIN = f"from memctl.cli.main import run; {REEMBED}"
 KILLED_BEFORE_KB_TOML = f"""
 import os, signal
-import memctl.knowledge_base as base
+import memctl.pinned as pinned
 from memctl.cli.main import run
-base.save_settings = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+pinned.save_settings = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 {REEMBED}
 """
 KILLED_BEFORE_HEAD = f"""
