@@ -225,8 +225,10 @@ def _distilled(text: str, fact: Fact, span: tuple[int, int]) -> Distilled:
 def _about(source: SourceText, number: int, count: int) -> str:
     """What the model is told of a document besides its text."""
     when = source.created_at.date().isoformat() if source.created_at else "unknown"
-    known = {"title": source.title, "date": when, "part": f"{number} of {count}"}
-    return json.dumps(known, ensure_ascii=False)
+    known = {"title": source.title, "date": when, **source.origin}
+    if source.tags:
+        known["tags"] = [*source.tags, *source.origin.get("tags", [])]
+    return json.dumps({**known, "part": f"{number} of {count}"}, ensure_ascii=False)
 
 
 def _tidy(text: str, most: int) -> str:
