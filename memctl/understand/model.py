@@ -227,7 +227,7 @@ def _about(source: SourceText, number: int, count: int) -> str:
     when = source.created_at.date().isoformat() if source.created_at else "unknown"
     known = {"title": source.title, "date": when, **source.origin}
     if source.tags:
-        known["tags"] = [*source.tags, *source.origin.get("tags", [])]
+        known["tags"] = list(dict.fromkeys([*source.tags, *source.origin.get("tags", [])]))
     return json.dumps({**known, "part": f"{number} of {count}"}, ensure_ascii=False)
 
 
