@@ -148,7 +148,7 @@ def status(session: Session, kb: KnowledgeBasesOption = None, output: Output = N
     """Show who watches each knowledge base and what waits."""
     from memctl.watch.status import watch_status
 
-    names = kb or session.home.names()
+    names = list(dict.fromkeys(kb or session.home.names()))
     rows = []
     for name in names:
         with session.home.open(name) as base:
