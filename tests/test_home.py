@@ -269,7 +269,7 @@ def test_one_that_goes_while_it_is_read_is_gone_and_not_damaged(home: Home, chan
             home.rename("notes", "diary")
         else:
             home.delete("notes")
-        searcher = Searcher({"notes": snapshot}, opened.embedder, lambda: NOW)
+        searcher = Searcher({"notes": snapshot}, {"notes": opened.embedder}, lambda: NOW)
         with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
             searcher.search("the door code")
 

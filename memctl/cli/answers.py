@@ -19,10 +19,17 @@ _INSIGHT = 300
 _HITS_BELOW = 5
 
 
-def tell_note(session: Session, answer: Answer | None) -> None:
-    """Say on standard error why the model that is configured did not answer, if it did not."""
+def tell_note(session: Session, answer: Answer | None, *, begun: bool = False) -> None:
+    """Say on standard error why the model that is configured did not answer, if it did not.
+
+    Args:
+        session: Whom to tell.
+        answer: What was answered instead.
+        begun: Whether the model had begun to.
+    """
     if answer is not None and answer.note:
-        session.say(f"note: answered without the model: {answer.note}")
+        how = "the model broke off, answered without it" if begun else "answered without the model"
+        session.say(f"note: {how}: {answer.note}")
         session.suggest(answer.hint)
 
 

@@ -152,7 +152,7 @@ def _stream(
     note = bool(result.answer and result.answer.note)
     if pieces:
         print_piece(" [broken off]\n\n" if note else "\n")
-    tell_note(session, result.answer)
+    tell_note(session, result.answer, begun=bool(pieces))
     _tell(session, result.notes)
     explain = options.get("explain", False)
     show_result(session.console, result, explain=explain, streamed=bool(pieces) and not note)

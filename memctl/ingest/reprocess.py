@@ -100,7 +100,7 @@ def _from_file(document: Document, path: Path) -> Wanted | FileOutcome:
         name=Path(document.source).name,
         external_id=document.external_id,
         namespace=document.namespace,
-        session_id=None if document.session_id == document.id else document.session_id,
+        session_id=_given_session(document),
         tags=document.tags,
     )
     try:
@@ -127,13 +127,18 @@ def _record(snapshot: Snapshot, document: Document) -> Source:
         namespace=document.namespace,
         title=document.title,
         created_at=document.created_at,
-        session_id=document.session_id,
+        session_id=_given_session(document),
         turn=first.get("turn"),
         speaker=first.get("speaker"),
         type=first.get("type") or "",
         tags=document.tags,
         metadata=_as_given(document.metadata),
     )
+
+
+def _given_session(document: Document) -> str | None:
+    """The session that was given; that of a chat log is the log itself."""
+    return None if document.session_id == document.id else document.session_id
 
 
 def _as_given(metadata: Metadata) -> Metadata:

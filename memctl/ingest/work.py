@@ -6,7 +6,7 @@ It needs nothing of the store, so it can be done in this process or in another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -73,7 +73,7 @@ class Workshop:
             return []
         if self.perceiver is not None:
             read = self.perceiver.complete(read)
-        understood = self.understander.understand([text for _, text in read])
+        understood = self.understander.understand([_with_origin(*each) for each in read])
         return [
             prepared(Parts(wanted, text, chunk(text, self.sizes, self.cut), what, now))
             for (wanted, text), what in zip(read, understood, strict=True)
@@ -128,6 +128,22 @@ def _read(wanted: Wanted) -> SourceText | NotRead | InParts:
         return NotRead(error.reason, error.hint, error.error)
     finally:
         stream.close()
+
+
+def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
+    """The text with what is known of it from where it came from."""
+    source = wanted.item.source
+    name = source.name or (source.path.name if source.path else "")
+    known = {
+        "file": name,
+        "speaker": source.speaker,
+        "session": source.session_id,
+        "turn": source.turn,
+        "date": source.created_at.date().isoformat() if source.created_at else None,
+        "tags": list(source.tags),
+    }
+    origin = {key: value for key, value in known.items() if value not in (None, "", [])}
+    return replace(text, origin=origin) if origin else text
 
 
 def _is_enough(read: Sequence[tuple[Wanted, SourceText]]) -> bool:

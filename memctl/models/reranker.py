@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from memctl.errors import BadReply, ModelRefused
+from memctl.errors import BadReply, RequestRefused
 from memctl.models.accounts import Account, Spent
 from memctl.models.endpoint import Endpoint
 
@@ -72,7 +72,7 @@ class RemoteReranker:
         count = {"top_n": len(texts)}
         try:
             return self._post({**common, "documents": list(texts), **count})
-        except ModelRefused as error:
+        except RequestRefused as error:
             if "answered 422" not in error.message:
                 raise
         return self._post({"query": question, "texts": list(texts)})

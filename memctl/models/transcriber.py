@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from memctl.errors import BadReply, ModelRefused
+from memctl.errors import BadReply, RequestRefused
 from memctl.models.accounts import Account, Spent
 from memctl.models.endpoint import Endpoint
 
+_ABOUT_FORMAT = re.compile(r"response_?format|verbose_json", re.IGNORECASE)
 _FORMATS = ("verbose_json", "json")
 """With the times of what is said, and without."""
 
@@ -57,6 +59,7 @@ class RemoteTranscriber:
         Raises:
             ModelUnavailable: The endpoint cannot do it now, or the budget is spent.
             ModelRefused: It will not, as it is configured.
+            RequestRefused: It will not write down this one.
             BadReply: What it gave is no transcript.
         """
         digest = hashlib.sha256(content).hexdigest()
@@ -87,9 +90,9 @@ class RemoteTranscriber:
         while True:
             try:
                 return self._send(content, name, _FORMATS[self._format])
-            except ModelRefused as error:
+            except RequestRefused as error:
                 is_last = self._format == len(_FORMATS) - 1
-                if is_last or "answered 400" not in error.message:
+                if is_last or not _ABOUT_FORMAT.search(f"{error.param} {error.said}"):
                     raise
                 self._format += 1
 

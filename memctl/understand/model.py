@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memctl.errors import BadReply, ModelUnavailable
+from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
 from memctl.prompts import Prompt, fenced
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understand.distil import MOST_DISTILLED, STATED_IMPORTANCE
 from memctl.understand.quotes import find_name, find_quote
 from memctl.understand.reply import DocumentReply, Fact, NamedEntity
-from memctl.understand.windows import windows
+from memctl.understand.windows import WINDOW, windows
 
 if TYPE_CHECKING:
     from memctl.choices import WhenUnavailable
@@ -35,6 +35,7 @@ NOT_BY_MODEL = "model understanding"
 MOST_ENTITIES = 100
 MOST_TOPICS = 8
 MOST_DATES = 60
+_SMALLEST_WINDOW = WINDOW // 8
 _CARRIED_ENTITIES = 40
 _LONGEST_GIST = 2_000
 _LONGEST_WORDS = 300
@@ -98,7 +99,7 @@ class ModelUnderstander:
             if self._when_unavailable == "wait":
                 raise
             self._tell_of(error)
-        except BadReply as error:  # another model may do better: it is marked for that, too
+        except (BadReply, RequestRefused) as error:  # another model may do better: marked for it
             _log.warning("understood the built-in way: %s", error.message)
         else:
             self._is_away = False
@@ -112,9 +113,23 @@ class ModelUnderstander:
             _log.warning("understanding the built-in way: %s", error.message)
 
     def _read(self, source: SourceText) -> _Reading:
+        """Have a document read, in smaller windows where the model takes or says less at once.
+
+        Each document anew: the windows of one, by which its replies are kept, depend on no other.
+        """
+        size = WINDOW
+        while True:
+            try:
+                return self._read_in_windows(source, size)
+            except RequestTooLong:
+                if size <= _SMALLEST_WINDOW:
+                    raise
+                size //= 2
+
+    def _read_in_windows(self, source: SourceText, size: int) -> _Reading:
         """Have a document read window by window, each with what is known from those before."""
         reading = _Reading(source)
-        spans = windows(source.text)
+        spans = windows(source.text, size)
         for number, (start, end) in enumerate(spans, start=1):
             about = _about(source, number, len(spans))
             earlier = [reading.carried()] if number > 1 else []
@@ -210,8 +225,10 @@ def _distilled(text: str, fact: Fact, span: tuple[int, int]) -> Distilled:
 def _about(source: SourceText, number: int, count: int) -> str:
     """What the model is told of a document besides its text."""
     when = source.created_at.date().isoformat() if source.created_at else "unknown"
-    known = {"title": source.title, "date": when, "part": f"{number} of {count}"}
-    return json.dumps(known, ensure_ascii=False)
+    known = {"title": source.title, "date": when, **source.origin}
+    if source.tags:
+        known["tags"] = [*source.tags, *source.origin.get("tags", [])]
+    return json.dumps({**known, "part": f"{number} of {count}"}, ensure_ascii=False)
 
 
 def _tidy(text: str, most: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,31 @@ def methods(memctl: Run) -> list[str]:
     return [row["method"] for row in memctl("document", "list", "-n", "0").rows]
 
 
+def test_the_model_is_told_what_is_known_of_a_document(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path
+) -> None:
+    record = {
+        "text": "I chose blue for Aurora.", "speaker": "Ann", "session_id": "s1", "turn": 3,
+        "created_at": "2026-05-12T09:30:00Z", "tags": ["work"],
+    }  # fmt: skip
+    memctl("ingest", "--jsonl", "-", stdin=json.dumps(record))
+    (tmp_path / "plan.md").write_text("---\ntags: [boat]\n---\nWe chose blue for Aurora.\n")
+    memctl("ingest", "plan.md", "--session", "s2", "--tag", "urgent")
+    turn, file = (json.loads(asked.data[0]) for asked in model.asked)
+    assert turn == {
+        "title": "", "date": "2026-05-12", "speaker": "Ann", "session": "s1", "turn": 3,
+        "tags": ["work"], "part": "1 of 1",
+    }  # fmt: skip
+    assert (file["file"], file["session"], file["tags"]) == (
+        "plan.md",
+        "s2",
+        ["boat", "urgent"],
+    )
+    for row in memctl("document", "list").rows:
+        memctl("document", "reprocess", row["id"])
+    assert model.count() == 2, "what is read again is told in the same words, and known"
+
+
 def test_documents_are_understood_by_the_model(
     memctl: Run, model: FakeEndpoint, tmp_path: Path
 ) -> None:
@@ -72,7 +98,7 @@ def test_documents_are_understood_by_the_model(
     assert result.json["dropped"] == 1
     assert "left out 1 fact that it does not say" in result.err
     (row,) = memctl("document", "list").rows
-    assert row["method"] == "model/m/understand/1"
+    assert row["method"] == "model/m/understand/2"
     view = memctl("document", "show", row["id"], "-o", "json").json
     document = view["document"]
     assert document["summary"] == "In short: We chose blue for Aurora."
@@ -180,12 +206,12 @@ def test_an_endpoint_killed_half_way_through_loses_nothing_and_all_is_done_when_
     assert "cannot be reached" in result.err or "is left alone" in result.err
     assert f"{done['ingested']} documents were ingested before" in result.err
     assert "hint: check that it is running" in result.err
-    assert set(methods(memctl)) == {"model/m/understand/1"}
+    assert set(methods(memctl)) == {"model/m/understand/2"}
     assert len(methods(memctl)) == done["ingested"]
     revived = again()
     result = memctl("ingest", str(folder), "-o", "json")
     assert (result.code, result.json["ingested"]) == (0, FILES - done["ingested"])
-    assert methods(memctl) == ["model/m/understand/1"] * FILES
+    assert methods(memctl) == ["model/m/understand/2"] * FILES
     # Those that were under way when it died were asked about again, and no others.
     concurrency = 4
     assert FILES <= endpoint.count() + revived.count() <= FILES + concurrency
@@ -273,7 +299,7 @@ def test_what_was_understood_built_in_meanwhile_is_upgraded_later(
     model.mend()
     result = memctl("document", "reprocess", "--upgrade", "-o", "json")
     assert (result.code, result.json["ingested"]) == (0, 5)
-    assert set(methods(memctl)) == {"model/m/understand/1"}
+    assert set(methods(memctl)) == {"model/m/understand/2"}
     assert memctl("document", "list", "--incomplete").rows == []
     asked = model.count()
     result = memctl("document", "reprocess", "--upgrade", "-o", "json")
@@ -287,7 +313,7 @@ def test_a_document_of_which_the_model_makes_nonsense_is_understood_built_in_and
     result = memctl("ingest", str(notes(tmp_path / "notes", 5)), "-o", "json")
     assert (result.code, result.json["ingested"], result.json["incomplete"]) == (0, 5, 1)
     assert "m twice replied with something else than was asked for" in result.err
-    assert sorted(methods(memctl)) == ["builtin/1", *["model/m/understand/1"] * 4]
+    assert sorted(methods(memctl)) == ["builtin/1", *["model/m/understand/2"] * 4]
     (incomplete,) = memctl("document", "list", "--incomplete").rows
     assert incomplete["missing"] == ["model understanding"]
     model.on("DocumentReply", answer)
@@ -325,7 +351,7 @@ def test_an_upgrade_is_resumed_and_leaves_what_people_edited(
     resumed = memctl("document", "reprocess", "--upgrade", "-o", "json")
     assert resumed.json["ingested"] == 21 - stopped.json["ingested"]
     assert endpoint.count() - before == 21 - len(replied)
-    assert set(methods(memctl)) == {"model/m/understand/1"}
+    assert set(methods(memctl)) == {"model/m/understand/2"}
     texts = [row["text"] for row in memctl("memory", "list", "--type", "decision", "-n", "0").rows]
     assert "We decided on green." in texts
     assert any("Note 7:" in text for text in texts)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_endpoint import Asked, FakeEndpoint
+from fake_endpoint import Asked, FakeEndpoint, Said
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -229,6 +229,43 @@ def test_nonsense_about_one_document_leaves_the_others_alone(
 ) -> None:
     endpoint.on("DocumentReply", lambda asked: "hm" if "odd" in asked.said else reply())
     found = make().understand([source(text) for text in ("One odd thing.", LEASE)])
+    assert [each.missing for each in found] == [(NOT_BY_MODEL,), ()]
+
+
+@pytest.mark.parametrize("way", ["refused", "cut"])
+def test_a_document_is_read_in_smaller_windows_where_the_model_takes_less(
+    endpoint: FakeEndpoint, make: Make, way: str
+) -> None:
+    text = "\n\n".join(f"Paragraph {n} speaks at some length. " * 6 for n in range(100))
+
+    def judge(body: dict[str, Any]) -> Any:
+        is_long = len(body["messages"][1]["content"]) > 5_000
+        return "the request exceeds the available context size" if is_long else None
+
+    def cut(asked: Asked) -> Any:
+        return Said('{"gist": "Par', finish="length") if judge(asked.body) else reply()
+
+    if way == "refused":
+        endpoint.judge = judge
+    endpoint.on("DocumentReply", reply() if way == "refused" else cut)
+    found = understood(make(), text)
+    assert found.missing == ()
+    read = [asked.data[-1] for asked in endpoint.asked if not judge(asked.body)]
+    assert "".join(read) == text
+    before = endpoint.count()
+    understood(make(), text)
+    assert endpoint.count() <= before + 2, "no reply is paid for again"
+
+
+@pytest.mark.parametrize(
+    "words", ["Your input violates our content policy", "maximum context length is 100 tokens"]
+)
+def test_a_document_that_the_model_does_not_take_is_understood_built_in(
+    endpoint: FakeEndpoint, make: Make, words: str
+) -> None:
+    endpoint.judge = lambda body: words if "odd" in str(body["messages"]) else None
+    endpoint.on("DocumentReply", reply())
+    found = make("wait").understand([source(text) for text in ("One odd thing.", LEASE)])
     assert [each.missing for each in found] == [(NOT_BY_MODEL,), ()]
 
 
