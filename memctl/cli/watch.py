@@ -118,6 +118,7 @@ def listener(session: Session) -> Listener:
     as_json = wanted == "json" or (wanted == "auto" and not sys.stdout.isatty())
 
     def tell(event: WatchEvent) -> None:
+        """Write an event as one line, at once, unless it was not asked for."""
         if session.quiet and event.kind not in _QUIET_KINDS:
             return
         if event.kind in _DEBUG_KINDS and not session.verbose:

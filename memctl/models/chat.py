@@ -180,6 +180,7 @@ class ChatModel:
         """Note what a call costs; one that is only to be made otherwise is not noted."""
 
         def is_no_call(error: BaseException) -> bool:
+            """Whether the same is only to be asked in other terms."""
             return isinstance(error, RequestRefused) and sent.after(error) is not None
 
         return self._account.calling(self._task, self.name, is_no_call=is_no_call)

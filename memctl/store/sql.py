@@ -124,6 +124,7 @@ class _Scan:
         self._scanner = scanner
 
     def to_reader(self) -> pa.RecordBatchReader:
+        """Return the stream."""
         reader = self._scanner.to_reader()
         schema = widened(reader.schema)
         return reader if schema == reader.schema else reader.cast(schema)
@@ -141,11 +142,13 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     @property
     def schema(self) -> pa.Schema:
+        """What DuckDB takes the columns for."""
         return widened(self._dataset.schema)
 
     def scanner(
         self, columns: list[str] | None = None, filter: Any = None, **options: Any
     ) -> _Scan:
+        """Return a scan of some columns of the rows for which a filter holds."""
         return _Scan(
             self._dataset.scanner(
                 columns=columns, filter=filter, batch_size_bytes=_BATCH_BYTES, **options

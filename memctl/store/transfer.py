@@ -127,6 +127,7 @@ class _Counter:
         self._listener = listener
 
     def add(self, rows: int) -> None:
+        """Count rows that are done."""
         self.done += rows
         if self._listener is not None:
             self._listener(Progress(self.done, self._total, "rows"))
