@@ -26,7 +26,7 @@ from memctl.ingest.batch import (
 )
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known, Later
-from memctl.ingest.reading import Unreadable, identify, parts
+from memctl.ingest.reading import Unreadable, identify, texts_of
 from memctl.ingest.sources import Source, SourceOrFailure
 from memctl.ingest.workers import WorkerDied
 from memctl.records import FileOutcome
@@ -221,7 +221,7 @@ class Preparer:
     def _parts_worked(self, wanted: Wanted) -> Iterator[Worked]:
         """The parts of a source in order, several in work at once."""
         flying: deque[Future[Worked]] = deque()
-        for text in parts(wanted.item):
+        for text in texts_of(wanted):
             flying.append(self._crew.submit_part(wanted, text, self._clock()))
             while len(flying) > self._crew.capacity:
                 yield flying.popleft().result()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memctl.errors import ChangedSource, MemctlError
 from memctl.ids import document_id
-from memctl.ingest.batch import Identified
+from memctl.ingest.batch import Identified, Wanted
 from memctl.ingest.sources import Source
 from memctl.paths import next_step, reason, shown
 from memctl.records import SourceText
@@ -55,6 +55,18 @@ def identify(source: Source) -> Identified:
 
 def _key(source: Source, sha256: str) -> str:
     return document_id(source.namespace, sha256, external_id=source.external_id)
+
+
+def texts_of(wanted: Wanted) -> Generator[SourceText, None, None]:
+    """The text of a source as :func:`parts`, or as it is remembered.
+
+    Raises:
+        Unreadable: As :func:`parts`.
+    """
+    if wanted.stored:
+        yield from (part.text for part in wanted.stored)
+    else:
+        yield from parts(wanted.item)
 
 
 def parts(item: Identified) -> Generator[SourceText, None, None]:

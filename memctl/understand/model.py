@@ -19,6 +19,7 @@ from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestToo
 from memctl.prompts import Prompt, fenced
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understand.distil import MOST_DISTILLED, STATED_IMPORTANCE
+from memctl.understand.protocol import MODEL, NOT_BY_MODEL
 from memctl.understand.quotes import find_name, find_quote
 from memctl.understand.reply import DocumentReply, Fact, NamedEntity
 from memctl.understand.windows import WINDOW, windows
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-NOT_BY_MODEL = "model understanding"
-"""What is missing from a document that had to be understood the built-in way."""
 MOST_ENTITIES = 100
 MOST_TOPICS = 8
 MOST_DATES = 60
@@ -72,7 +71,7 @@ class ModelUnderstander:
     @property
     def method(self) -> str:
         """The model and the prompt, stored with every record that they made."""
-        return f"model/{self._model.name}/{self._prompt.id}"
+        return f"{MODEL}{self._model.name}/{self._prompt.id}"
 
     def understand(self, sources: Sequence[SourceText]) -> list[Understanding]:
         """Return one understanding for each source, in order.
@@ -227,7 +226,7 @@ def _about(source: SourceText, number: int, count: int) -> str:
     when = source.created_at.date().isoformat() if source.created_at else "unknown"
     known = {"title": source.title, "date": when, **source.origin}
     if source.tags:
-        known["tags"] = [*source.tags, *source.origin.get("tags", [])]
+        known["tags"] = list(dict.fromkeys([*source.tags, *source.origin.get("tags", [])]))
     return json.dumps({**known, "part": f"{number} of {count}"}, ensure_ascii=False)
 
 

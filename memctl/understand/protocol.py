@@ -7,6 +7,11 @@ from typing import Protocol
 
 from memctl.records import SourceText, Understanding
 
+MODEL = "model/"
+"""What the method of a model begins with; the model's name and its prompt follow."""
+NOT_BY_MODEL = "model understanding"
+"""What is missing from a document that a model should have understood and did not."""
+
 
 class Understander(Protocol):
     """Turns the text of a document into structure."""

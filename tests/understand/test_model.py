@@ -22,7 +22,8 @@ from memctl.prompts import load_prompt
 from memctl.records import SourceText, Understanding
 from memctl.store.ledger import Ledger
 from memctl.understand import BuiltinUnderstander
-from memctl.understand.model import NOT_BY_MODEL, ModelUnderstander
+from memctl.understand.model import ModelUnderstander
+from memctl.understand.protocol import NOT_BY_MODEL
 from memctl.understand.quotes import find_name, find_quote
 from memctl.understand.windows import windows
 
