@@ -300,6 +300,7 @@ class KnowledgeBase:
         batch_size = self.config.consolidate.batch_size
 
         def run() -> ConsolidationReport:
+            """Do it, with the models that are wanted loaded only now."""
             consolidator = self._stages.consolidator(asks_model=not dry_run)
             return consolidator.run(dry_run=dry_run, batch_size=batch_size, progress=progress)
 

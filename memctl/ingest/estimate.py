@@ -19,6 +19,7 @@ from memctl.pinned import KnowledgeBaseSettings
 from memctl.prompts import load_prompt
 from memctl.readers.footage import KEY_FRAMES, SECONDS_A_FRAME
 from memctl.readers.media import TRANSCRIPT
+from memctl.readers.sound import MOST_SECONDS
 from memctl.records import Estimate, SourceText
 from memctl.understand.windows import windows
 
@@ -31,7 +32,6 @@ AROUND_CHARACTERS = 800
 PICTURE_TOKENS = 1_600
 PICTURE_REPLY = 250
 SPOKEN_CHARACTERS_A_SECOND = 15
-SECONDS_A_CALL = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Estimator:
         if "transcribe" not in self.plan.models or TRANSCRIPT not in source.missing:
             return 0
         seconds = float(source.metadata.get("duration", 0.0))
-        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / SECONDS_A_CALL)))
+        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / MOST_SECONDS)))
         self._sums["transcribe"].audio_seconds += seconds
         return round(seconds * SPOKEN_CHARACTERS_A_SECOND)
 

@@ -65,6 +65,7 @@ class _Filling:
     since: float = field(default_factory=time.monotonic)
 
     def add(self, worked: Worked) -> None:
+        """Put what was worked on into the batch."""
         self.batch.worked.append(worked)
         self.documents += worked.documents.num_rows
         self.memories += worked.memories.num_rows
@@ -72,6 +73,7 @@ class _Filling:
 
     @property
     def is_full(self) -> bool:
+        """Whether any of the limits has been reached."""
         return (
             self.documents + len(self.batch.outcomes) >= self.limits.documents
             or self.memories >= self.limits.memories

@@ -32,7 +32,8 @@ def wanted_again(
     Args:
         store: Where the documents are.
         document_ids: Ids of documents or of their parts.
-        incomplete: Whether to take all live documents too of which something is missing.
+        incomplete: Whether to take all live documents too of which something is missing that
+            another reading may find.
         other_than: Take all live documents too that were understood by another method.
 
     Raises:
@@ -54,12 +55,14 @@ def wanted_again(
 
 
 def _incomplete(snapshot: Snapshot) -> Iterator[str]:
+    """Documents of which something is missing that another reading may find."""
+    from memctl.readers.structured import KEPT_AS_TEXT
     from memctl.store.filters import col
 
     live = col("status") == "indexed"
     for batch in snapshot.batches("documents", live, ["root_id", "missing"]):
         for row in batch.to_pylist():
-            if row["missing"]:
+            if not all(what.endswith(KEPT_AS_TEXT) for what in row["missing"]):
                 yield row["root_id"]
 
 

@@ -128,8 +128,7 @@ def workshop(
 
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
-    made = Workshop(embedder, understander or BuiltinUnderstander(), sizes)
-    made.perceiver = perceiver
+    made = Workshop(embedder, understander or BuiltinUnderstander(), sizes, perceiver=perceiver)
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.semantic import semantic_cut
 

@@ -203,6 +203,7 @@ class Store:
         }
 
         def pin(_: sqlite3.Connection) -> None:
+            """Note in the ledger what the vectors are from."""
             for key, value in pinned.items():
                 self.ledger.set_meta(key, value)
 

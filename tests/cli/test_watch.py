@@ -118,6 +118,10 @@ def test_stopping_while_files_move_is_quiet(notes: Run, tmp_path: Path) -> None:
         daemon.wait()
 
 
+def test_status_shows_a_knowledge_base_that_is_named_twice_once(notes: Run) -> None:
+    assert [row["kb"] for row in notes("status", "-k", "notes", "-k", "notes").rows] == ["notes"]
+
+
 # --- consolidation -------------------------------------------------------------------------------
 
 _JOBS = "select state, detail from jobs where kind = 'consolidation'"
