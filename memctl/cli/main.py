@@ -43,8 +43,8 @@ _PARSER_WORDS = {
     "Got unexpected extra argument(s)": "too many arguments:",
 }
 """Typer 0.29 says in pydantic's words what is wrong with a value; those are ours."""
-
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
