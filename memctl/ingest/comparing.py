@@ -17,7 +17,14 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from memctl.errors import BadReply, LockedError, MemctlError, ModelRefused, ModelUnavailable
+from memctl.errors import (
+    BadReply,
+    LockedError,
+    MemctlError,
+    ModelRefused,
+    ModelUnavailable,
+    RequestRefused,
+)
 from memctl.ids import relation_id
 from memctl.ingest.nearest import Fact, Nearest, current_facts, told
 from memctl.ingest.standing import end
@@ -43,7 +50,9 @@ RESTATES = "restates"
 UPDATES = "updates"
 _MOST_TRIES = 5
 """A document whose ground somebody else keeps changing waits for the next run after so many."""
-_LONGEST_TEXT = 1_000
+_MOST_TOGETHER = 12
+"""With what they are compared with, so many facts are about as long as a window of a document."""
+_LONGEST_TEXT = 500
 _LONGEST_WHY = 300
 _CONFIDENCE = 0.85
 
@@ -152,8 +161,9 @@ class Comparer:
         cases: list[_Case] = []
         for document in wave:
             new = [facts[id_] for id_ in run.of(document) if id_ in facts]
-            if new:
-                cases.append(_Case(new, [nearest.to(fact) for fact in new]))
+            for at in range(0, len(new), _MOST_TOGETHER):
+                some = new[at : at + _MOST_TOGETHER]
+                cases.append(_Case(some, [nearest.to(fact) for fact in some]))
         self._strike(run, [id_ for id_ in ids if id_ not in facts])
         return cases
 
@@ -196,10 +206,10 @@ class Comparer:
 
 
 def _reply(future: Future[ComparisonReply]) -> ComparisonReply | None:
-    """Return the reply, None where it is not in the shape that was asked for."""
+    """Return the reply, None where the model makes nothing of it, or will not take it."""
     try:
         return future.result()
-    except BadReply as error:
+    except (BadReply, RequestRefused) as error:
         _log.warning("facts were not compared: %s", error.message)
         return None
 
@@ -286,7 +296,7 @@ class _Judged:
 
 
 class _Case:
-    """The new facts of one document, each with what it is compared with."""
+    """New facts of one document, each with what it is compared with."""
 
     def __init__(self, new: Sequence[Fact], near: Sequence[Sequence[Fact]]) -> None:
         self.new = new

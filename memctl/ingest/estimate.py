@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memctl.choices import Purpose, Task
-from memctl.config import BudgetSettings, Config, KnowledgeBaseSettings
+from memctl.config import BudgetSettings, Config
 from memctl.models.accounts import Spent, cost
 from memctl.models.remote_embedder import PREFIX, TEXTS_A_CALL
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.prompts import load_prompt
 from memctl.readers.footage import KEY_FRAMES, SECONDS_A_FRAME
 from memctl.readers.media import TRANSCRIPT
+from memctl.readers.sound import MOST_SECONDS
 from memctl.records import Estimate, SourceText
-from memctl.understand.windows import windows
+from memctl.understand.windows import spread, windows, windows_of
 
 CHARACTERS_A_TOKEN = 4
 REPLY_SHARE = 0.3
@@ -34,7 +36,6 @@ AROUND_CHARACTERS = 800
 PICTURE_TOKENS = 1_600
 PICTURE_REPLY = 250
 SPOKEN_CHARACTERS_A_SECOND = 15
-SECONDS_A_CALL = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Plan:
     prompts: Mapping[Purpose, int]
     """Length of the prompt, in characters."""
     chunk_size: int
+    most_windows: int
     budget: BudgetSettings
 
 
@@ -65,7 +67,7 @@ def plan_of(config: Config, settings: KnowledgeBaseSettings, own_prompts: Path) 
         models["embed"] = settings.embedder.removeprefix(PREFIX)
     told: tuple[Purpose, ...] = ("understand", "image", "compare")
     prompts = {task: len(load_prompt(task, own_prompts).text) for task in told if task in models}
-    return Plan(models, prompts, settings.chunk_size, config.budget)
+    return Plan(models, prompts, settings.chunk_size, config.models.most_windows, config.budget)
 
 
 @dataclass(slots=True)
@@ -87,7 +89,7 @@ class Estimator:
         """Take a document, or a part of one, into account."""
         heard = self._listen(source)
         self._look(source)
-        self._understand(source.text + " " * heard)
+        self._understand(source.text + " " * heard, source.share)
         self._embed(len(source.text) + heard)
 
     def estimates(self) -> tuple[Estimate, ...]:
@@ -117,7 +119,7 @@ class Estimator:
         if "transcribe" not in self.plan.models or TRANSCRIPT not in source.missing:
             return 0
         seconds = float(source.metadata.get("duration", 0.0))
-        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / SECONDS_A_CALL)))
+        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / MOST_SECONDS)))
         self._sums["transcribe"].audio_seconds += seconds
         return round(seconds * SPOKEN_CHARACTERS_A_SECOND)
 
@@ -130,11 +132,13 @@ class Estimator:
         told = self._prompt("image") + PICTURE_TOKENS
         self._call("image", frames * told, frames * PICTURE_REPLY, frames)
 
-    def _understand(self, text: str) -> None:
+    def _understand(self, text: str, share: float) -> None:
         if "understand" not in self.plan.models or not text:
             return
         facts = 0.0
-        for start, end in windows(text):
+        spans = windows(text)
+        for number in spread(spans, windows_of(share, self.plan.most_windows)):
+            start, end = spans[number]
             tokens = (end - start) / CHARACTERS_A_TOKEN
             told = self._prompt("understand") + AROUND_CHARACTERS / CHARACTERS_A_TOKEN
             reply = max(REPLY_LEAST, tokens * REPLY_SHARE)

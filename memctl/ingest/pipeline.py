@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memctl.config import KnowledgeBaseSettings
 from memctl.errors import LockedError, MemctlError
 from memctl.ingest.ahead import ahead
 from memctl.ingest.batch import Batch
@@ -30,6 +29,7 @@ from memctl.ingest.work import workshop
 from memctl.ingest.write import rename_document, retire_documents, write
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
 

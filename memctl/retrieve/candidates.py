@@ -50,7 +50,7 @@ class Gatherer:
         sources: Snapshots by the name of their knowledge base.
         question: The question.
         statistics: How common terms are in all the sources together.
-        vector: The question's vector; None where there is none to compare by.
+        vectors: The question's vector for each source that there is one to compare by for.
         legs: The legs that look for candidates.
     """
 
@@ -59,35 +59,39 @@ class Gatherer:
         sources: Sources,
         question: Question,
         statistics: TermStatistics,
-        vector: NDArray[np.float32] | None,
+        vectors: Mapping[str, NDArray[np.float32]],
         legs: frozenset[Leg] = BOTH,
     ) -> None:
         self._sources = sources
         self._question = question
-        self._vector = vector
+        self._vectors = vectors
         self._looking = legs
-        self._columns = _COLUMNS if vector is None else (*_COLUMNS, VECTOR)
         self._scorer = KeywordScorer(question, statistics)
 
     def gather(self, where: Expr, limit: int) -> dict[Key, Candidate]:
         """Return what each leg finds best in each source, ``limit`` a leg and source."""
         found: dict[Key, Candidate] = {}
         for kb, snapshot in self._sources.items():
-            for table in self._legs(snapshot, where, limit):
+            for table in self._legs(kb, snapshot, where, limit):
                 found |= self._scored(kb, table, found)
         return found
 
     def fetch(self, kb: str, ids: Iterable[str], where: Expr) -> dict[Key, Candidate]:
         """Return these memories of one source, as far as the condition holds for them."""
-        table = self._sources[kb].scan("memories", where & col("id").is_in(ids), self._columns)
+        condition = where & col("id").is_in(ids)
+        table = self._sources[kb].scan("memories", condition, self._columns(kb))
         return self._scored(kb, table, {})
 
-    def _legs(self, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
+    def _columns(self, kb: str) -> tuple[str, ...]:
+        return (*_COLUMNS, VECTOR) if kb in self._vectors else _COLUMNS
+
+    def _legs(self, kb: str, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
+        columns = self._columns(kb)
         if "keyword" in self._looking and self._question.terms:
             terms = dict.fromkeys(chain(self._question.terms, *self._question.phrases))
-            yield snapshot.keyword(tuple(terms), where, limit, self._columns)
-        if "vector" in self._looking and self._vector is not None:
-            yield snapshot.nearest(self._vector, where, limit, self._columns)
+            yield snapshot.keyword(tuple(terms), where, limit, columns)
+        if "vector" in self._looking and kb in self._vectors:
+            yield snapshot.nearest(self._vectors[kb], where, limit, columns)
 
     def _scored(
         self, kb: str, table: pa.Table, known: Mapping[Key, Candidate]
@@ -98,7 +102,7 @@ class Gatherer:
         table = table.take(new)
         texts: list[str] = table["search_text"].to_pylist()
         keyword = [self._scorer.score(text) for text in texts]
-        vector = self._cosines(table)
+        vector = self._cosines(kb, table)
         columns = [table[name].to_pylist() for name in ("id", "level", "type", "source_ids")]
         return {
             (kb, id): Candidate(
@@ -113,10 +117,10 @@ class Gatherer:
             for row, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
         }
 
-    def _cosines(self, table: pa.Table) -> NDArray[np.float64]:
-        if self._vector is None:
+    def _cosines(self, kb: str, table: pa.Table) -> NDArray[np.float64]:
+        if kb not in self._vectors:
             return np.zeros(table.num_rows)
-        return cosines(self._vector, _matrix(table[VECTOR]))
+        return cosines(self._vectors[kb], _matrix(table[VECTOR]))
 
 
 def keywords(candidates: Sequence[Candidate]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, get_args
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memctl.choices import Mode
-from memctl.errors import UsageError
+from memctl.errors import KnowledgeBaseUnavailable, MemctlError, ModelUnavailable, UsageError
 from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
 from memctl.retrieve.candidates import (
@@ -33,7 +33,17 @@ from memctl.retrieve.candidates import (
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
-from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
+from memctl.retrieve.fusion import (
+    NO_SPACE,
+    Fusion,
+    Scores,
+    Spaces,
+    checked_fusion,
+    fuse,
+    minmax,
+    within,
+    zscore,
+)
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question, understood
@@ -49,6 +59,9 @@ _LEGS: Mapping[Mode, frozenset[Leg]] = {
     "keyword": frozenset(("keyword",)),
     "vector": frozenset(("vector",)),
 }
+
+AWAY = (ModelUnavailable, KnowledgeBaseUnavailable)
+"""An embedder cannot be had now, or what it costs cannot be noted."""
 
 CANDIDATES = 100
 """Candidates a leg, at least; twice as many as the hits asked for."""
@@ -132,25 +145,26 @@ class Searcher:
     """Searches snapshots that were taken at one moment; keep it while they are to be asked.
 
     Args:
-        sources: Snapshots by the name of their knowledge base, all written with ``embedder``.
-        embedder: What turned passages into vectors; None where only keywords can be asked for.
+        sources: Snapshots by the name of their knowledge base.
+        embedders: What turned the passages of each into vectors, one object where it is the same;
+            none where only keywords can be asked for.
         clock: Tells the time, on which it depends what is valid.
         reranker: Puts the best of ``hybrid`` in order.
         load_words: Gives what words and sentences are judged by, when that is needed; by default
-            the embedder or else the built-in one.
+            an embedder that can, or else the built-in one.
     """
 
     def __init__(
         self,
         sources: Sources,
-        embedder: Embedder | None,
+        embedders: Mapping[str, Embedder],
         clock: Callable[[], datetime],
         reranker: Reranker | None = None,
         load_words: Callable[[], Embedder] | None = None,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
-        self._embedder = embedder
-        self._load_words = load_words or partial(word_embedder, embedder)
+        self._embedders = embedders
+        self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
         self._reranker = reranker
         self._languages = _languages(self._sources)
@@ -177,19 +191,21 @@ class Searcher:
 
         Raises:
             UsageError: The question is empty, or a mode, fusion, limit or filter is not valid.
-            ModelError: The question's vector cannot be had; never in the mode ``keyword``.
+            ModelError: The question's vector cannot be had by any embedder, or by one of them in
+                the mode ``vector``; never in the mode ``keyword``.
         """
         plan = _Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
         asked = understood(question, self._languages)
         where = memory_filter(plan.main_filters, self._clock())
         statistics = self._statistics_for(plan.main_filters, where)
         meaning = Meaning(asked, statistics, self._load_words)
-        vector = self._vector(asked, plan.mode, meaning)
+        vectors, notes = self._vectors(asked, plan.mode, meaning)
+        plan = replace(plan, spaces=self._spaces(vectors))
         asked = dated(asked, statistics, self._clock().date())
-        gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
+        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
         found = self._ranked(gatherer, where, plan)
-        ranked, notes = reranked(reranker, self._sources, asked.text, found)
+        ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
             mode=plan.mode,
@@ -200,20 +216,54 @@ class Searcher:
             explain=self._explanation(plan, asked, statistics, len(ranked)),
             meaning=meaning,
             candidates=tuple(item.candidate for item in ranked[:limit]),
-            has_cosines=vector is not None and vector is meaning.vector,
-            notes=notes,
+            has_cosines=len(vectors) == len(self._sources)
+            and all(vector is meaning.vector for vector in vectors.values()),
+            notes=(*notes, *more_notes),
         )
 
-    def _vector(
+    def _vectors(
         self, question: Question, mode: Mode, meaning: Meaning
-    ) -> NDArray[np.float32] | None:
-        """Return the question's vector to compare passages' by; None where there is none."""
-        if self._embedder is None or mode == "keyword":
-            return None
-        if self._embedder is meaning.embedder:
+    ) -> tuple[dict[str, NDArray[np.float32]], tuple[str, ...]]:
+        """Return the question's vector for each source that has any, and what is done without."""
+        if mode == "keyword":
+            return {}, ()
+        vectors: dict[str, NDArray[np.float32]] = {}
+        failures: dict[str, MemctlError] = {}
+        for kbs in self._alike():
+            try:
+                vector = self._vector(question, self._embedders[kbs[0]], meaning)
+            except AWAY as error:
+                if mode == "vector":
+                    raise
+                failures |= dict.fromkeys(kbs, error)
+            else:
+                vectors |= dict.fromkeys(kbs, vector)
+        if failures and not vectors:
+            raise next(iter(failures.values()))
+        return vectors, _by_keyword_alone(failures)
+
+    def _alike(self) -> list[list[str]]:
+        """The sources that have the same embedder, together."""
+        alike: dict[int, list[str]] = {}
+        for kb in self._sources:
+            if kb in self._embedders:
+                alike.setdefault(id(self._embedders[kb]), []).append(kb)
+        return list(alike.values())
+
+    def _vector(
+        self, question: Question, embedder: Embedder, meaning: Meaning
+    ) -> NDArray[np.float32]:
+        """Return the question's vector to compare passages' by."""
+        if embedder is meaning.embedder:
             return meaning.vector
-        vector: NDArray[np.float32] = self._embedder.embed([question.text])[0]
+        vector: NDArray[np.float32] = embedder.embed([question.text])[0]
         return vector
+
+    def _spaces(self, vectors: Mapping[str, NDArray[np.float32]]) -> Mapping[str, int]:
+        """Return a number for the embedder of each source; none where all have one, or none."""
+        spaces = {kb: n for n, kbs in enumerate(self._alike()) for kb in kbs if kb in vectors}
+        is_one = len(spaces) == len(self._sources) and len(set(spaces.values())) == 1
+        return {} if is_one else spaces
 
     def _ranked(self, gatherer: Gatherer, where: Expr, plan: _Plan) -> list[Collapsed]:
         found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))
@@ -266,7 +316,15 @@ class Searcher:
             "memories": statistics.memories,
             "sampled": statistics.sampled,
             "candidates": candidates,
+            **self._explained_spaces(plan),
         }
+
+    def _explained_spaces(self, plan: _Plan) -> dict[str, Any]:
+        """Whose vectors each source was searched by, where they are not those of one embedder."""
+        if not plan.spaces:
+            return {}
+        named = {kb: self._embedders[kb].id if kb in plan.spaces else None for kb in self._sources}
+        return {"embedders": named, "vectors_compared": "within each embedder"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +335,8 @@ class _Plan:
     fusion: Fusion
     filters: Filters
     limit: int
+    spaces: Mapping[str, int] = field(default_factory=dict)
+    """A number for the embedder of each knowledge base, where they have several."""
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -306,18 +366,35 @@ def _scored(candidates: Sequence[Candidate], plan: _Plan) -> list[Collapsed]:
     """Return each candidate with its score in this mode and what it is made of."""
     keyword, vector = keywords(candidates), vectors(candidates)
     scale = minmax if plan.fusion == "minmax" else zscore
-    scaled = {"keyword": scale(keyword), "vector": scale(vector)}
-    scores = _final(keyword, vector, plan)
+    spaces = _spaces_of(candidates, plan)
+    scaled = {"keyword": scale(keyword), "vector": within(spaces, scale, vector)}
+    scores = _final(keyword, vector, plan, spaces)
     return [
         Collapsed(candidate, float(scores[row]), _legs(row, candidate, scaled, plan.mode))
         for row, candidate in enumerate(candidates)
     ]
 
 
-def _final(keyword: Scores, vector: Scores, plan: _Plan) -> Scores:
+def _spaces_of(candidates: Sequence[Candidate], plan: _Plan) -> Spaces | None:
+    if not plan.spaces:
+        return None
+    return np.array([plan.spaces.get(candidate.key[0], NO_SPACE) for candidate in candidates])
+
+
+def _final(keyword: Scores, vector: Scores, plan: _Plan, spaces: Spaces | None) -> Scores:
     if plan.mode == "hybrid":
-        return fuse(keyword, vector, plan.fusion)
-    return keyword if plan.mode == "keyword" else vector
+        return fuse(keyword, vector, plan.fusion, spaces)
+    if plan.mode == "keyword":
+        return keyword
+    return vector if spaces is None else within(spaces, zscore, vector)
+
+
+def _by_keyword_alone(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
+    """One note for each reason, with the sources that it holds for."""
+    kbs: dict[str, list[str]] = {}
+    for kb, error in failures.items():
+        kbs.setdefault(error.message, []).append(kb)
+    return tuple(f"found by keyword alone in {', '.join(kbs[why])}: {why}" for why in kbs)
 
 
 def _legs(

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memctl.choices import After
-from memctl.config import Inbox, KnowledgeBaseSettings, Layout
 from memctl.errors import LockedError, MemctlError, ModelError
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
+from memctl.pinned import Inbox, KnowledgeBaseSettings, Layout
 from memctl.records import (
     Compared,
     ConsolidationReport,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from memctl.config import Layout
 from memctl.consolidate.job import CONSOLIDATION
 from memctl.ingest.sources import printable
+from memctl.pinned import Layout
 from memctl.watch.base import Served
 from memctl.watch.inbox import InboxFile, scan
 from memctl.watch.vault import Vault

@@ -304,7 +304,9 @@ def test_a_stream_that_breaks_off_says_so_and_gives_the_built_in_answer(
     assert first.startswith("Aurora is launched")
     assert first.endswith("[broken off]")
     assert "12 May 2026" in rest
-    assert "note: answered without the model: " in result.err
+    assert "note: the model broke off, answered without it: " in result.err
+    [usage] = notes("stats", "--cost").rows
+    assert (usage["calls"], usage["failed"]) == (0, 1)
 
 
 def test_a_stream_that_does_not_begin_gives_the_built_in_answer(
