@@ -198,7 +198,7 @@ class KnowledgeBase:
 
         Args:
             ids: Documents, by id.
-            incomplete: All of which something is missing.
+            incomplete: All of which something is missing that another reading may find.
             upgrade: All that were not understood by the model that is configured now.
             progress: Told how far it is.
 
