@@ -114,8 +114,8 @@ class Stages:
         from memctl.understand.model import ModelUnderstander
 
         prompt = load_prompt("understand", self.layout.prompts)
-        at_once = self.config.endpoint.concurrency
-        return ModelUnderstander(model, prompt, builtin, at_once, when_unavailable)
+        at_once, most = self.config.endpoint.concurrency, self.config.models.most_windows
+        return ModelUnderstander(model, prompt, builtin, at_once, most, when_unavailable)
 
     def _perceiver(self) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""

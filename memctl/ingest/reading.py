@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from memctl.errors import ChangedSource, MemctlError
@@ -64,7 +65,7 @@ def texts_of(wanted: Wanted) -> Generator[SourceText, None, None]:
         Unreadable: As :func:`parts`.
     """
     if wanted.stored:
-        yield from (part.text for part in wanted.stored)
+        yield from _with_shares((part.text for part in wanted.stored), wanted.item.size)
     else:
         yield from parts(wanted.item)
 
@@ -80,12 +81,27 @@ def parts(item: Identified) -> Generator[SourceText, None, None]:
         yield SourceText(source.text, "text/plain", RECORD_READER, title=source.title)
         return
     try:
-        yield from _read(source.path, source.name)
+        yield from _with_shares(_read(source.path, source.name), item.size)
         _check_unchanged(item, source.path)
     except MemctlError as error:
         raise Unreadable(error.message, error.hint, type(error).__name__) from error
     except OSError as error:
         raise _unreadable(source, error) from error
+
+
+def _with_shares(texts: Iterable[SourceText], size: int) -> Iterator[SourceText]:
+    """The parts of a source that has several, each with its share of all of it."""
+    held: SourceText | None = None
+    for text in texts:
+        if held is not None:
+            yield _with_share(held, size)
+        held = text
+    if held is not None:
+        yield _with_share(held, size) if held.part else held
+
+
+def _with_share(text: SourceText, size: int) -> SourceText:
+    return replace(text, share=min(1.0, len(text.text.encode("utf-8", "replace")) / max(1, size)))
 
 
 def _read(path: Path, name: str | None) -> Iterator[SourceText]:

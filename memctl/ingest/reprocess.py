@@ -15,7 +15,7 @@ from memctl.ingest.rows import as_given
 from memctl.ingest.sources import Source
 from memctl.ingest.stored import stored_parts
 from memctl.records import Document, FileOutcome
-from memctl.understand.protocol import MODEL, NOT_BY_MODEL
+from memctl.understand.protocol import BY_MODEL, MODEL, NOT_BY_MODEL
 
 if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
@@ -94,12 +94,16 @@ def _wanted(
         item = Identified(source, document.sha256, document.size, document.id)
         return _again(item, document)
     path = Path(place or document.source)
-    if not path.is_file() and (upgrades or set(document.missing) == {NOT_BY_MODEL}):
+    if not path.is_file() and (upgrades or _lacks_a_model_alone(document)):
         return _from_memory(snapshot, document)
     if not path.is_file():
         why, hint = "its file is no longer there", "put it back, or ingest it anew"
         return _failed(document, why, hint, FileNotFoundError.__name__)
     return _from_file(document, path)
+
+
+def _lacks_a_model_alone(document: Document) -> bool:
+    return bool(document.missing) and BY_MODEL.issuperset(document.missing)
 
 
 def _again(item: Identified, document: Document) -> Wanted:

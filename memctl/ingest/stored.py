@@ -10,7 +10,7 @@ from memctl.ingest.batch import Stored
 from memctl.ingest.chunking import Passage
 from memctl.ingest.rows import as_given
 from memctl.records import Document, Segment, SourceText
-from memctl.understand.protocol import NOT_BY_MODEL
+from memctl.understand.protocol import BY_MODEL
 
 if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
@@ -52,7 +52,7 @@ def _text(document: Document, passages: Sequence[Passage]) -> SourceText:
         tags=document.tags,
         links=document.links,
         metadata=as_given(document.metadata),
-        missing=tuple(what for what in document.missing if what != NOT_BY_MODEL),
+        missing=tuple(what for what in document.missing if what not in BY_MODEL),
         part=document.part,
     )
 

@@ -417,6 +417,28 @@ def test_what_a_model_understood_is_not_given_up_for_one_that_makes_nonsense(
     assert all(row["summary"].startswith("In short: ") for row in rows)
 
 
+def test_long_documents_are_bounded_and_estimated_so(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.readers import tables
+
+    monkeypatch.setattr(tables, "PART_CHARS", 40_000)
+    monkeypatch.setenv("MEMCTL_MODELS_MOST_WINDOWS", "8")
+    rows = "".join(f"{n},step {n} of Aurora goes well,done\n" for n in range(5_000))
+    (tmp_path / "steps.csv").write_text(f"number,what,state\n{rows}")
+    (tmp_path / "log.md").write_text("We sailed on to the next island.\n\n" * 4_000)
+    estimate = memctl("ingest", "steps.csv", "log.md", "--dry-run", "-o", "json").json
+    assert model.count() == 0
+    (task,) = estimate["estimates"]
+    assert memctl("ingest", "steps.csv", "log.md").code == 0
+    assert task["calls"] == model.count() < 30, "a table's text is longer than its file"
+    (log,) = [row for row in memctl("document", "list").rows if row["title"] == "log"]
+    assert log["missing"] == ["model understanding of all parts"]
+    monkeypatch.setenv("MEMCTL_MODELS_MOST_WINDOWS", "50")
+    assert memctl("document", "reprocess", "--incomplete").code == 0
+    assert memctl("document", "list", "--incomplete").rows == []
+
+
 def test_an_upgrade_without_a_model_says_what_to_set(memctl: Run, tmp_path: Path) -> None:
     assert memctl("ingest", str(notes(tmp_path / "notes", 1))).code == 0
     result = memctl("document", "reprocess", "--upgrade")
