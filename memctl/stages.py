@@ -43,8 +43,16 @@ class Stages:
     store: Store
     config: Config
     clock: Callable[[], datetime]
-    providers: Callable[[], Providers]
-    """Gives the models that the settings name; called only where one is wanted."""
+
+    @cached_property
+    def providers(self) -> Providers:
+        """The models that the settings name; what they reply and cost is kept in the ledger."""
+        from memctl.models.accounts import Account
+        from memctl.models.providers import Providers
+
+        ledger = self.store.ledger
+        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
+        return Providers(self.config, account)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -62,7 +70,7 @@ class Stages:
         if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
             found: Embedder = load_embedder(wanted)
         else:
-            found = self.providers().embedder(wanted, self.settings.dimension)
+            found = self.providers.embedder(wanted, self.settings.dimension)
         if found.dimension != self.store.dimension:
             raise self._of_another_embedder(wanted, found.dimension)
         return found
@@ -109,7 +117,7 @@ class Stages:
         from memctl.understand import BuiltinUnderstander
 
         builtin = BuiltinUnderstander()
-        model = self.providers().chat("understand") if self.config.models.understand else None
+        model = self.providers.chat("understand") if self.config.models.understand else None
         if model is None:
             return builtin
         from memctl.prompts import load_prompt
@@ -143,10 +151,9 @@ class Stages:
         from memctl.prompts import load_prompt
 
         prompt = load_prompt("image", self.layout.prompts)
-        providers = self.providers()
         return Perceiver(
-            providers.transcriber(),
-            providers.image_reader(prompt.text, prompt.id),
+            self.providers.transcriber(),
+            self.providers.image_reader(prompt.text, prompt.id),
             self.config.endpoint.concurrency,
         )
 
@@ -183,7 +190,7 @@ class Stages:
         from memctl.consolidate.model_insights import InsightWriter
         from memctl.prompts import load_prompt
 
-        chat = self.providers().chat("consolidate")
+        chat = self.providers.chat("consolidate")
         prompt = load_prompt("consolidate", self.layout.prompts)
         waits = self.config.models.when_unavailable == "wait"
         return InsightWriter(chat, prompt, waits=waits) if chat else None

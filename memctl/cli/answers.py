@@ -71,9 +71,11 @@ def show_result(
 
 
 def _show_unsupported(console: Console, answer: Answer) -> None:
+    from memctl.retrieve.model_answer import UNSUPPORTED
+
     for sentence in answer.sentences:
         if sentence.unsupported:
-            paragraph(console, f"[unsupported] {sentence.text}", "yellow")
+            paragraph(console, f"{UNSUPPORTED} {sentence.text}", "yellow")
 
 
 def _show_hits(
