@@ -12,7 +12,7 @@ import typer
 
 from memctl.cli.commands import KnowledgeBaseOption, Output, command
 from memctl.cli.inputs import input_file, path_of, refuse_empty
-from memctl.cli.output import Column, chosen, emit, emit_one
+from memctl.cli.output import Column, chosen, emit, emit_one, paragraph
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, money, one_line
@@ -245,12 +245,12 @@ def _show_estimates(session: Session, report: IngestReport) -> None:
     for found in report.estimates:
         tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
         used = tokens if found.input_tokens else "paid by the minute"
-        session.console.print(
-            f"  {found.task} by {found.model}: about {count(found.calls, 'call')}, {used}, "
-            f"{money(found.cost)}"
-        )
+        calls = f"about {count(found.calls, 'call')}"
+        told = f"{found.task} by {found.model}: {calls}, {used}, {money(found.cost)}"
+        paragraph(session.console, told, indent=2)
     total = money(sum(found.cost for found in report.estimates))
-    session.console.print(f"  estimated cost: {total}, less what models have replied before")
+    told = f"estimated cost: {total}, less what models have replied before"
+    paragraph(session.console, told, indent=2)
 
 
 def raise_failures(report: IngestReport, *, one_input: bool) -> None:
