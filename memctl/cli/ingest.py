@@ -20,7 +20,7 @@ from memctl.errors import MemctlError, PartialFailure, UsageError
 from memctl.paths import shown
 
 if TYPE_CHECKING:
-    from memctl.records import FileOutcome, IngestReport, LeftOut, LeftOutReason
+    from memctl.records import Compared, FileOutcome, IngestReport, LeftOut, LeftOutReason
 
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
@@ -214,6 +214,21 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         session.say(f"note: {note}")
     if len(notes) > _SHOWN_NOTES:
         session.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
+    _say_facts(session, report.facts)
+
+
+def _say_facts(session: Session, facts: Compared) -> None:
+    """Say how new facts compare with what was known, where that is not just new."""
+    if facts.updated or facts.contradicted or facts.restated or (facts.added and session.verbose):
+        session.say(f"facts: {facts.told}")
+    if facts.dropped:
+        what = count(facts.dropped, "verdict")
+        session.say(f"note: left out {what} on memories that the model was not asked about")
+    if facts.note:
+        what = count(facts.waiting, "fact")
+        session.say(f"note: {what} still to be compared with what is known: {facts.note}")
+        if facts.hint:
+            session.hint(facts.hint)
 
 
 def _notes(outcome: FileOutcome) -> Iterator[str]:

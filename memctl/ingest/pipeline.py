@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import LockedError, MemctlError
 from memctl.ingest.ahead import ahead
 from memctl.ingest.batch import Batch
+from memctl.ingest.comparing import Comparer
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
@@ -25,11 +26,11 @@ from memctl.ingest.prepare import Limits, Preparer
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
 from memctl.ingest.work import workshop
-from memctl.ingest.write import close_documents, live_documents, rename_document, write
+from memctl.ingest.write import rename_document, retire_documents, write
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
-from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
+from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class _Tally:
     incomplete: int = 0
     dropped: int = 0
     outcomes: list[FileOutcome] = field(default_factory=list)
+    facts: Compared = field(default_factory=Compared)
 
     @property
     def done(self) -> int:
@@ -102,6 +104,7 @@ class _Tally:
             outcomes=tuple(self.outcomes),
             incomplete=self.incomplete,
             dropped=self.dropped,
+            facts=self.facts,
         )
 
 
@@ -118,12 +121,14 @@ class Ingestor:
         *,
         perceiver: Perceiver | None = None,
         limits: Limits | None = None,
+        comparer: Comparer | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._embedder = embedder
         self._understander = understander
         self._perceiver = perceiver
+        self._comparer = comparer
         self._clock = clock
         self._limits = limits or Limits()
 
@@ -177,6 +182,10 @@ class Ingestor:
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
+    def compare(self) -> Compared:
+        """Compare what still waits to be compared with what is known; see ``Comparer``."""
+        return self._comparer.run() if self._comparer is not None else Compared()
+
     def rename(self, document_id: str, source: str) -> None:
         """Note that the same content is found under another name now."""
         with self._store.write() as transaction:
@@ -185,9 +194,7 @@ class Ingestor:
     def retire(self, document_ids: Sequence[str]) -> None:
         """Mark live documents as gone, as their files are; what was known becomes history."""
         with self._store.write() as transaction:
-            live = live_documents(transaction, document_ids)
-            if live:
-                close_documents(transaction, dict.fromkeys(live), "gone", self._clock())
+            retire_documents(transaction, document_ids, self._clock())
 
     # --- inside ---
 
@@ -213,6 +220,7 @@ class Ingestor:
         tally = _Tally()
         try:
             self._commit(batches, tally, progress, total)
+            tally.facts = self._compare(tally, progress, total)
             self._tidy(tally)
         except (MemctlError, OSError) as error:
             if not tally.ingested:
@@ -237,6 +245,15 @@ class Ingestor:
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
+
+    def _compare(
+        self, tally: _Tally, progress: ProgressListener | None, total: int | None
+    ) -> Compared:
+        """Compare new facts, and those that have waited, with what is known."""
+        if self._comparer is None:
+            return Compared()
+        told = Progress(tally.done, total, "documents", "comparing facts")
+        return self._comparer.run(lambda: progress(told) if progress is not None else None)
 
     def _tidy(self, tally: _Tally) -> None:
         """Index what is new, where there is enough of it; whoever writes next can do it too."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from memctl.choices import Task
+from memctl.choices import Purpose
 from memctl.config import BudgetSettings
 from memctl.errors import ModelUnavailable
 from memctl.records import Usage
@@ -89,14 +89,14 @@ class Account:
         self._budget = budget
         self._clock = clock
 
-    def known(self, key: str, task: Task, model: str) -> bytes | None:
+    def known(self, key: str, task: Purpose, model: str) -> bytes | None:
         """Return the reply to what was asked before, which costs nothing."""
         reply = self._replies.get(key)
         if reply is not None:
             self._usage.add(Usage(self._day(), task, model, cached=1))
         return reply
 
-    def keep(self, key: str, task: Task, model: str, reply: bytes) -> None:
+    def keep(self, key: str, task: Purpose, model: str, reply: bytes) -> None:
         """Keep a reply that turned out to be of use."""
         self._replies.put(key, task, model, reply, self._clock())
 
@@ -124,7 +124,11 @@ class Account:
 
     @contextmanager
     def calling(
-        self, task: Task, model: str, *, is_no_call: Callable[[BaseException], bool] | None = None
+        self,
+        task: Purpose,
+        model: str,
+        *,
+        is_no_call: Callable[[BaseException], bool] | None = None,
     ) -> Iterator[Call]:
         """Note what is used by a call that is made inside, or that it came to nothing.
 
@@ -147,7 +151,7 @@ class Account:
             raise
         self.spent(task, model, call.spent, time.monotonic() - began)
 
-    def spent(self, task: Task, model: str, spent: Spent, seconds: float) -> None:
+    def spent(self, task: Purpose, model: str, spent: Spent, seconds: float) -> None:
         """Note a call that was answered."""
         self._usage.add(
             Usage(
@@ -162,7 +166,7 @@ class Account:
             )
         )
 
-    def failed(self, task: Task, model: str, seconds: float) -> None:
+    def failed(self, task: Purpose, model: str, seconds: float) -> None:
         """Note a call that came to nothing."""
         self._usage.add(Usage(self._day(), task, model, failed=1, seconds=seconds))
 
@@ -170,7 +174,7 @@ class Account:
         return self._clock().astimezone(UTC).date().isoformat()
 
 
-def cost(task: Task, spent: Spent, budget: BudgetSettings) -> float:
+def cost(task: Purpose, spent: Spent, budget: BudgetSettings) -> float:
     """Return what a call costs by the configured prices."""
     if task in ("embed", "rerank"):
         return spent.input_tokens * budget.embed_price / _MILLION

@@ -19,7 +19,13 @@ from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
 from memctl.pinned import Inbox, KnowledgeBaseSettings, Layout
-from memctl.records import ConsolidationReport, FileOutcome, IngestReport, ProgressListener
+from memctl.records import (
+    Compared,
+    ConsolidationReport,
+    FileOutcome,
+    IngestReport,
+    ProgressListener,
+)
 from memctl.store.books import Event, FileEntry
 from memctl.watch.claim import Claimed, Claims
 from memctl.watch.inbox import InboxFile, Scan, Settling, scan
@@ -51,6 +57,10 @@ class Taker(Protocol):
 
     def reprocess(self, document_ids: Sequence[str]) -> IngestReport:
         """Read documents again from where their files are."""
+        ...
+
+    def compare(self) -> Compared:
+        """Compare facts that wait for it with what is known."""
         ...
 
     def rename(self, document_id: str, source: str) -> None:
@@ -226,6 +236,8 @@ class BaseWatch:
             if report.examined or report.waiting:
                 self._say("consolidated", message=message, detail=detail)
             return bool(report.examined)
+        if self.schedule.comparison_due():
+            self._compared(self.base.ingestor.compare())
         if self.schedule.upkeep_due():
             try:
                 self.base.store.upkeep()
@@ -437,9 +449,20 @@ class BaseWatch:
             return []
         report = self.base.ingestor.ingest(sources, lambda _: self.beat())
         self.schedule.note_write()
+        self._compared(report.facts)
         return _numbered(report)
 
     # --- saying ---
+
+    def _compared(self, facts: Compared) -> None:
+        """Say how new facts compare with what was known, and remember what waits."""
+        if facts.updated or facts.contradicted or facts.restated:
+            detail = {"added": facts.added, "updated": facts.updated}
+            detail |= {"contradicted": facts.contradicted, "restated": facts.restated}
+            self._say("compared", message=facts.told, detail=detail)
+        if facts.note:
+            _log.info("%d facts are still to be compared: %s", facts.waiting, facts.note)
+        self.schedule.note_comparison(waits=bool(facts.note))
 
     def _taken(self, outcome: FileOutcome) -> None:
         self.dealt_with += 1
