@@ -138,7 +138,7 @@ class Stages:
         from memctl.ingest.comparing import Comparer
         from memctl.prompts import load_prompt
 
-        model = self.providers().chat("understand", "compare")
+        model = self.providers.chat("understand", "compare")
         prompt = load_prompt("compare", self.layout.prompts)
         at_once = self.config.endpoint.concurrency
         return Comparer(self.store, model, prompt, at_once, self.clock) if model else None
