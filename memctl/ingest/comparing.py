@@ -44,7 +44,7 @@ Came = Literal["added", "updated", "contradicted", "restated"]
 
 _MODEL = "model/"
 STATED = "stated"
-"""The method of what a person has said; a model's word does not end it."""
+"""The method of what a person has stated or edited by hand; a model's word does not end it."""
 CONTRADICTS = "contradicts"
 RESTATES = "restates"
 UPDATES = "updates"

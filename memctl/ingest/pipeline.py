@@ -7,10 +7,9 @@ commits what is finished.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -25,12 +24,13 @@ from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
+from memctl.ingest.tally import Tally
 from memctl.ingest.work import workshop
 from memctl.ingest.write import rename_document, retire_documents, write
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
-from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
+from memctl.records import Compared, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
 MANY_SOURCES = 10_000
 """For so many sources workers are started at once."""
-MOST_OUTCOMES = 1_000
-"""A report keeps so many outcomes besides the failures."""
 
 
 class IngestStopped(MemctlError):
@@ -63,49 +61,6 @@ class IngestStopped(MemctlError):
         self.report = report
         if isinstance(cause, MemctlError):
             self.exit_code = cause.exit_code
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What has been done so far."""
-
-    started: float = field(default_factory=time.monotonic)
-    ingested: int = 0
-    skipped: int = 0
-    failed: int = 0
-    memories: int = 0
-    incomplete: int = 0
-    dropped: int = 0
-    outcomes: list[FileOutcome] = field(default_factory=list)
-    facts: Compared = field(default_factory=Compared)
-
-    @property
-    def done(self) -> int:
-        return self.ingested + self.skipped + self.failed
-
-    def add(self, outcomes: Iterable[FileOutcome]) -> None:
-        for outcome in outcomes:
-            self.failed += outcome.outcome == "failed"
-            self.skipped += outcome.outcome == "known"
-            self.ingested += outcome.outcome in ("ingested", "superseded")
-            self.memories += outcome.memories
-            self.incomplete += bool(outcome.missing)
-            self.dropped += outcome.dropped
-            if outcome.outcome == "failed" or len(self.outcomes) - self.failed < MOST_OUTCOMES:
-                self.outcomes.append(outcome)
-
-    def report(self) -> IngestReport:
-        return IngestReport(
-            ingested=self.ingested,
-            skipped=self.skipped,
-            failed=self.failed,
-            memories=self.memories,
-            seconds=time.monotonic() - self.started,
-            outcomes=tuple(self.outcomes),
-            incomplete=self.incomplete,
-            dropped=self.dropped,
-            facts=self.facts,
-        )
 
 
 class Ingestor:
@@ -217,7 +172,7 @@ class Ingestor:
         progress: ProgressListener | None,
         total: int | None,
     ) -> IngestReport:
-        tally = _Tally()
+        tally = Tally()
         try:
             self._commit(batches, tally, progress, total)
             tally.facts = self._compare(tally, progress, total)
@@ -231,7 +186,7 @@ class Ingestor:
     def _commit(
         self,
         batches: Callable[[Preparer], Generator[Batch, None, None]],
-        tally: _Tally,
+        tally: Tally,
         progress: ProgressListener | None,
         total: int | None,
     ) -> None:
@@ -247,7 +202,7 @@ class Ingestor:
                     progress(Progress(tally.done, total, "documents"))
 
     def _compare(
-        self, tally: _Tally, progress: ProgressListener | None, total: int | None
+        self, tally: Tally, progress: ProgressListener | None, total: int | None
     ) -> Compared:
         """Compare new facts, and those that have waited, with what is known."""
         if self._comparer is None:
@@ -255,7 +210,7 @@ class Ingestor:
         told = Progress(tally.done, total, "documents", "comparing facts")
         return self._comparer.run(lambda: progress(told) if progress is not None else None)
 
-    def _tidy(self, tally: _Tally) -> None:
+    def _tidy(self, tally: Tally) -> None:
         """Index what is new, where there is enough of it; whoever writes next can do it too."""
         if not tally.ingested:
             return

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from memctl.errors import UsageError
 from memctl.ids import root_id, stated_memory_id
+from memctl.ingest.comparing import STATED
 from memctl.ingest.standing import hold_again_without
 from memctl.memories.viewing import (
     get_memory,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
     from memctl.store.transaction import Transaction
-
-STATED = "stated"
-"""The method of a memory that somebody stated or edited by hand."""
 
 
 @dataclass(frozen=True, slots=True)

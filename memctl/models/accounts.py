@@ -104,24 +104,6 @@ class Account:
         """Note and keep what is inside in one step: for many small replies."""
         return self._replies.together()
 
-    def require_budget(self) -> None:
-        """Refuse a call when the day's budget is spent.
-
-        Raises:
-            BudgetSpent: It is.
-        """
-        budget = self._budget
-        if not budget.daily_tokens and not budget.daily_cost:
-            return
-        today = self._usage.of_day(self._day())
-        tokens = sum(usage.input_tokens + usage.output_tokens for usage in today)
-        cost = sum(usage.cost for usage in today)
-        hint = "it goes on tomorrow (UTC); or raise it in [budget] of the config file"
-        if budget.daily_tokens and tokens >= budget.daily_tokens:
-            raise BudgetSpent(f"today's budget of {budget.daily_tokens:,} tokens is spent", hint)
-        if budget.daily_cost and cost >= budget.daily_cost:
-            raise BudgetSpent(f"today's budget of {budget.daily_cost:g} is spent", hint)
-
     @contextmanager
     def calling(
         self,
@@ -141,17 +123,38 @@ class Account:
         Raises:
             BudgetSpent: The day's budget is spent, so no call may be made.
         """
-        self.require_budget()
+        self._require_budget()
         began, call = time.monotonic(), Call()
         try:
             yield call
         except BaseException as error:
             if is_no_call is None or not is_no_call(error):
-                self.failed(task, model, time.monotonic() - began)
+                seconds = time.monotonic() - began
+                self._usage.add(Usage(self._day(), task, model, failed=1, seconds=seconds))
             raise
-        self.spent(task, model, call.spent, time.monotonic() - began)
+        self._note(task, model, call.spent, time.monotonic() - began)
 
-    def spent(self, task: Purpose, model: str, spent: Spent, seconds: float) -> None:
+    # --- inside ---
+
+    def _require_budget(self) -> None:
+        """Refuse a call when the day's budget is spent.
+
+        Raises:
+            BudgetSpent: It is.
+        """
+        budget = self._budget
+        if not budget.daily_tokens and not budget.daily_cost:
+            return
+        today = self._usage.of_day(self._day())
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in today)
+        cost = sum(usage.cost for usage in today)
+        hint = "it goes on tomorrow (UTC); or raise it in [budget] of the config file"
+        if budget.daily_tokens and tokens >= budget.daily_tokens:
+            raise BudgetSpent(f"today's budget of {budget.daily_tokens:,} tokens is spent", hint)
+        if budget.daily_cost and cost >= budget.daily_cost:
+            raise BudgetSpent(f"today's budget of {budget.daily_cost:g} is spent", hint)
+
+    def _note(self, task: Purpose, model: str, spent: Spent, seconds: float) -> None:
         """Note a call that was answered."""
         self._usage.add(
             Usage(
@@ -165,10 +168,6 @@ class Account:
                 seconds=seconds,
             )
         )
-
-    def failed(self, task: Purpose, model: str, seconds: float) -> None:
-        """Note a call that came to nothing."""
-        self._usage.add(Usage(self._day(), task, model, failed=1, seconds=seconds))
 
     def _day(self) -> str:
         return self._clock().astimezone(UTC).date().isoformat()

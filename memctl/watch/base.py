@@ -11,30 +11,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from memctl.choices import After
 from memctl.errors import LockedError, MemctlError, ModelError
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
-from memctl.pinned import Inbox, KnowledgeBaseSettings, Layout
+from memctl.pinned import Inbox
 from memctl.records import (
     Compared,
-    ConsolidationReport,
     FileOutcome,
     IngestReport,
-    ProgressListener,
 )
 from memctl.store.books import Event, FileEntry
 from memctl.watch.claim import Claimed, Claims
 from memctl.watch.inbox import InboxFile, Scan, Settling, scan
 from memctl.watch.report import EventKind, Listener, WatchEvent
 from memctl.watch.schedule import Schedule
+from memctl.watch.served import Served
 from memctl.watch.vault import Vault, own_documents
-
-if TYPE_CHECKING:
-    from memctl.store.ledger import Ledger
 
 Clock = Callable[[], datetime]
 
@@ -44,82 +39,6 @@ BYTES_AT_ONCE = 32 << 20
 LONGEST_RETRY_SECONDS = 300.0
 _log = logging.getLogger(__name__)
 _HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
-
-
-class Taker(Protocol):
-    """What takes sources in."""
-
-    def ingest(
-        self, sources: Sequence[Source], progress: ProgressListener | None = None
-    ) -> IngestReport:
-        """Take sources in; failures are outcomes, an exception means that the store failed."""
-        ...
-
-    def reprocess(self, document_ids: Sequence[str]) -> IngestReport:
-        """Read documents again from where their files are."""
-        ...
-
-    def compare(self) -> Compared:
-        """Compare facts that wait for it with what is known."""
-        ...
-
-    def rename(self, document_id: str, source: str) -> None:
-        """Note another name of the same content."""
-        ...
-
-    def retire(self, document_ids: Sequence[str]) -> None:
-        """Mark documents as gone."""
-        ...
-
-
-class Keeping(Protocol):
-    """What the watcher needs of a store."""
-
-    @property
-    def ledger(self) -> Ledger:
-        """What is going on."""
-        ...
-
-    def upkeep(self) -> object:
-        """Tidy up where that pays."""
-        ...
-
-
-class Served(Protocol):
-    """What the watcher needs of a knowledge base."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def layout(self) -> Layout:
-        """Where it stands."""
-        ...
-
-    @property
-    def settings(self) -> KnowledgeBaseSettings:
-        """What is pinned for it."""
-        ...
-
-    @property
-    def store(self) -> Keeping:
-        """Its store."""
-        ...
-
-    @property
-    def ingestor(self) -> Taker:
-        """What takes sources in."""
-        ...
-
-    def consolidate(self) -> ConsolidationReport:
-        """Draw insights, and note in the ledger when and how that went."""
-        ...
-
-    def close(self) -> None:
-        """Let go of its files."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
