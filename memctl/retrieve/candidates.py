@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,33 @@ Key = tuple[str, str]
 Leg = Literal["keyword", "vector"]
 BOTH: frozenset[Leg] = frozenset(("keyword", "vector"))
 
-_COLUMNS = ("id", "level", "type", "source_ids", "search_text")
+_COLUMNS = (
+    "id",
+    "level",
+    "type",
+    "source_ids",
+    "search_text",
+    "document_id",
+    "namespace",
+    "title",
+    "entities",
+    "speaker",
+    "session_id",
+    "turn",
+)
+
+
+class Row:
+    """What is stored of a candidate, each value read when it is asked for."""
+
+    __slots__ = ("_at", "_table")
+
+    def __init__(self, table: pa.Table, at: int) -> None:
+        self._table = table
+        self._at = at
+
+    def __getitem__(self, column: str) -> Any:
+        return self._table[column][self._at].as_py()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +67,9 @@ class Candidate:
     """Cosine of its vector with the question's; 0 where there is none to compare by."""
     terms: frozenset[str]
     """Its terms that are the question's."""
+    row: Row = field(compare=False, repr=False)
+    direction: NDArray[np.float32] | None = field(compare=False, repr=False)
+    """Its vector; None where there is none to compare by."""
 
 
 class Gatherer:
@@ -63,7 +92,7 @@ class Gatherer:
         legs: frozenset[Leg] = BOTH,
     ) -> None:
         self._sources = sources
-        self._question = question
+        self.question = question
         self._vectors = vectors
         self._looking = legs
         self._scorer = KeywordScorer(question, statistics)
@@ -78,17 +107,29 @@ class Gatherer:
 
     def fetch(self, kb: str, ids: Iterable[str], where: Expr) -> dict[Key, Candidate]:
         """Return these memories of one source, as far as the condition holds for them."""
-        condition = where & col("id").is_in(ids)
-        table = self._sources[kb].scan("memories", condition, self._columns(kb))
+        return self.matching(kb, where & col("id").is_in(ids))
+
+    def matching(self, kb: str, where: Expr) -> dict[Key, Candidate]:
+        """Return all memories of one source for which a condition holds."""
+        table = self._sources[kb].scan("memories", where, self._columns(kb))
         return self._scored(kb, table, {})
+
+    def with_terms(self, terms: Iterable[str], where: Expr, limit: int) -> dict[Key, Candidate]:
+        """Return the memories in which other terms than the question's weigh most, by source."""
+        wanted = tuple(dict.fromkeys(terms))
+        found: dict[Key, Candidate] = {}
+        for kb, snapshot in self._sources.items():
+            table = snapshot.keyword(wanted, where, limit, self._columns(kb))
+            found |= self._scored(kb, table, found)
+        return found
 
     def _columns(self, kb: str) -> tuple[str, ...]:
         return (*_COLUMNS, VECTOR) if kb in self._vectors else _COLUMNS
 
     def _legs(self, kb: str, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
         columns = self._columns(kb)
-        if "keyword" in self._looking and self._question.terms:
-            terms = dict.fromkeys(chain(self._question.terms, *self._question.phrases))
+        if "keyword" in self._looking and self.question.terms:
+            terms = dict.fromkeys(chain(self.question.terms, *self.question.phrases))
             yield snapshot.keyword(tuple(terms), where, limit, columns)
         if "vector" in self._looking and kb in self._vectors:
             yield snapshot.nearest(self._vectors[kb], where, limit, columns)
@@ -99,10 +140,15 @@ class Gatherer:
         new = [row for row, id in enumerate(table["id"].to_pylist()) if (kb, id) not in known]
         if not new:
             return {}
-        table = table.take(new)
+        table = table.take(new).combine_chunks()
         texts: list[str] = table["search_text"].to_pylist()
         keyword = [self._scorer.score(text) for text in texts]
-        vector = self._cosines(kb, table)
+        directions = self._directions(kb, table)
+        vector = (
+            np.zeros(table.num_rows)
+            if directions is None
+            else cosines(self._vectors[kb], directions)
+        )
         columns = [table[name].to_pylist() for name in ("id", "level", "type", "source_ids")]
         return {
             (kb, id): Candidate(
@@ -113,14 +159,14 @@ class Gatherer:
                 keyword=keyword[row][0],
                 vector=float(vector[row]),
                 terms=keyword[row][1],
+                row=Row(table, row),
+                direction=None if directions is None else directions[row],
             )
             for row, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
         }
 
-    def _cosines(self, kb: str, table: pa.Table) -> NDArray[np.float64]:
-        if kb not in self._vectors:
-            return np.zeros(table.num_rows)
-        return cosines(self._vectors[kb], _matrix(table[VECTOR]))
+    def _directions(self, kb: str, table: pa.Table) -> NDArray[np.float32] | None:
+        return _matrix(table[VECTOR]) if kb in self._vectors else None
 
 
 def keywords(candidates: Sequence[Candidate]) -> NDArray[np.float64]:

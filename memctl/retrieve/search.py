@@ -7,8 +7,8 @@ fused over all candidates of all knowledge bases together, and what says the sam
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, get_args
@@ -20,36 +20,20 @@ from memctl.choices import Mode
 from memctl.errors import KnowledgeBaseUnavailable, MemctlError, ModelUnavailable, UsageError
 from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
-from memctl.retrieve.candidates import (
-    BOTH,
-    Candidate,
-    Gatherer,
-    Key,
-    Leg,
-    Sources,
-    keywords,
-    vectors,
-)
+from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
+from memctl.retrieve.clues import with_clues
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
-from memctl.retrieve.fusion import (
-    NO_SPACE,
-    Fusion,
-    Scores,
-    Spaces,
-    checked_fusion,
-    fuse,
-    minmax,
-    within,
-    zscore,
-)
+from memctl.retrieve.fusion import checked_fusion
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question, understood
+from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.rerank import reranked
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
+from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
 
@@ -194,7 +178,7 @@ class Searcher:
             ModelError: The question's vector cannot be had by any embedder, or by one of them in
                 the mode ``vector``; never in the mode ``keyword``.
         """
-        plan = _Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
+        plan = Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
         asked = understood(question, self._languages)
         where = memory_filter(plan.main_filters, self._clock())
         statistics = self._statistics_for(plan.main_filters, where)
@@ -204,7 +188,7 @@ class Searcher:
         asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
-        found = self._ranked(gatherer, where, plan)
+        found = self._ranked(gatherer, where, plan, statistics)
         ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
@@ -265,16 +249,21 @@ class Searcher:
         is_one = len(spaces) == len(self._sources) and len(set(spaces.values())) == 1
         return {} if is_one else spaces
 
-    def _ranked(self, gatherer: Gatherer, where: Expr, plan: _Plan) -> list[Collapsed]:
+    def _ranked(
+        self, gatherer: Gatherer, where: Expr, plan: Plan, statistics: TermStatistics
+    ) -> list[Collapsed]:
         found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))
         if plan.collapses:
             found |= _missing_sources(gatherer, found, where)
         candidates = sorted(found.values(), key=lambda candidate: candidate.key)
-        scored = _scored(candidates, plan)
-        return collapsed(scored, plan.collapses)
+        items = collapsed(scored(candidates, plan), plan.collapses)
+        if plan.mode != "hybrid" or not plan.collapses:
+            return items
+        surroundings = Surroundings(gatherer, where, candidates, plan, statistics, self._languages)
+        return with_clues(items, gatherer.question, surroundings)
 
     def _bearing_insights(
-        self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: _Plan
+        self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
     ) -> tuple[Hit, ...]:
         filters = replace(plan.filters, levels=("insight",))
         if not plan.collapses or not self._has_insights(filters):
@@ -285,7 +274,7 @@ class Searcher:
             for candidate in sorted(found.values(), key=lambda candidate: candidate.key)
             if relevance(question, [candidate], statistics).is_relevant
         ]
-        ranked = collapsed(_scored(bearing, plan), collapses=False)
+        ranked = collapsed(scored(bearing, plan), collapses=False)
         return hits_of(self._sources, ranked[:MOST_INSIGHTS])
 
     def _has_insights(self, filters: Filters) -> bool:
@@ -306,7 +295,7 @@ class Searcher:
         return known
 
     def _explanation(
-        self, plan: _Plan, question: Question, statistics: TermStatistics, candidates: int
+        self, plan: Plan, question: Question, statistics: TermStatistics, candidates: int
     ) -> dict[str, Any]:
         return {
             "mode": plan.mode,
@@ -319,40 +308,12 @@ class Searcher:
             **self._explained_spaces(plan),
         }
 
-    def _explained_spaces(self, plan: _Plan) -> dict[str, Any]:
+    def _explained_spaces(self, plan: Plan) -> dict[str, Any]:
         """Whose vectors each source was searched by, where they are not those of one embedder."""
         if not plan.spaces:
             return {}
         named = {kb: self._embedders[kb].id if kb in plan.spaces else None for kb in self._sources}
         return {"embedders": named, "vectors_compared": "within each embedder"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What was asked for, checked."""
-
-    mode: Mode
-    fusion: Fusion
-    filters: Filters
-    limit: int
-    spaces: Mapping[str, int] = field(default_factory=dict)
-    """A number for the embedder of each knowledge base, where they have several."""
-
-    def __post_init__(self) -> None:
-        if self.limit < 1:
-            raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
-
-    @property
-    def collapses(self) -> bool:
-        """Whether a distilled memory and its passage are one hit: unless one kind is asked for."""
-        return not self.filters.types and not self.filters.levels
-
-    @property
-    def main_filters(self) -> Filters:
-        """The filters of the hits: insights stand apart unless asked for."""
-        if not self.collapses:
-            return self.filters
-        return replace(self.filters, levels=("evidence", "memory"))
 
 
 def _checked_mode(name: str) -> Mode:
@@ -362,52 +323,12 @@ def _checked_mode(name: str) -> Mode:
     raise UsageError(f"unknown mode {name!r}", f"use one of: {', '.join(MODES)}")
 
 
-def _scored(candidates: Sequence[Candidate], plan: _Plan) -> list[Collapsed]:
-    """Return each candidate with its score in this mode and what it is made of."""
-    keyword, vector = keywords(candidates), vectors(candidates)
-    scale = minmax if plan.fusion == "minmax" else zscore
-    spaces = _spaces_of(candidates, plan)
-    scaled = {"keyword": scale(keyword), "vector": within(spaces, scale, vector)}
-    scores = _final(keyword, vector, plan, spaces)
-    return [
-        Collapsed(candidate, float(scores[row]), _legs(row, candidate, scaled, plan.mode))
-        for row, candidate in enumerate(candidates)
-    ]
-
-
-def _spaces_of(candidates: Sequence[Candidate], plan: _Plan) -> Spaces | None:
-    if not plan.spaces:
-        return None
-    return np.array([plan.spaces.get(candidate.key[0], NO_SPACE) for candidate in candidates])
-
-
-def _final(keyword: Scores, vector: Scores, plan: _Plan, spaces: Spaces | None) -> Scores:
-    if plan.mode == "hybrid":
-        return fuse(keyword, vector, plan.fusion, spaces)
-    if plan.mode == "keyword":
-        return keyword
-    return vector if spaces is None else within(spaces, zscore, vector)
-
-
 def _by_keyword_alone(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
     """One note for each reason, with the sources that it holds for."""
     kbs: dict[str, list[str]] = {}
     for kb, error in failures.items():
         kbs.setdefault(error.message, []).append(kb)
     return tuple(f"found by keyword alone in {', '.join(kbs[why])}: {why}" for why in kbs)
-
-
-def _legs(
-    row: int, candidate: Candidate, scaled: Mapping[str, Scores], mode: Mode
-) -> dict[str, float]:
-    legs: dict[str, float] = {}
-    if mode != "vector":
-        legs["keyword"] = candidate.keyword
-        legs["keyword_normalised"] = float(scaled["keyword"][row])
-    if mode != "keyword":
-        legs["vector"] = candidate.vector
-        legs["vector_normalised"] = float(scaled["vector"][row])
-    return legs
 
 
 def _missing_sources(
