@@ -32,8 +32,8 @@ MUCH_ADDED = 0.25
 """Share of the question's content that counts as much added."""
 MOST_SHARING = 12
 """A name in more documents leads nowhere."""
-_MOST_TERMS = 48
-_FETCHED = 200
+_MOST_TERMS = 32
+_FETCHED = 60
 _IN_ITEMS = 120
 
 
@@ -48,10 +48,10 @@ def with_bridges(
     known = {item.candidate.key: item for item in items}
     fetched = around.with_terms(_rarest_terms(names, around), _FETCHED)
     near = [item.candidate for item in ordered(items)[:_IN_ITEMS]]
-    pool = {candidate.key: candidate for candidate in near if candidate.level == "evidence"}
-    pool = fetched | pool
-    gains = _gains(seeds, names, pool, question, around)
-    new = around.scored({key: pool[key] for key in gains if key not in known})
+    passages = {each.key: each for each in near if each.level == "evidence"}
+    passages = fetched | passages
+    gains = _gains(seeds, names, _Pool(passages.values(), around), question, around)
+    new = around.scored({key: passages[key] for key in gains if key not in known})
     return [
         raised(item, "bridge", gains.get(item.candidate.key, 0.0) * around.spread)
         for item in (known | new).values()
@@ -77,52 +77,78 @@ def _rarest_terms(names: Mapping[Key, Sequence[Phrase]], around: Surroundings) -
     return sorted(terms, key=lambda term: (-around.statistics.idf(term), term))[:_MOST_TERMS]
 
 
+class _Pool:
+    """The passages that may be linked, with the names that they have."""
+
+    def __init__(self, candidates: Iterable[Candidate], around: Surroundings) -> None:
+        self.candidates = list(candidates)
+        self._documents = [each.row["document_id"] or each.key[1] for each in self.candidates]
+        self._titles = [title_phrases(each, around.languages) for each in self.candidates]
+        texts = [f" {each.row['search_text']} \n" for each in self.candidates]
+        self._ends = list(accumulate(map(len, texts)))
+        self._text = "".join(texts)
+        self._holders: dict[Phrase, list[int]] = {}
+
+    def linked(self, seed: Candidate, phrases: Iterable[Phrase]) -> dict[int, float]:
+        """Return the numbers of those that share some names with a seed, and how strongly."""
+        own, about = seed.row["document_id"] or seed.key[1], self._titles_of(seed)
+        links: dict[int, float] = {}
+        for phrase in phrases:
+            holders = self._with(phrase)
+            sharing = {own, *(self._documents[at] for at in holders)}
+            if not 2 <= len(sharing) <= MOST_SHARING:
+                continue
+            rarity = 1 / log2(1 + len(sharing))
+            for at in holders:
+                if self._documents[at] != own:
+                    is_title = phrase in about or phrase in self._titles[at]
+                    links[at] = max(links.get(at, 0.0), rarity * (OF_TITLE if is_title else 1.0))
+        return links
+
+    def _titles_of(self, seed: Candidate) -> tuple[Phrase, ...]:
+        return next(
+            (
+                titles
+                for each, titles in zip(self.candidates, self._titles, strict=True)
+                if each.key == seed.key
+            ),
+            (),
+        )
+
+    def _with(self, phrase: Phrase) -> list[int]:
+        """The numbers of the passages that a phrase stands in, found in all of them at once."""
+        known = self._holders.get(phrase)
+        if known is not None:
+            return known
+        needle = f" {' '.join(phrase)} "
+        found = self._holders[phrase] = []
+        at = self._text.find(needle)
+        while at >= 0:
+            number = bisect_right(self._ends, at)
+            found.append(number)
+            at = self._text.find(needle, self._ends[number])
+        return found
+
+
 def _gains(
     seeds: Sequence[Collapsed],
     names: Mapping[Key, Sequence[Phrase]],
-    pool: Mapping[Key, Candidate],
+    pool: _Pool,
     question: Question,
     around: Surroundings,
 ) -> dict[Key, float]:
     """The best that any seed gives to each passage that it leads to."""
-    candidates = list(pool.values())
-    holders = _holders({phrase for each in names.values() for phrase in each}, candidates)
-    titles = [frozenset(title_phrases(each, around.languages)) for each in candidates]
     weights = {slot: slot_weight(slot, around.statistics) for slot in question.slots}
     gains: dict[Key, float] = {}
     for rank, seed in enumerate(seeds):
-        links = _links(seed.candidate, names, candidates, holders, titles, around)
-        for at, link in links.items():
-            added = _added(seed.candidate, candidates[at], weights)
-            share = (1 - OPEN_SHARE) + 2 * OPEN_SHARE * min(added / MUCH_ADDED, 1.0)
+        phrases = names.get(seed.candidate.key, ())
+        for at, link in pool.linked(seed.candidate, phrases).items():
+            other = pool.candidates[at]
+            added = min(_added(seed.candidate, other, weights) / MUCH_ADDED, 1.0)
+            share = (1 - OPEN_SHARE) + 2 * OPEN_SHARE * added
             gain = WEIGHT * link * FADING**rank * share
-            key = candidates[at].key
-            gains[key] = max(gain, gains.get(key, 0.0))
+            gains[other.key] = max(gain, gains.get(other.key, 0.0))
     return gains
-
-
-def _links(
-    seed: Candidate,
-    names: Mapping[Key, Sequence[Phrase]],
-    candidates: Sequence[Candidate],
-    holders: Mapping[Phrase, Sequence[int]],
-    titles: Sequence[frozenset[Phrase]],
-    around: Surroundings,
-) -> dict[int, float]:
-    """How strongly a seed is linked with others of the candidates, by their number."""
-    documents = [each.row["document_id"] or each.key[1] for each in candidates]
-    about = frozenset(title_phrases(seed, around.languages))
-    links: dict[int, float] = {}
-    for phrase in names.get(seed.key, ()):
-        sharing = {documents[at] for at in holders[phrase]}
-        if not 2 <= len(sharing) <= MOST_SHARING:
-            continue
-        rarity = 1 / log2(1 + len(sharing))
-        for at in holders[phrase]:
-            if documents[at] != seed.row["document_id"]:
-                is_title = phrase in about or phrase in titles[at]
-                links[at] = max(links.get(at, 0.0), rarity * (OF_TITLE if is_title else 1.0))
-    return links
 
 
 def _added(seed: Candidate, other: Candidate, weights: Mapping[Slot, float]) -> float:
@@ -134,20 +160,3 @@ def _added(seed: Candidate, other: Candidate, weights: Mapping[Slot, float]) -> 
         if seed.terms.isdisjoint(slot) and not other.terms.isdisjoint(slot)
     )
     return added / total if total else 0.0
-
-
-def _holders(phrases: Iterable[Phrase], candidates: Sequence[Candidate]) -> dict[Phrase, list[int]]:
-    """The numbers of the candidates in which each phrase stands, found in one long text."""
-    texts = [f" {candidate.row['search_text']} \n" for candidate in candidates]
-    ends = list(accumulate(map(len, texts)))
-    whole = "".join(texts)
-    holders: dict[Phrase, list[int]] = {}
-    for phrase in phrases:
-        needle = f" {' '.join(phrase)} "
-        found = holders[phrase] = []
-        at = whole.find(needle)
-        while at >= 0:
-            number = bisect_right(ends, at)
-            found.append(number)
-            at = whole.find(needle, ends[number])
-    return holders

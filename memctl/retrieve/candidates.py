@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from memctl.retrieve.question import Question
 from memctl.retrieve.scoring import KeywordScorer, cosines
 from memctl.retrieve.statistics import TermStatistics
-from memctl.store.filters import Expr, col
+from memctl.store.filters import Expr, both, col
 from memctl.store.schema import VECTOR
 from memctl.store.snapshot import Snapshot
 
@@ -40,17 +42,32 @@ _COLUMNS = (
 )
 
 
-class Row:
-    """What is stored of a candidate, each value read when it is asked for."""
+class Rows:
+    """Rows of memories, each column turned into values when it is first asked for."""
 
-    __slots__ = ("_at", "_table")
+    __slots__ = ("_columns", "_table")
 
-    def __init__(self, table: pa.Table, at: int) -> None:
+    def __init__(self, table: pa.Table) -> None:
         self._table = table
+        self._columns: dict[str, list[Any]] = {}
+
+    def __getitem__(self, column: str) -> list[Any]:
+        if column not in self._columns:
+            self._columns[column] = self._table[column].to_pylist()
+        return self._columns[column]
+
+
+class Row:
+    """What is stored of one candidate."""
+
+    __slots__ = ("_at", "_rows")
+
+    def __init__(self, rows: Rows, at: int) -> None:
+        self._rows = rows
         self._at = at
 
     def __getitem__(self, column: str) -> Any:
-        return self._table[column][self._at].as_py()
+        return self._rows[column][self._at]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +114,33 @@ class Gatherer:
         self._looking = legs
         self._scorer = KeywordScorer(question, statistics)
 
-    def gather(self, where: Expr, limit: int) -> dict[Key, Candidate]:
+    def gather(self, where: Expr | None, limit: int) -> dict[Key, Candidate]:
         """Return what each leg finds best in each source, ``limit`` a leg and source."""
+        looks = [
+            (kb, look)
+            for kb, snapshot in self._sources.items()
+            for look in self._legs(kb, snapshot, where, limit)
+        ]
         found: dict[Key, Candidate] = {}
-        for kb, snapshot in self._sources.items():
-            for table in self._legs(kb, snapshot, where, limit):
-                found |= self._scored(kb, table, found)
+        if looks:
+            with ThreadPoolExecutor(len(looks)) as pool:  # the engine works outside Python's lock
+                tables = pool.map(lambda each: each[1](), looks)
+                for (kb, _), table in zip(looks, tables, strict=True):
+                    found |= self._scored(kb, table, found)
         return found
 
-    def fetch(self, kb: str, ids: Iterable[str], where: Expr) -> dict[Key, Candidate]:
+    def fetch(self, kb: str, ids: Iterable[str], where: Expr | None) -> dict[Key, Candidate]:
         """Return these memories of one source, as far as the condition holds for them."""
-        return self.matching(kb, where & col("id").is_in(ids))
+        return self.matching(kb, both(where, col("id").is_in(ids)))
 
-    def matching(self, kb: str, where: Expr) -> dict[Key, Candidate]:
+    def matching(self, kb: str, where: Expr | None) -> dict[Key, Candidate]:
         """Return all memories of one source for which a condition holds."""
         table = self._sources[kb].scan("memories", where, self._columns(kb))
         return self._scored(kb, table, {})
 
-    def with_terms(self, terms: Iterable[str], where: Expr, limit: int) -> dict[Key, Candidate]:
+    def with_terms(
+        self, terms: Iterable[str], where: Expr | None, limit: int
+    ) -> dict[Key, Candidate]:
         """Return the memories in which other terms than the question's weigh most, by source."""
         wanted = tuple(dict.fromkeys(terms))
         found: dict[Key, Candidate] = {}
@@ -126,13 +152,15 @@ class Gatherer:
     def _columns(self, kb: str) -> tuple[str, ...]:
         return (*_COLUMNS, VECTOR) if kb in self._vectors else _COLUMNS
 
-    def _legs(self, kb: str, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
+    def _legs(
+        self, kb: str, snapshot: Snapshot, where: Expr | None, limit: int
+    ) -> Iterator[Callable[[], pa.Table]]:
         columns = self._columns(kb)
         if "keyword" in self._looking and self.question.terms:
-            terms = dict.fromkeys(chain(self.question.terms, *self.question.phrases))
-            yield snapshot.keyword(tuple(terms), where, limit, columns)
+            terms = tuple(dict.fromkeys(chain(self.question.terms, *self.question.phrases)))
+            yield partial(snapshot.keyword, terms, where, limit, columns)
         if "vector" in self._looking and kb in self._vectors:
-            yield snapshot.nearest(self._vectors[kb], where, limit, columns)
+            yield partial(snapshot.nearest, self._vectors[kb], where, limit, columns)
 
     def _scored(
         self, kb: str, table: pa.Table, known: Mapping[Key, Candidate]
@@ -140,30 +168,35 @@ class Gatherer:
         new = [row for row, id in enumerate(table["id"].to_pylist()) if (kb, id) not in known]
         if not new:
             return {}
-        table = table.take(new).combine_chunks()
-        texts: list[str] = table["search_text"].to_pylist()
-        keyword = [self._scorer.score(text) for text in texts]
+        if len(new) < table.num_rows:
+            table = table.take(new)
+        rows = Rows(table)
+        keyword = [self._scorer.score(text) for text in rows["search_text"]]
         directions = self._directions(kb, table)
-        vector = (
-            np.zeros(table.num_rows)
-            if directions is None
-            else cosines(self._vectors[kb], directions)
-        )
-        columns = [table[name].to_pylist() for name in ("id", "level", "type", "source_ids")]
+        cosine = self._cosines(kb, directions, table.num_rows)
+        columns = [rows[name] for name in ("id", "level", "type", "source_ids")]
         return {
             (kb, id): Candidate(
                 key=(kb, id),
                 level=level,
                 type=type_,
                 source_ids=tuple(source_ids or ()),
-                keyword=keyword[row][0],
-                vector=float(vector[row]),
-                terms=keyword[row][1],
-                row=Row(table, row),
-                direction=None if directions is None else directions[row],
+                keyword=keyword[at][0],
+                vector=cosine[at],
+                terms=keyword[at][1],
+                row=Row(rows, at),
+                direction=None if directions is None else directions[at],
             )
-            for row, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
+            for at, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
         }
+
+    def _cosines(
+        self, kb: str, directions: NDArray[np.float32] | None, count: int
+    ) -> Sequence[float]:
+        if directions is None:
+            return [0.0] * count
+        exact: list[float] = cosines(self._vectors[kb], directions).tolist()
+        return exact
 
     def _directions(self, kb: str, table: pa.Table) -> NDArray[np.float32] | None:
         return _matrix(table[VECTOR]) if kb in self._vectors else None

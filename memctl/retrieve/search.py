@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, get_args
 
@@ -54,6 +54,7 @@ _MOST_LANGUAGES = 4
 _LEAST_LANGUAGE_SHARE = 0.02
 _LANGUAGE_SAMPLE = 4_096
 _STATISTICS_KEPT = 64
+_AFTER_ALL = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)  # without slots, for what is worked out late is kept
@@ -154,6 +155,7 @@ class Searcher:
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
+        self._holds_always: dict[Filters, bool] = {}
 
     def search(
         self,
@@ -180,7 +182,7 @@ class Searcher:
         """
         plan = Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
         asked = understood(question, self._languages)
-        where = memory_filter(plan.main_filters, self._clock())
+        where = self._condition(plan.main_filters)
         statistics = self._statistics_for(plan.main_filters, where)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._vectors(asked, plan.mode, meaning)
@@ -250,7 +252,7 @@ class Searcher:
         return {} if is_one else spaces
 
     def _ranked(
-        self, gatherer: Gatherer, where: Expr, plan: Plan, statistics: TermStatistics
+        self, gatherer: Gatherer, where: Expr | None, plan: Plan, statistics: TermStatistics
     ) -> list[Collapsed]:
         found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))
         if plan.collapses:
@@ -284,7 +286,20 @@ class Searcher:
             self._insights[filters] = any(counts)
         return self._insights[filters]
 
-    def _statistics_for(self, filters: Filters, where: Expr) -> TermStatistics:
+    def _condition(self, filters: Filters) -> Expr | None:
+        """Return what has to hold of memories; None where it holds of all and always will.
+
+        Looking at it costs each search some milliseconds.
+        """
+        if filters not in self._holds_always:
+            where = memory_filter(filters, _AFTER_ALL)
+            self._holds_always[filters] = all(
+                source.count("memories", where) == source.count("memories")
+                for source in self._sources.values()
+            )
+        return None if self._holds_always[filters] else memory_filter(filters, self._clock())
+
+    def _statistics_for(self, filters: Filters, where: Expr | None) -> TermStatistics:
         known = self._statistics.get(filters)
         if known is None:
             each = (term_statistics(source, where) for source in self._sources.values())
@@ -332,7 +347,7 @@ def _by_keyword_alone(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
 
 
 def _missing_sources(
-    gatherer: Gatherer, found: Mapping[Key, Candidate], where: Expr
+    gatherer: Gatherer, found: Mapping[Key, Candidate], where: Expr | None
 ) -> dict[Key, Candidate]:
     """Return the passages behind distilled memories of which no passage was found itself."""
     wanted: dict[str, set[str]] = {}

@@ -10,7 +10,7 @@ from memctl.retrieve.candidates import Candidate, Gatherer, Key
 from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.statistics import TermStatistics
-from memctl.store.filters import Expr, col
+from memctl.store.filters import Expr, both, col
 
 
 class Surroundings:
@@ -28,14 +28,14 @@ class Surroundings:
     def __init__(
         self,
         gatherer: Gatherer,
-        where: Expr,
+        where: Expr | None,
         candidates: Sequence[Candidate],
         plan: Plan,
         statistics: TermStatistics,
         languages: Sequence[str],
     ) -> None:
         self._gatherer = gatherer
-        self._where = where & (col("level") == "evidence")
+        self._where = where
         self._candidates = candidates
         self._plan = plan
         self.statistics = statistics
@@ -51,11 +51,18 @@ class Surroundings:
 
     def matching(self, kb: str, where: Expr) -> dict[Key, Candidate]:
         """Return the passages of one knowledge base for which a condition holds."""
-        return self._gatherer.matching(kb, self._where & where)
+        passages = where & (col("level") == "evidence")
+        return self._gatherer.matching(kb, both(passages, self._where))
 
     def with_terms(self, terms: Iterable[str], limit: int) -> dict[Key, Candidate]:
-        """Return the passages in which these terms weigh most, so many a knowledge base."""
-        return self._gatherer.with_terms(terms, self._where, limit)
+        """Return the passages among the memories in which these terms weigh most.
+
+        Args:
+            terms: The terms.
+            limit: Memories a knowledge base.
+        """
+        found = self._gatherer.with_terms(terms, self._where, limit)
+        return {key: each for key, each in found.items() if each.level == "evidence"}
 
     def scored(self, more: Mapping[Key, Candidate]) -> dict[Key, Collapsed]:
         """Return more candidates with their scores on the scale of the first."""
