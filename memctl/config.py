@@ -145,6 +145,13 @@ class ModelSettings:
     rerank_url: str = setting("", "another base_url for this task")
     transcribe_url: str = setting("", "another base_url for this task")
     image_url: str = setting("", "another base_url for this task")
+    most_windows: int = setting(
+        50,
+        "of a long document a model reads so many windows of 12,000 characters, spread from its"
+        " beginning to its end; the rest is understood the built-in way",
+        low=1,
+        high=1_000_000,
+    )
     when_unavailable: WhenUnavailable = setting(
         "wait",
         "when a model is down or its budget is spent, files and groups of memories wait for it, or"

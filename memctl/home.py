@@ -177,6 +177,10 @@ class Home:
 
     # --- opening ---------------------------------------------------------------------------------
 
+    def name_to_write(self, name: str | None) -> str:
+        """Return which knowledge base to write to: named, else ``MEMCTL_KB``, else the default."""
+        return self.config.kb or self.config.default_kb if name is None else name
+
     def open(self, name: str) -> KnowledgeBase:
         """Open a knowledge base for reading and, unless it is archived, writing.
 
@@ -201,7 +205,7 @@ class Home:
         Raises:
             KnowledgeBaseUnavailable: It is archived.
         """
-        wanted = self.config.kb or self.config.default_kb if name is None else name
+        wanted = self.name_to_write(name)
         if wanted == self.config.default_kb and not self.exists(wanted):
             self._create_if_missing(wanted)
         opened = self.open(wanted)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
@@ -82,9 +81,7 @@ class KnowledgeBase:
 
     @settings.setter
     def settings(self, settings: KnowledgeBaseSettings) -> None:
-        self._stages = Stages(
-            self.layout, settings, self.store, self.config, self.clock, lambda: self.providers
-        )
+        self._stages = Stages(self.layout, settings, self.store, self.config, self.clock)
 
     @classmethod
     def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:
@@ -198,7 +195,7 @@ class KnowledgeBase:
 
         Args:
             ids: Documents, by id.
-            incomplete: All of which something is missing.
+            incomplete: All of which something is missing that another reading may find.
             upgrade: All that were not understood by the model that is configured now.
             progress: Told how far it is.
 
@@ -230,15 +227,10 @@ class KnowledgeBase:
         """
         return self._stages.embedder
 
-    @cached_property
+    @property
     def providers(self) -> Providers:
         """The models that the settings name; what they reply and cost is kept in the ledger."""
-        from memctl.models.accounts import Account
-        from memctl.models.providers import Providers
-
-        ledger = self.store.ledger
-        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
-        return Providers(self.config, account)
+        return self._stages.providers
 
     @property
     def ingestor(self) -> Ingestor:
@@ -300,6 +292,7 @@ class KnowledgeBase:
         batch_size = self.config.consolidate.batch_size
 
         def run() -> ConsolidationReport:
+            """Do it, with the models that are wanted loaded only now."""
             consolidator = self._stages.consolidator(asks_model=not dry_run)
             return consolidator.run(dry_run=dry_run, batch_size=batch_size, progress=progress)
 

@@ -11,10 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
 from memctl.choices import Mode
-from memctl.errors import (
-    MemctlError,
-    NotFoundError,
-)
+from memctl.errors import MemctlError, NotFoundError
 from memctl.records import Answer, Context, Filters, QueryResult, Question
 
 if TYPE_CHECKING:

@@ -70,6 +70,8 @@ class SourceText:
     missing: tuple[str, ...] = ()
     """What could not be read now: ``transcript``, ``image text``; empty when all was read."""
     part: int = 0
+    share: float = 1.0
+    """How much of the whole source this part is, about."""
     origin: Metadata = field(default_factory=dict)
     """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
 

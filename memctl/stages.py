@@ -42,8 +42,16 @@ class Stages:
     store: Store
     config: Config
     clock: Callable[[], datetime]
-    providers: Callable[[], Providers]
-    """Gives the models that the settings name; called only where one is wanted."""
+
+    @cached_property
+    def providers(self) -> Providers:
+        """The models that the settings name; what they reply and cost is kept in the ledger."""
+        from memctl.models.accounts import Account
+        from memctl.models.providers import Providers
+
+        ledger = self.store.ledger
+        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
+        return Providers(self.config, account)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -61,7 +69,7 @@ class Stages:
         if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
             found: Embedder = load_embedder(wanted)
         else:
-            found = self.providers().embedder(wanted, self.settings.dimension)
+            found = self.providers.embedder(wanted, self.settings.dimension)
         if found.dimension != self.store.dimension:
             raise self._of_another_embedder(wanted, found.dimension)
         return found
@@ -107,15 +115,15 @@ class Stages:
         from memctl.understand import BuiltinUnderstander
 
         builtin = BuiltinUnderstander()
-        model = self.providers().chat("understand") if self.config.models.understand else None
+        model = self.providers.chat("understand") if self.config.models.understand else None
         if model is None:
             return builtin
         from memctl.prompts import load_prompt
         from memctl.understand.model import ModelUnderstander
 
         prompt = load_prompt("understand", self.layout.prompts)
-        at_once = self.config.endpoint.concurrency
-        return ModelUnderstander(model, prompt, builtin, at_once, when_unavailable)
+        at_once, most = self.config.endpoint.concurrency, self.config.models.most_windows
+        return ModelUnderstander(model, prompt, builtin, at_once, most, when_unavailable)
 
     def _perceiver(self) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""
@@ -125,10 +133,9 @@ class Stages:
         from memctl.prompts import load_prompt
 
         prompt = load_prompt("image", self.layout.prompts)
-        providers = self.providers()
         return Perceiver(
-            providers.transcriber(),
-            providers.image_reader(prompt.text, prompt.id),
+            self.providers.transcriber(),
+            self.providers.image_reader(prompt.text, prompt.id),
             self.config.endpoint.concurrency,
         )
 
@@ -165,7 +172,7 @@ class Stages:
         from memctl.consolidate.model_insights import InsightWriter
         from memctl.prompts import load_prompt
 
-        chat = self.providers().chat("consolidate")
+        chat = self.providers.chat("consolidate")
         prompt = load_prompt("consolidate", self.layout.prompts)
         waits = self.config.models.when_unavailable == "wait"
         return InsightWriter(chat, prompt, waits=waits) if chat else None

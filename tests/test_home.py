@@ -24,6 +24,7 @@ from memctl.errors import (
 from memctl.home import Home
 from memctl.pinned import Inbox, Layout
 from memctl.retrieve.search import Searcher
+from memctl.store.transfer import export_batches
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
@@ -271,6 +272,17 @@ def test_one_that_goes_while_it_is_read_is_gone_and_not_damaged(home: Home, chan
         searcher = Searcher({"notes": snapshot}, {"notes": opened.embedder}, lambda: NOW)
         with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
             searcher.search("the door code")
+
+
+def test_one_that_goes_while_it_is_exported_is_gone_and_not_damaged(home: Home) -> None:
+    home.create("notes")
+    with home.open("notes") as opened:
+        opened.add_memory("the door code is 4711")
+        snapshot = opened.store.snapshot()
+        assert snapshot.count("memories") == 1  # its table is open from here on
+        home.delete("notes")
+        with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
+            export_batches(snapshot, "memories").read_all()
 
 
 def open_for_ever(home: Home) -> None:

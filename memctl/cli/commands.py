@@ -90,6 +90,7 @@ def command(
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
+        """Add the function to the app and return it as it was."""
         run = _with_session(function, without)
         app.command(name, help=_help(function, examples))(run)
         return function
@@ -102,6 +103,7 @@ def _with_session(function: Callable[..., None], without: Sequence[str]) -> Call
 
     @functools.wraps(function)
     def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
+        """Call the function with a session; end quietly where nobody reads on."""
         given = context.find_root().params
         session = Session(
             {key: given[key] for key in ("home", "config") if given.get(key)},

@@ -172,6 +172,7 @@ def _listening(session: Session, source: Path, events: list[WatchEvent]) -> Iter
     with progress(session, "reading") as bar:
 
         def listen(event: WatchEvent) -> None:
+            """Keep what is told of a file, and show how many there have been."""
             if event.source:
                 events.append(event)
                 if bar is not None:

@@ -192,6 +192,7 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         return
 
     def line() -> None:
+        """Print what people want to know of it."""
         verb = "to ingest" if report.dry_run else "ingested"
         parts = [f"{report.ingested:,} {verb}"] if report.ingested else []
         if report.skipped:

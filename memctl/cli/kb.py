@@ -175,6 +175,7 @@ def _show(session: Session, name: str, output: Output) -> None:
     value = values | {"folder": layout.folder}
 
     def table() -> None:
+        """Print each setting on a line, inboxes with what happens to their files."""
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
         facts(session.console, value | {"inboxes": ", ".join(inboxes)}, indent=0)
 

@@ -143,6 +143,7 @@ def _stream(
     pieces = 0
 
     def told(piece: str) -> None:
+        """Print a piece, and count those that are not empty."""
         nonlocal pieces
         pieces += bool(piece)
         print_piece(piece)

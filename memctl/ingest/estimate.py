@@ -19,8 +19,9 @@ from memctl.pinned import KnowledgeBaseSettings
 from memctl.prompts import load_prompt
 from memctl.readers.footage import KEY_FRAMES, SECONDS_A_FRAME
 from memctl.readers.media import TRANSCRIPT
+from memctl.readers.sound import MOST_SECONDS
 from memctl.records import Estimate, SourceText
-from memctl.understand.windows import windows
+from memctl.understand.windows import spread, windows, windows_of
 
 CHARACTERS_A_TOKEN = 4
 REPLY_SHARE = 0.3
@@ -31,7 +32,6 @@ AROUND_CHARACTERS = 800
 PICTURE_TOKENS = 1_600
 PICTURE_REPLY = 250
 SPOKEN_CHARACTERS_A_SECOND = 15
-SECONDS_A_CALL = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Plan:
     prompts: Mapping[Task, int]
     """Length of the prompt, in characters."""
     chunk_size: int
+    most_windows: int
     budget: BudgetSettings
 
 
@@ -59,7 +60,7 @@ def plan_of(config: Config, settings: KnowledgeBaseSettings, own_prompts: Path) 
         models["embed"] = settings.embedder.removeprefix(PREFIX)
     told: tuple[Task, ...] = ("understand", "image")
     prompts = {task: len(load_prompt(task, own_prompts).text) for task in told if task in models}
-    return Plan(models, prompts, settings.chunk_size, config.budget)
+    return Plan(models, prompts, settings.chunk_size, config.models.most_windows, config.budget)
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ class Estimator:
         """Take a document, or a part of one, into account."""
         heard = self._listen(source)
         self._look(source)
-        self._understand(source.text + " " * heard)
+        self._understand(source.text + " " * heard, source.share)
         self._embed(len(source.text) + heard)
 
     def estimates(self) -> tuple[Estimate, ...]:
@@ -111,7 +112,7 @@ class Estimator:
         if "transcribe" not in self.plan.models or TRANSCRIPT not in source.missing:
             return 0
         seconds = float(source.metadata.get("duration", 0.0))
-        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / SECONDS_A_CALL)))
+        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / MOST_SECONDS)))
         self._sums["transcribe"].audio_seconds += seconds
         return round(seconds * SPOKEN_CHARACTERS_A_SECOND)
 
@@ -124,10 +125,12 @@ class Estimator:
         told = self._prompt("image") + PICTURE_TOKENS
         self._call("image", frames * told, frames * PICTURE_REPLY, frames)
 
-    def _understand(self, text: str) -> None:
+    def _understand(self, text: str, share: float) -> None:
         if "understand" not in self.plan.models or not text:
             return
-        for start, end in windows(text):
+        spans = windows(text)
+        for number in spread(spans, windows_of(share, self.plan.most_windows)):
+            start, end = spans[number]
             tokens = (end - start) / CHARACTERS_A_TOKEN
             told = self._prompt("understand") + AROUND_CHARACTERS / CHARACTERS_A_TOKEN
             self._call("understand", told + tokens, max(REPLY_LEAST, tokens * REPLY_SHARE))

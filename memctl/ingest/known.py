@@ -54,6 +54,7 @@ class _Versions:
 
     @property
     def live(self) -> Stored | None:
+        """The version that is valid, else the one that the source says it replaces."""
         return next((stored for stored in self.found if stored.live), self.named)
 
 

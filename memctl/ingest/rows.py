@@ -10,7 +10,7 @@ from itertools import chain
 from memctl.ids import memory_id
 from memctl.ingest.batch import PIPELINE_VERSION, Identified, Prepared, Wanted
 from memctl.ingest.chunking import Passage
-from memctl.records import Distilled, Document, Memory, SourceText, Understanding
+from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
 from memctl.understand.outline import speaker_of
 from memctl.understand.passage import passage_for_embedding, passage_terms
 
@@ -88,6 +88,11 @@ def _document(parts: Parts) -> Document:
 
 def _why(understood: Understanding) -> dict[str, str]:
     return {IMPORTANCE_REASON: understood.reason} if understood.reason else {}
+
+
+def as_given(metadata: Metadata) -> Metadata:
+    """The metadata of a document without what was added when it was understood."""
+    return {key: value for key, value in metadata.items() if key != IMPORTANCE_REASON}
 
 
 def _session(parts: Parts) -> str | None:

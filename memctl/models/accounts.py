@@ -5,8 +5,9 @@ The books themselves are the store's; here is only what is asked of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -57,6 +58,13 @@ class Spent:
     output_tokens: int = 0
     audio_seconds: float = 0.0
     """Length of a recording that was transcribed."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A call that is being made; who makes it says what it used."""
+
+    spent: Spent = Spent()
 
 
 class BudgetSpent(ModelUnavailable):
@@ -113,6 +121,31 @@ class Account:
             raise BudgetSpent(f"today's budget of {budget.daily_tokens:,} tokens is spent", hint)
         if budget.daily_cost and cost >= budget.daily_cost:
             raise BudgetSpent(f"today's budget of {budget.daily_cost:g} is spent", hint)
+
+    @contextmanager
+    def calling(
+        self, task: Task, model: str, *, is_no_call: Callable[[BaseException], bool] | None = None
+    ) -> Iterator[Call]:
+        """Note what is used by a call that is made inside, or that it came to nothing.
+
+        Args:
+            task: What is asked for.
+            model: Who is asked.
+            is_no_call: Says of an error that the same is only to be asked otherwise; that is not
+                noted.
+
+        Raises:
+            BudgetSpent: The day's budget is spent, so no call may be made.
+        """
+        self.require_budget()
+        began, call = time.monotonic(), Call()
+        try:
+            yield call
+        except BaseException as error:
+            if is_no_call is None or not is_no_call(error):
+                self.failed(task, model, time.monotonic() - began)
+            raise
+        self.spent(task, model, call.spent, time.monotonic() - began)
 
     def spent(self, task: Task, model: str, spent: Spent, seconds: float) -> None:
         """Note a call that was answered."""

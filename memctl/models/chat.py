@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memctl.choices import Task
 from memctl.errors import BadReply, RequestRefused, RequestTooLong
-from memctl.models.accounts import Account, Spent
+from memctl.models.accounts import Account, Call, Spent
 from memctl.models.dialect import Dialect, LostInThought
 from memctl.models.endpoint import Endpoint
 from memctl.models.replies import Spoken, json_in, without_thoughts
@@ -177,18 +176,14 @@ class ChatModel:
             call.spent = _spent(reply)
         return reply
 
-    @contextmanager
-    def _paid(self, sent: Dialect) -> Iterator[_Call]:
+    def _paid(self, sent: Dialect) -> AbstractContextManager[Call]:
         """Note what a call costs; one that is only to be made otherwise is not noted."""
-        self._account.require_budget()
-        began, call = time.monotonic(), _Call()
-        try:
-            yield call
-        except BaseException as error:
-            if not isinstance(error, RequestRefused) or sent.after(error) is None:
-                self._account.failed(self._task, self.name, time.monotonic() - began)
-            raise
-        self._account.spent(self._task, self.name, call.spent, time.monotonic() - began)
+
+        def is_no_call(error: BaseException) -> bool:
+            """Whether the same is only to be asked in other terms."""
+            return isinstance(error, RequestRefused) and sent.after(error) is not None
+
+        return self._account.calling(self._task, self.name, is_no_call=is_no_call)
 
     def _said(self, reply: ChatCompletion) -> _Reply:
         choice = reply.choices[0] if reply.choices else None
@@ -251,13 +246,6 @@ class _Reply:
     text: str
     is_cut: bool
     """Whether it would have said more."""
-
-
-@dataclass(slots=True)
-class _Call:
-    """A call that is being made."""
-
-    spent: Spent = field(default_factory=Spent)
 
 
 def _messages(instructions: str, data: str, images: Sequence[tuple[str, bytes]]) -> list[Any]:

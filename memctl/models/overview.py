@@ -141,14 +141,14 @@ def _try_chat(providers: Providers, task: Task) -> None:
 
 
 def _try_embed(providers: Providers, task: Task) -> None:
-    name, began = providers.model_name(task), time.monotonic()
-    reply = providers.endpoint(task).call(
-        lambda client: client.embeddings.create(
-            model=name, input=["ready"], encoding_format="float"
+    name = providers.model_name(task)
+    with providers.account.calling(task, name) as call:
+        reply = providers.endpoint(task).call(
+            lambda client: client.embeddings.create(
+                model=name, input=["ready"], encoding_format="float"
+            )
         )
-    )
-    spent = Spent(reply.usage.prompt_tokens if reply.usage else 0)
-    providers.account.spent(task, name, spent, time.monotonic() - began)
+        call.spent = Spent(reply.usage.prompt_tokens if reply.usage else 0)
     if not reply.data or not reply.data[0].embedding:
         raise BadReply(f"{name} gave no vector")
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import re
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,16 +72,10 @@ class RemoteTranscriber:
         return found
 
     def _transcribed(self, content: bytes, name: str, seconds: float) -> list[Spoken]:
-        self._account.require_budget()
-        began = time.monotonic()
-        try:
+        with self._account.calling("transcribe", self._model) as call:
             reply = self._reply(content, name)
-        except Exception:
-            self._account.failed("transcribe", self._model, time.monotonic() - began)
-            raise
-        length = seconds or _number(getattr(reply, "duration", None))
-        spent = Spent(audio_seconds=length)
-        self._account.spent("transcribe", self._model, spent, time.monotonic() - began)
+            length = seconds or _number(getattr(reply, "duration", None))
+            call.spent = Spent(audio_seconds=length)
         return _spoken(self._model, reply, length)
 
     def _reply(self, content: bytes, name: str) -> Any:

@@ -39,11 +39,6 @@ class ReplyBook:
         """Keep what is kept inside in one durable step, which takes no longer than for one."""
         return self._ledger.transaction()
 
-    def clear(self) -> int:
-        """Forget every reply and return how many there were."""
-        with self._ledger.transaction() as connection:
-            return int(connection.execute("DELETE FROM model_replies").rowcount)
-
 
 class UsageBook:
     """What models used, added up by day (UTC), task and model."""

@@ -17,6 +17,7 @@ def _one_of(words: tuple[str, ...], otherwise: str) -> BeforeValidator:
     """Take an unknown word for the most general one: it is no reason to ask again."""
 
     def known(value: Any) -> Any:
+        """Return one of the words; what is no text is left to be refused."""
         if not isinstance(value, str):
             return value
         word = value.strip().lower().replace(" ", "_")

@@ -359,6 +359,86 @@ def test_an_upgrade_is_resumed_and_leaves_what_people_edited(
     assert named.count(("Aurora", "project")) == 1  # as only the model calls it
 
 
+def evidence(memctl: Run) -> list[tuple[Any, ...]]:
+    """Every passage with its places."""
+    columns = (
+        "id", "text", "start", "end", "heading", "page", "row", "time_start", "time_end",
+        "speaker", "turn", "session_id", "created_at", "type", "title", "tags",
+    )  # fmt: skip
+    rows = [row for row in memctl("export", "memories").rows if row["level"] == "evidence"]
+    return sorted(tuple(str(row[name]) for name in columns) for row in rows)
+
+
+def test_what_has_no_file_any_more_is_upgraded_from_what_is_remembered(
+    memctl: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.readers import tables
+
+    monkeypatch.setattr(tables, "PART_CHARS", 2_000)
+    sentence = "We decided to paint Aurora blue, and to sail her to the island in June. "
+    (tmp_path / "plan.md").write_text(
+        f"---\ntags: [boat]\n---\n# Plan\n\n## Paint\n\n{sentence * 60}\n\n## Sail\n\n{sentence}\n"
+    )
+    (tmp_path / "talk.vtt").write_text(
+        "WEBVTT\n\n00:01.000 --> 00:04.000\n<v Ann>We sail in June.\n\n"
+        "00:05.000 --> 00:09.000\n<v Bob>And paint her blue before.\n"
+    )
+    rows = "".join(f"{n},step {n} of Aurora,done\n" for n in range(200))
+    (tmp_path / "steps.csv").write_text(f"number,what,state\n{rows}")
+    files = ("plan.md", "talk.vtt", "steps.csv")
+    assert memctl("ingest", *files).code == 0
+    assert memctl("ingest", "-", stdin="Aurora is a boat from 1936.").code == 0
+    before = evidence(memctl)
+    for name in files:
+        (tmp_path / name).unlink()
+    use(monkeypatch, endpoint)
+    endpoint.on("DocumentReply", answer)
+    result = memctl("document", "reprocess", "--upgrade", "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 4), result.err
+    assert set(methods(memctl)) == {"model/m/understand/2"}
+    assert evidence(memctl) == before
+    assert any(row["level"] == "memory" for row in memctl("export", "memories").rows)
+    assert memctl("document", "reprocess", "--upgrade", "-o", "json").json["ingested"] == 0
+
+
+def test_what_a_model_understood_is_not_given_up_for_one_that_makes_nonsense(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert memctl("ingest", str(notes(tmp_path / "notes", 3))).code == 0
+    monkeypatch.setenv("MEMCTL_MODELS_UNDERSTAND", "other")
+    model.on("DocumentReply", lambda asked: "hm" if "step 1" in asked.said else answer(asked))
+    result = memctl("document", "reprocess", "--upgrade", "-o", "json")
+    assert (result.code, result.json["ingested"], result.json["failed"]) == (3, 2, 1)
+    assert "note01.md: the model makes nothing of it now" in result.err
+    expected = ["model/m/understand/2", *["model/other/understand/2"] * 2]
+    assert sorted(methods(memctl)) == expected
+    assert memctl("document", "list", "--incomplete").rows == []
+    rows = memctl("document", "list").rows
+    assert all(row["summary"].startswith("In short: ") for row in rows)
+
+
+def test_long_documents_are_bounded_and_estimated_so(
+    memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.readers import tables
+
+    monkeypatch.setattr(tables, "PART_CHARS", 40_000)
+    monkeypatch.setenv("MEMCTL_MODELS_MOST_WINDOWS", "8")
+    rows = "".join(f"{n},step {n} of Aurora goes well,done\n" for n in range(5_000))
+    (tmp_path / "steps.csv").write_text(f"number,what,state\n{rows}")
+    (tmp_path / "log.md").write_text("We sailed on to the next island.\n\n" * 4_000)
+    estimate = memctl("ingest", "steps.csv", "log.md", "--dry-run", "-o", "json").json
+    assert model.count() == 0
+    (task,) = estimate["estimates"]
+    assert memctl("ingest", "steps.csv", "log.md").code == 0
+    assert task["calls"] == model.count() < 30, "a table's text is longer than its file"
+    (log,) = [row for row in memctl("document", "list").rows if row["title"] == "log"]
+    assert log["missing"] == ["model understanding of all parts"]
+    monkeypatch.setenv("MEMCTL_MODELS_MOST_WINDOWS", "50")
+    assert memctl("document", "reprocess", "--incomplete").code == 0
+    assert memctl("document", "list", "--incomplete").rows == []
+
+
 def test_an_upgrade_without_a_model_says_what_to_set(memctl: Run, tmp_path: Path) -> None:
     assert memctl("ingest", str(notes(tmp_path / "notes", 1))).code == 0
     result = memctl("document", "reprocess", "--upgrade")

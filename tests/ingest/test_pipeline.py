@@ -348,7 +348,7 @@ def test_an_error_in_the_stream_of_sources_reaches_the_caller(bench: Bench) -> N
 def test_a_source_that_fails_in_its_first_part_is_reported_and_may_come_again(
     bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepare, "parts", lambda item: fails())
+    monkeypatch.setattr(prepare, "texts_of", lambda wanted: fails())
     report = bench.paths(big_csv, big_csv)
     assert (report.ingested, report.failed) == (0, 2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from memctl.prompts import load_prompt
 from memctl.records import SourceText, Understanding
 from memctl.store.ledger import Ledger
 from memctl.understand import BuiltinUnderstander
-from memctl.understand.model import NOT_BY_MODEL, ModelUnderstander
+from memctl.understand.model import ModelUnderstander
+from memctl.understand.protocol import NOT_ALL_BY_MODEL, NOT_BY_MODEL
 from memctl.understand.quotes import find_name, find_quote
-from memctl.understand.windows import windows
+from memctl.understand.windows import spread, windows
 
 NOW = datetime(2026, 5, 12, 9, tzinfo=UTC)
 LEASE = "Ann Miller signed the lease.\nIt starts on 1 June\n2026, and Ann Miller pays 900 euros."
@@ -62,12 +64,14 @@ def make(endpoint: FakeEndpoint, tmp_path: Path) -> Make:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     account = Account(ledger.replies, ledger.usage, BudgetSettings(), lambda: NOW)
 
-    def made(when_unavailable: Any = "wait", concurrency: int = 4) -> ModelUnderstander:
+    def made(
+        when_unavailable: Any = "wait", concurrency: int = 4, most_windows: int = 50
+    ) -> ModelUnderstander:
         where = Connection(endpoint.url, retries=0, concurrency=concurrency)
         model = ChatModel(Endpoint(where), "m", "understand", account)
         prompt = load_prompt("understand")
         return ModelUnderstander(
-            model, prompt, BuiltinUnderstander(), concurrency, when_unavailable
+            model, prompt, BuiltinUnderstander(), concurrency, most_windows, when_unavailable
         )
 
     return made
@@ -267,6 +271,52 @@ def test_a_document_that_the_model_does_not_take_is_understood_built_in(
     endpoint.on("DocumentReply", reply())
     found = make("wait").understand([source(text) for text in ("One odd thing.", LEASE)])
     assert [each.missing for each in found] == [(NOT_BY_MODEL,), ()]
+
+
+def test_of_a_document_that_is_too_long_windows_are_read_from_beginning_to_end(
+    endpoint: FakeEndpoint, make: Make
+) -> None:
+    calm = "The harbour was quiet, and people walked along the pier before lunch. "
+    sale = "We decided to sell the old boat to Marta Keller on 3 May 2026."
+    paragraphs = [f"On that day {n} it rained a little. {calm * 4}" for n in range(300)]
+    paragraphs[60] = sale
+    text = "\n\n".join(paragraphs)
+    endpoint.on("DocumentReply", reply(entities=[], facts=[]))
+    [found] = make(most_windows=3).understand([source(text)])
+    count = len(windows(text))
+    told = [json.loads(asked.data[0])["part"] for asked in endpoint.asked]
+    assert told == [f"1 of {count}", f"{count // 2 + 1} of {count}", f"{count} of {count}"]
+    assert found.missing == (NOT_ALL_BY_MODEL,)
+    assert found.method.startswith("model/")
+    assert found.gist == "Ann Miller signed a lease from June 2026."
+    read = [asked.data[-1] for asked in endpoint.asked]
+    assert not any(sale in part for part in read)
+    assert [statement.text for statement in found.distilled] == [sale]
+    assert "Marta Keller" in [entity.name for entity in found.entities]
+    assert "2026-05-03" in found.dates
+
+
+@pytest.mark.parametrize(("share", "asked"), [(0.5, 2), (0.01, 1), (1.0, 4)])
+def test_a_part_of_a_document_gets_its_share_of_the_windows(
+    endpoint: FakeEndpoint, make: Make, share: float, asked: int
+) -> None:
+    endpoint.on("DocumentReply", reply())
+    text = "Ann Miller signed the lease. " * 3_000
+    make(most_windows=4).understand([source(text, part=1, share=share)])
+    assert endpoint.count() == asked
+
+
+@given(st.integers(1, 500), st.integers(1, 60))
+def test_windows_to_read_are_the_first_the_last_and_some_evenly_between(
+    count: int, most: int
+) -> None:
+    numbers = spread([(n, n + 1) for n in range(count)], most)
+    assert len(numbers) == len(set(numbers)) == min(count, most)
+    assert numbers == sorted(numbers)
+    assert numbers[0] == 0
+    assert numbers[-1] == count - 1 or most == 1
+    gaps = {after - before for before, after in pairwise(numbers)}
+    assert not gaps or max(gaps) - min(gaps) <= 1
 
 
 # --- quotes and windows --------------------------------------------------------------------------
