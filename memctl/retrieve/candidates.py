@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -20,13 +19,16 @@ from memctl.store.filters import Expr, both, col
 from memctl.store.schema import VECTOR
 from memctl.store.snapshot import Snapshot
 
+MOST_KEPT = 10_000
+"""Reading so many rows whole takes as long as fetching a few hundred of them three times."""
+
 Sources = Mapping[str, Snapshot]
 Key = tuple[str, str]
 """Knowledge base and memory id."""
 Leg = Literal["keyword", "vector"]
 BOTH: frozenset[Leg] = frozenset(("keyword", "vector"))
 
-_COLUMNS = (
+COLUMNS = (
     "id",
     "level",
     "type",
@@ -40,6 +42,28 @@ _COLUMNS = (
     "session_id",
     "turn",
 )
+
+
+Look = Callable[[Sequence[str]], pa.Table]
+"""Finds memories, with the columns that it is given."""
+
+
+class Kept:
+    """All rows of a small table in memory: to look some up there takes no time."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._table = snapshot.scan("memories", None, (*COLUMNS, VECTOR)).combine_chunks()
+        self._at = {id: at for at, id in enumerate(self._table["id"].to_pylist())}
+
+    def get(self, ids: Iterable[str]) -> pa.Table:
+        """Return the rows with these ids, in their order; ids that do not exist are skipped."""
+        places = [self._at[id] for id in ids if id in self._at]
+        return self._table.take(pa.array(places, pa.int64()))
+
+
+def kept(snapshot: Snapshot) -> Kept | None:
+    """Return the rows of a snapshot's memories where they are few, else None."""
+    return Kept(snapshot) if snapshot.count("memories") <= MOST_KEPT else None
 
 
 class Rows:
@@ -98,6 +122,7 @@ class Gatherer:
         statistics: How common terms are in all the sources together.
         vectors: The question's vector for each source that there is one to compare by for.
         legs: The legs that look for candidates.
+        kept: The rows of sources that are small enough to be kept in memory.
     """
 
     def __init__(
@@ -107,8 +132,10 @@ class Gatherer:
         statistics: TermStatistics,
         vectors: Mapping[str, NDArray[np.float32]],
         legs: frozenset[Leg] = BOTH,
+        kept: Mapping[str, Kept] | None = None,
     ) -> None:
         self._sources = sources
+        self._kept = kept or {}
         self.question = question
         self._vectors = vectors
         self._looking = legs
@@ -116,21 +143,17 @@ class Gatherer:
 
     def gather(self, where: Expr | None, limit: int) -> dict[Key, Candidate]:
         """Return what each leg finds best in each source, ``limit`` a leg and source."""
-        looks = [
-            (kb, look)
-            for kb, snapshot in self._sources.items()
-            for look in self._legs(kb, snapshot, where, limit)
-        ]
         found: dict[Key, Candidate] = {}
-        if looks:
-            with ThreadPoolExecutor(len(looks)) as pool:  # the engine works outside Python's lock
-                tables = pool.map(lambda each: each[1](), looks)
-                for (kb, _), table in zip(looks, tables, strict=True):
-                    found |= self._scored(kb, table, found)
+        for kb, snapshot in self._sources.items():
+            for look in self._legs(kb, snapshot, where, limit):
+                found |= self._found(kb, look, found)
         return found
 
     def fetch(self, kb: str, ids: Iterable[str], where: Expr | None) -> dict[Key, Candidate]:
         """Return these memories of one source, as far as the condition holds for them."""
+        kept = self._kept.get(kb)
+        if kept is not None and where is None:
+            return self._scored(kb, kept.get(ids), {})
         return self.matching(kb, both(where, col("id").is_in(ids)))
 
     def matching(self, kb: str, where: Expr | None) -> dict[Key, Candidate]:
@@ -145,22 +168,26 @@ class Gatherer:
         wanted = tuple(dict.fromkeys(terms))
         found: dict[Key, Candidate] = {}
         for kb, snapshot in self._sources.items():
-            table = snapshot.keyword(wanted, where, limit, self._columns(kb))
-            found |= self._scored(kb, table, found)
+            found |= self._found(kb, partial(snapshot.keyword, wanted, where, limit), found)
         return found
 
-    def _columns(self, kb: str) -> tuple[str, ...]:
-        return (*_COLUMNS, VECTOR) if kb in self._vectors else _COLUMNS
+    def _found(self, kb: str, look: Look, known: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+        """Return what a look for memories brings up that is not known."""
+        kept = self._kept.get(kb)
+        if kept is None:
+            return self._scored(kb, look(self._columns(kb)), known)
+        ids: list[str] = look(("id",))["id"].to_pylist()
+        return self._scored(kb, kept.get(id for id in ids if (kb, id) not in known), known)
 
-    def _legs(
-        self, kb: str, snapshot: Snapshot, where: Expr | None, limit: int
-    ) -> Iterator[Callable[[], pa.Table]]:
-        columns = self._columns(kb)
+    def _columns(self, kb: str) -> tuple[str, ...]:
+        return (*COLUMNS, VECTOR) if kb in self._vectors else COLUMNS
+
+    def _legs(self, kb: str, snapshot: Snapshot, where: Expr | None, limit: int) -> Iterator[Look]:
         if "keyword" in self._looking and self.question.terms:
             terms = tuple(dict.fromkeys(chain(self.question.terms, *self.question.phrases)))
-            yield partial(snapshot.keyword, terms, where, limit, columns)
+            yield partial(snapshot.keyword, terms, where, limit)
         if "vector" in self._looking and kb in self._vectors:
-            yield partial(snapshot.nearest, self._vectors[kb], where, limit, columns)
+            yield partial(snapshot.nearest, self._vectors[kb], where, limit)
 
     def _scored(
         self, kb: str, table: pa.Table, known: Mapping[Key, Candidate]

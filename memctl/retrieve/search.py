@@ -20,7 +20,7 @@ from memctl.choices import Mode
 from memctl.errors import KnowledgeBaseUnavailable, MemctlError, ModelUnavailable, UsageError
 from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
-from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
+from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Kept, Key, Leg, Sources, kept
 from memctl.retrieve.clues import with_clues
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
@@ -188,7 +188,7 @@ class Searcher:
         vectors, notes = self._vectors(asked, plan.mode, meaning)
         plan = replace(plan, spaces=self._spaces(vectors))
         asked = dated(asked, statistics, self._clock().date())
-        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
+        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], self._kept)
         reranker = self._reranker if plan.mode == "hybrid" else None
         found = self._ranked(gatherer, where, plan, statistics)
         ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
@@ -285,6 +285,11 @@ class Searcher:
             counts = (source.count("memories", where) for source in self._sources.values())
             self._insights[filters] = any(counts)
         return self._insights[filters]
+
+    @cached_property
+    def _kept(self) -> Mapping[str, Kept]:
+        each = {kb: kept(snapshot) for kb, snapshot in self._sources.items()}
+        return {kb: rows for kb, rows in each.items() if rows is not None}
 
     def _condition(self, filters: Filters) -> Expr | None:
         """Return what has to hold of memories; None where it holds of all and always will.
