@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memctl.records import Hit
 from memctl.retrieve.bridge import with_bridges
 from memctl.retrieve.collapse import Collapsed, ordered
 from memctl.retrieve.likeness import with_likeness
 from memctl.retrieve.question import Question
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.turns import with_turns
+
+CLUES = ("alike", "speaker", "neighbours", "bridge")
+
+
+def own_score(hit: Hit) -> float:
+    """Return what a hit's own words gave it."""
+    return hit.score - sum(hit.legs.get(clue, 0.0) for clue in CLUES)
 
 
 def with_clues(

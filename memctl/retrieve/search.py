@@ -7,7 +7,7 @@ fused over all candidates of all knowledge bases together, and what says the sam
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -20,13 +20,14 @@ from memctl.choices import Mode
 from memctl.errors import KnowledgeBaseUnavailable, MemctlError, ModelUnavailable, UsageError
 from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
-from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Kept, Key, Leg, Sources, kept
-from memctl.retrieve.clues import with_clues
+from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
+from memctl.retrieve.clues import own_score, with_clues
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.fusion import checked_fusion
 from memctl.retrieve.hits import hits_of
+from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question, understood
 from memctl.retrieve.ranking import Plan, scored
@@ -54,6 +55,7 @@ _MOST_LANGUAGES = 4
 _LEAST_LANGUAGE_SHARE = 0.02
 _LANGUAGE_SAMPLE = 4_096
 _STATISTICS_KEPT = 64
+_CONDITIONS_KEPT = 8
 _AFTER_ALL = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -110,16 +112,21 @@ class SearchOutcome:
 
     @cached_property
     def relevance(self) -> Relevance:
-        """How well the best hits bear on the question."""
+        """How well the hits bear on the question, those best by their own words before others."""
         best = with_kin(self.candidates, self.hits, self._kin, self.languages)
         best = with_exact(self.demand, with_days(self.asked, best, self.hits), self.hits)
         if self.mode == "keyword":
-            by_words_alone = relevance(self.question, best, self.statistics)
+            by_words_alone = self._judged(best)
             if by_words_alone.is_relevant:
                 return by_words_alone
         if not self.has_cosines:
             best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
-        return relevance(self.question, best, self.statistics)
+        return self._judged(best)
+
+    def _judged(self, candidates: Sequence[Candidate]) -> Relevance:
+        own = [own_score(hit) for hit in self.hits]
+        order = sorted(range(len(own)), key=lambda at: -own[at])
+        return relevance(self.question, [candidates[at] for at in order], self.statistics)
 
     @cached_property
     def _kin(self) -> Kin:
@@ -155,7 +162,7 @@ class Searcher:
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
-        self._holds_always: dict[Filters, bool] = {}
+        self._lasting: OrderedDict[Filters, Condition] = OrderedDict()
 
     def search(
         self,
@@ -182,15 +189,15 @@ class Searcher:
         """
         plan = Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
         asked = understood(question, self._languages)
-        where = self._condition(plan.main_filters)
-        statistics = self._statistics_for(plan.main_filters, where)
+        condition = self._condition(plan.main_filters)
+        statistics = self._statistics_for(plan.main_filters, condition.where)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._vectors(asked, plan.mode, meaning)
         plan = replace(plan, spaces=self._spaces(vectors))
         asked = dated(asked, statistics, self._clock().date())
-        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], self._kept)
+        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
-        found = self._ranked(gatherer, where, plan, statistics)
+        found = self._ranked(gatherer, condition, plan, statistics)
         ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
@@ -252,17 +259,17 @@ class Searcher:
         return {} if is_one else spaces
 
     def _ranked(
-        self, gatherer: Gatherer, where: Expr | None, plan: Plan, statistics: TermStatistics
+        self, gatherer: Gatherer, condition: Condition, plan: Plan, statistics: TermStatistics
     ) -> list[Collapsed]:
-        found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))
+        found = gatherer.gather(condition, max(CANDIDATES, 2 * plan.limit))
         if plan.collapses:
-            found |= _missing_sources(gatherer, found, where)
+            found |= _missing_sources(gatherer, found, condition)
         candidates = sorted(found.values(), key=lambda candidate: candidate.key)
         items = collapsed(scored(candidates, plan), plan.collapses)
         if plan.mode != "hybrid" or not plan.collapses:
             return items
-        surroundings = Surroundings(gatherer, where, candidates, plan, statistics, self._languages)
-        return with_clues(items, gatherer.question, surroundings)
+        around = Surroundings(gatherer, condition, candidates, plan, statistics, self._languages)
+        return with_clues(items, gatherer.question, around)
 
     def _bearing_insights(
         self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
@@ -270,7 +277,7 @@ class Searcher:
         filters = replace(plan.filters, levels=("insight",))
         if not plan.collapses or not self._has_insights(filters):
             return ()
-        found = gatherer.gather(memory_filter(filters, self._clock()), 2 * MOST_INSIGHTS)
+        found = gatherer.gather(self._condition(filters), 2 * MOST_INSIGHTS)
         bearing = [
             candidate
             for candidate in sorted(found.values(), key=lambda candidate: candidate.key)
@@ -282,27 +289,28 @@ class Searcher:
     def _has_insights(self, filters: Filters) -> bool:
         if filters not in self._insights:
             where = memory_filter(filters, self._clock())
-            counts = (source.count("memories", where) for source in self._sources.values())
-            self._insights[filters] = any(counts)
+            self._insights[filters] = any(self._counts(where).values())
         return self._insights[filters]
 
-    @cached_property
-    def _kept(self) -> Mapping[str, Kept]:
-        each = {kb: kept(snapshot) for kb, snapshot in self._sources.items()}
-        return {kb: rows for kb, rows in each.items() if rows is not None}
+    def _condition(self, filters: Filters) -> Condition:
+        """What has to hold of memories; what it holds of is kept where nothing of it can end."""
+        lasting = self._lasting.get(filters)
+        if lasting is not None:
+            return lasting
+        now, ever = (memory_filter(filters, at) for at in (self._clock(), _AFTER_ALL))
+        counts = self._counts(now)
+        if self._counts(ever) != counts:
+            return Condition(now)
+        where = None if self._counts(None) == counts else now
+        few = {kb: source for kb, source in self._sources.items() if counts[kb] <= MOST_KEPT}
+        kept = {kb: Kept(source, where) for kb, source in few.items()}
+        self._lasting[filters] = Condition(where, kept)
+        while len(self._lasting) > _CONDITIONS_KEPT:
+            self._lasting.popitem(last=False)
+        return self._lasting[filters]
 
-    def _condition(self, filters: Filters) -> Expr | None:
-        """Return what has to hold of memories; None where it holds of all and always will.
-
-        Looking at it costs each search some milliseconds.
-        """
-        if filters not in self._holds_always:
-            where = memory_filter(filters, _AFTER_ALL)
-            self._holds_always[filters] = all(
-                source.count("memories", where) == source.count("memories")
-                for source in self._sources.values()
-            )
-        return None if self._holds_always[filters] else memory_filter(filters, self._clock())
+    def _counts(self, where: Expr | None) -> Mapping[str, int]:
+        return {kb: source.count("memories", where) for kb, source in self._sources.items()}
 
     def _statistics_for(self, filters: Filters, where: Expr | None) -> TermStatistics:
         known = self._statistics.get(filters)
@@ -352,7 +360,7 @@ def _by_keyword_alone(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
 
 
 def _missing_sources(
-    gatherer: Gatherer, found: Mapping[Key, Candidate], where: Expr | None
+    gatherer: Gatherer, found: Mapping[Key, Candidate], condition: Condition
 ) -> dict[Key, Candidate]:
     """Return the passages behind distilled memories of which no passage was found itself."""
     wanted: dict[str, set[str]] = {}
@@ -362,7 +370,7 @@ def _missing_sources(
             wanted.setdefault(kb, set()).add(candidate.source_ids[0])
     missing: dict[Key, Candidate] = {}
     for kb, ids in wanted.items():
-        missing |= gatherer.fetch(kb, sorted(ids), where)
+        missing |= gatherer.fetch(kb, sorted(ids), condition)
     return missing
 
 

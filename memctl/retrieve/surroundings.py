@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from memctl.retrieve.candidates import Candidate, Gatherer, Key
 from memctl.retrieve.collapse import Collapsed
+from memctl.retrieve.kept import Condition
 from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.statistics import TermStatistics
-from memctl.store.filters import Expr, both, col
 
 
 class Surroundings:
@@ -18,7 +18,7 @@ class Surroundings:
 
     Args:
         gatherer: Finds candidates.
-        where: What has to hold for all of them.
+        condition: What has to hold for all of them.
         candidates: What the legs brought up; sets the scale.
         plan: What was asked for.
         statistics: How common terms are.
@@ -28,14 +28,14 @@ class Surroundings:
     def __init__(
         self,
         gatherer: Gatherer,
-        where: Expr | None,
+        condition: Condition,
         candidates: Sequence[Candidate],
         plan: Plan,
         statistics: TermStatistics,
         languages: Sequence[str],
     ) -> None:
         self._gatherer = gatherer
-        self._where = where
+        self._condition = condition
         self._candidates = candidates
         self._plan = plan
         self.statistics = statistics
@@ -49,10 +49,9 @@ class Surroundings:
         """The terms that the question itself looks for."""
         return frozenset(self._gatherer.question.terms)
 
-    def matching(self, kb: str, where: Expr) -> dict[Key, Candidate]:
-        """Return the passages of one knowledge base for which a condition holds."""
-        passages = where & (col("level") == "evidence")
-        return self._gatherer.matching(kb, both(passages, self._where))
+    def turns(self, kb: str, places: Collection[tuple[str, int]]) -> dict[Key, Candidate]:
+        """Return the passages at places of one knowledge base's conversations: session, turn."""
+        return _passages(self._gatherer.turns(kb, places, self._condition))
 
     def with_terms(self, terms: Iterable[str], limit: int) -> dict[Key, Candidate]:
         """Return the passages among the memories in which these terms weigh most.
@@ -61,11 +60,14 @@ class Surroundings:
             terms: The terms.
             limit: Memories a knowledge base.
         """
-        found = self._gatherer.with_terms(terms, self._where, limit)
-        return {key: each for key, each in found.items() if each.level == "evidence"}
+        return _passages(self._gatherer.with_terms(terms, self._condition, limit))
 
     def scored(self, more: Mapping[Key, Candidate]) -> dict[Key, Collapsed]:
         """Return more candidates with their scores on the scale of the first."""
         together = [*self._candidates, *more.values()]
         added = scored(together, self._plan, len(self._candidates))[len(self._candidates) :]
         return {item.candidate.key: item for item in added}
+
+
+def _passages(found: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    return {key: each for key, each in found.items() if each.level == "evidence"}

@@ -14,7 +14,6 @@ from memctl.retrieve.candidates import Candidate, Key
 from memctl.retrieve.collapse import Collapsed, ordered, raised
 from memctl.retrieve.question import Question
 from memctl.retrieve.surroundings import Surroundings
-from memctl.store.filters import col
 from memctl.understand.stopwords import stop_words
 
 SPEAKER_WEIGHT = 1.0
@@ -40,10 +39,14 @@ def with_turns(
     if not turns:
         return list(items)
     found = {item.candidate.key: item for item in items}
-    found |= around.scored(_beside(ordered(turns)[:_LOOKED_AT], found, around))
-    own = _by_place(found.values())
+    found |= around.scored(_beside(ordered(turns)[:_LOOKED_AT], turns, around))
     named = _named(question, [item.candidate.row["speaker"] for item in found.values()])
-    return [_with_neighbours(_with_speaker(item, named, around), own) for item in found.values()]
+    places = {key: _place(item.candidate) for key, item in found.items()}
+    scores = _by_place(found, places)
+    return [
+        _with_neighbours(_with_speaker(item, named, around), places[key], scores)
+        for key, item in found.items()
+    ]
 
 
 def _is_turn(candidate: Candidate) -> bool:
@@ -54,30 +57,30 @@ def _is_turn(candidate: Candidate) -> bool:
 
 
 def _beside(
-    turns: Sequence[Collapsed], known: Mapping[Key, Collapsed], around: Surroundings
+    best: Sequence[Collapsed], known: Sequence[Collapsed], around: Surroundings
 ) -> dict[Key, Candidate]:
-    """The turns next to some that are not known yet."""
-    there = _by_place(known.values())
+    """The turns next to the best ones that are not known yet."""
+    there = {_place(item.candidate) for item in known}
     wanted = {
-        place
-        for item in turns
-        for beside, _ in _places_beside(item.candidate)
-        if (place := beside) not in there
+        beside
+        for item in best
+        if (place := _place(item.candidate)) is not None
+        for beside in _places_beside(place)
     }
+    wanted -= there
     found: dict[Key, Candidate] = {}
     for kb in sorted({place[0] for place in wanted}):
-        sessions = sorted({place[2] for place in wanted if place[0] == kb})
-        numbers = sorted({place[3] for place in wanted if place[0] == kb})
-        condition = col("session_id").is_in(sessions) & col("turn").is_in(numbers)
-        found |= around.matching(kb, condition)
-    return {key: each for key, each in found.items() if key not in known and _place(each) in wanted}
+        found |= around.turns(kb, {place[2:] for place in wanted if place[0] == kb})
+    return {key: each for key, each in found.items() if _place(each) in wanted}
 
 
-def _by_place(items: Iterable[Collapsed]) -> dict[Place, float]:
+def _by_place(
+    items: Mapping[Key, Collapsed], places: Mapping[Key, Place | None]
+) -> dict[Place, float]:
     """The best score at each place of a conversation."""
     scores: dict[Place, float] = {}
-    for item in items:
-        place = _place(item.candidate)
+    for key, item in items.items():
+        place = places[key]
         if place is not None:
             scores[place] = max(item.score, scores.get(place, 0.0))
     return scores
@@ -93,17 +96,18 @@ def _place(candidate: Candidate) -> Place | None:
     return candidate.key[0], row["namespace"], row["session_id"], row["turn"]
 
 
-def _places_beside(candidate: Candidate) -> Iterable[tuple[Place, float]]:
-    place = _place(candidate)
-    if place is None:
-        return ()
+def _places_beside(place: Place) -> dict[Place, float]:
     kb, namespace, session, turn = place
-    return [((kb, namespace, session, turn + step), share) for step, share in BESIDE.items()]
+    return {(kb, namespace, session, turn + step): share for step, share in BESIDE.items()}
 
 
-def _with_neighbours(item: Collapsed, scores: Mapping[Place, float]) -> Collapsed:
-    gain = sum(share * scores.get(place, 0.0) for place, share in _places_beside(item.candidate))
-    return raised(item, "neighbours", gain)
+def _with_neighbours(
+    item: Collapsed, place: Place | None, scores: Mapping[Place, float]
+) -> Collapsed:
+    if place is None:
+        return item
+    beside = _places_beside(place).items()
+    return raised(item, "neighbours", sum(share * scores.get(at, 0.0) for at, share in beside))
 
 
 # --- speakers -----------------------------------------------------------------------------------

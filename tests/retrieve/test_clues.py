@@ -6,9 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from memctl.models import Embedder
-from memctl.records import Hit, Memory
-from memctl.retrieve.search import Searcher
+from memctl.records import Filters, Hit, Memory
+from memctl.retrieve.search import MODES, Searcher
 from tests.retrieve.conftest import NOW, Shelf
 
 MemoryOf = Callable[..., Memory]
@@ -80,8 +82,6 @@ def test_a_bridge_is_followed_only_to_what_the_filters_allow(
     open_, closed = two_hops(memory_of)[:2]
     shelf.put([open_, memory_of("painter", closed.text, title=closed.title, namespace="private",
                                 entities=closed.entities), *filling(memory_of, 60)])  # fmt: skip
-    from memctl.records import Filters
-
     question = "In which town was the painter of The Grey Harbour born?"
     allowed = Filters(namespaces=("",))
     assert "painter" not in hits_by_id(shelf.searcher(), question, filters=allowed)
@@ -173,6 +173,31 @@ def test_a_question_that_names_something_is_not_answered_by_likeness(
     for question in ("Where did Odile Marchetti move?", "where did odile marchetti move"):
         hits = hits_by_id(shelf.searcher(), question)
         assert not any("alike" in hit.legs for hit in hits.values())
+
+
+# --- few rows and many ----
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_kept_in_memory_are_searched_as_rows_on_disk_are(
+    shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    turns = chat(memory_of, ("Nadia", "Which pet do you keep?"), ("Piotr", "Seven ferrets!"))
+    empty = memory_of("empty", "")
+    shelf.put([*two_hops(memory_of), *turns, empty])
+    questions = ("In which town was the painter of The Grey Harbour born?", "Which pet is kept?",
+                 "marble", "what did Piotr say")  # fmt: skip
+
+    def asked(filters: Filters | None) -> list[list[tuple[str, float]]]:
+        searcher = shelf.searcher()
+        found = [searcher.search(each, mode=mode, filters=filters).hits for each in questions]
+        return [[(hit.memory_id, round(hit.score, 4)) for hit in hits] for hits in found]
+
+    for filters in (None, Filters(namespaces=("",), types=("turn", "passage"))):
+        in_memory = asked(filters)
+        monkeypatch.setattr("memctl.retrieve.search.MOST_KEPT", 0)
+        assert asked(filters) == in_memory
+        monkeypatch.undo()
 
 
 # --- what holds of all memories -----------------------------------------------------------------
