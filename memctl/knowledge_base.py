@@ -299,6 +299,8 @@ class KnowledgeBase:
         if dry_run:
             return run()
         self._require_writable()
+        if self.config.models.understand and self.store.ledger.comparisons.count():
+            self.ingestor.compare()  # what has ended is not consolidated any more
         return noted(self.store.ledger, self.clock, run)
 
     # --- changing the embedder -------------------------------------------------------------------

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memctl.choices import WhenUnavailable
     from memctl.consolidate.consolidator import Consolidator
     from memctl.consolidate.model_insights import InsightWriter
+    from memctl.ingest.comparing import Comparer
     from memctl.ingest.estimate import Estimator
     from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
@@ -104,6 +105,7 @@ class Stages:
             self.clock,
             perceiver=self._perceiver(),
             limits=Limits(together=together),
+            comparer=self._comparer(),
         )
 
     def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
@@ -124,6 +126,22 @@ class Stages:
         prompt = load_prompt("understand", self.layout.prompts)
         at_once, most = self.config.endpoint.concurrency, self.config.models.most_windows
         return ModelUnderstander(model, prompt, builtin, at_once, most, when_unavailable)
+
+    def _comparer(self) -> Comparer | None:
+        """Return what compares new facts with what is known; None where no model understands.
+
+        Raises:
+            ConfigError: As :meth:`_understander`.
+        """
+        if not self.config.models.understand:
+            return None
+        from memctl.ingest.comparing import Comparer
+        from memctl.prompts import load_prompt
+
+        model = self.providers.chat("understand", "compare")
+        prompt = load_prompt("compare", self.layout.prompts)
+        at_once = self.config.endpoint.concurrency
+        return Comparer(self.store, model, prompt, at_once, self.clock) if model else None
 
     def _perceiver(self) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""

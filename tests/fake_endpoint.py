@@ -94,7 +94,7 @@ class FakeEndpoint:
     def __init__(self, server: HTTPServer) -> None:
         self._server = server
         self._mutex = threading.Lock()
-        self._answerers: dict[str, Answerer] = {}
+        self._answerers: dict[str, Answerer] = {"ComparisonReply": lambda _: {"verdicts": []}}
         self._faults: list[Fault] = []
         self.asked: list[Asked] = []
         self.at_once = 0
@@ -133,9 +133,10 @@ class FakeEndpoint:
         """Behave again."""
         self._faults.clear()
 
-    def count(self, path: str = "") -> int:
-        """How many requests went to paths that end so."""
-        return sum(asked.path.endswith(path) for asked in self.asked)
+    def count(self, path: str = "", shape: str | None = None) -> int:
+        """How many requests went to paths that end so, or of these asked for one schema."""
+        wanted = [asked for asked in self.asked if shape is None or asked.shape == shape]
+        return sum(asked.path.endswith(path) for asked in wanted)
 
     # --- inside ---
 
@@ -193,8 +194,9 @@ class FakeEndpoint:
         if (error := self.judge(asked.body)) is not None:
             return _json({"error": error}, 400)
         answerer = self._answerers.get(asked.shape)
-        if answerer is None and len(self._answerers) == 1 and wanted != "json_schema":
-            answerer = next(iter(self._answerers.values()))
+        told = [each for shape, each in self._answerers.items() if shape != "ComparisonReply"]
+        if answerer is None and len(told) == 1 and wanted != "json_schema":
+            answerer = told[0]
         reply: Reply = answerer(asked) if answerer else "fine"
         said = reply if isinstance(reply, Said) else Said(_text(reply))
         text = said.text

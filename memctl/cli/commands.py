@@ -58,7 +58,7 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
     ],
     "until": Annotated[_Word, typer.Option("--until", metavar="DATE", help="Before then.")],
     "as_of": Annotated[
-        _Word, typer.Option("--as-of", metavar="DATE", help="What was known on that date.")
+        _Word, typer.Option("--as-of", metavar="DATE", help="What memctl knew on that day.")
     ],
     "session": Annotated[
         _Word, typer.Option("--session", metavar="ID", help="Only this conversation.")

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memctl.choices import Task
+from memctl.choices import Purpose
 from memctl.errors import BadReply, RequestRefused, RequestTooLong
 from memctl.models.accounts import Account, Call, Spent
 from memctl.models.dialect import Dialect, LostInThought
@@ -43,10 +43,10 @@ class ChatModel:
         account: Keeps its replies and costs.
     """
 
-    def __init__(self, endpoint: Endpoint, model: str, task: Task, account: Account) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, task: Purpose, account: Account) -> None:
         self._endpoint = endpoint
         self._model = model
-        self._task: Task = task
+        self._task: Purpose = task
         self._account = account
         self._manners = endpoint.manners(model)
 

@@ -71,6 +71,10 @@ class Endpoint:
         """Return what has been found out about how a model of it wants to be asked."""
         return self._manners[model]
 
+    def prepare(self) -> None:
+        """Make the client, which takes half a second the first time, before a call is timed."""
+        _ = self._client
+
     @cached_property
     def _client(self) -> OpenAI:
         from openai import OpenAI
@@ -112,6 +116,7 @@ class Endpoint:
             APIError,
             APIResponseValidationError,
             APIStatusError,
+            APITimeoutError,
         )
 
         try:
@@ -121,6 +126,13 @@ class Endpoint:
             refused = refusal(self.base_url, error)
             self._judge(refused)
             raise refused from error
+        except APITimeoutError as error:
+            self._breaker.failed()
+            wait = self.connection.timeout_seconds
+            raise ModelUnavailable(
+                f"{self.base_url} did not answer within {wait:g} s",
+                "give it longer with timeout_seconds in [endpoint], or check that it is running",
+            ) from error
         except APIConnectionError as error:
             self._breaker.failed()
             raise ModelUnavailable(

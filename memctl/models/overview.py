@@ -104,7 +104,10 @@ def _trial(config: Config, duty: Duty) -> Trial:
     began = time.monotonic()
     error = hint = ""
     try:
-        _TRIES[duty.task](Providers(config, _account(tally)), duty.task)
+        providers = Providers(config, _account(tally))
+        providers.endpoint(duty.task).prepare()
+        began = time.monotonic()
+        _TRIES[duty.task](providers, duty.task)
     except MemctlError as failure:
         error, hint = failure.message, failure.hint
     return Trial(

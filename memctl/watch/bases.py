@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import KnowledgeBaseUnavailable, MemctlError
 from memctl.pinned import load_settings
-from memctl.watch.base import Served
+from memctl.watch.served import Served
 
 if TYPE_CHECKING:
     from memctl.home import Home

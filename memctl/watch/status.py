@@ -11,8 +11,8 @@ from filelock import FileLock, Timeout
 from memctl.consolidate.job import CONSOLIDATION
 from memctl.ingest.sources import printable
 from memctl.pinned import Layout
-from memctl.watch.base import Served
 from memctl.watch.inbox import InboxFile, scan
+from memctl.watch.served import Served
 from memctl.watch.vault import Vault
 
 
