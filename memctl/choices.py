@@ -13,3 +13,7 @@ Mode = Literal["hybrid", "keyword", "vector"]
 WhenUnavailable = Literal["wait", "builtin"]
 Task = Literal["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]
 """What models do; each task can have a model of its own."""
+Purpose = Literal[
+    "understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image", "compare"
+]
+"""What a call is for, as accounts tell it: facts are compared by the model that understands."""

@@ -1,4 +1,4 @@
-"""Settings: of the whole program (config.toml) and of one knowledge base (kb.toml).
+"""Settings of the whole program: flags, environment variables and config.toml.
 
 The only room that reads the environment.  It knows what a setting is called, which values it
 takes and where its value came from; it never knows what a setting is used for.
@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,12 +20,11 @@ from memctl.choices import (
     LogFormat,
     LogLevel,
     Mode,
-    StoredStatus,
     WhenUnavailable,
 )
-from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
-from memctl.files import save_file
+from memctl.errors import ConfigError, UsageError
 from memctl.paths import expanded, next_step, reason, shown
+from memctl.pinned import check_name, check_overlap
 from memctl.rules import (
     check_keys,
     check_value,
@@ -38,11 +35,6 @@ from memctl.rules import (
     rules,
     setting,
 )
-
-FORMAT_VERSION = 1
-"""The newest layout of a knowledge base's folder that this version can read."""
-
-# --- the whole program's settings ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +145,13 @@ class ModelSettings:
     rerank_url: str = setting("", "another base_url for this task")
     transcribe_url: str = setting("", "another base_url for this task")
     image_url: str = setting("", "another base_url for this task")
+    most_windows: int = setting(
+        50,
+        "of a long document a model reads so many windows of 12,000 characters, spread from its"
+        " beginning to its end; the rest is understood the built-in way",
+        low=1,
+        high=1_000_000,
+    )
     when_unavailable: WhenUnavailable = setting(
         "wait",
         "when a model is down or its budget is spent, files and groups of memories wait for it, or"
@@ -259,7 +258,7 @@ def load_config(
     values: dict[str, Any] = {"default_kb": sources.default_kb()}
     for name, section in SECTIONS.items():
         values[name] = section(**{key: sources.value(name, section, key) for key in rules(section)})
-    _check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
+    check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
     home = sources.home(chosen)
     kb = variables.get("MEMCTL_KB") or None
     return Config(home=home, path=path, kb=kb, origins=sources.origins, **values)
@@ -452,13 +451,6 @@ def unknown_variables(config: Config, environ: Mapping[str, str] | None = None) 
     }
 
 
-def _check_overlap(size: int, overlap: int, place: str) -> None:
-    if overlap >= size:
-        raise ConfigError(
-            f"{place}: chunk_overlap ({overlap}) must be smaller than chunk_size ({size})"
-        )
-
-
 def settings_of(config: Config) -> dict[str, Any]:
     """Return every setting by its dotted key, in the order of the example file."""
     found: dict[str, Any] = {"home": str(config.home), "default_kb": config.default_kb}
@@ -500,195 +492,3 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-# --- one knowledge base --------------------------------------------------------------------------
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-_RESERVED = frozenset(
-    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
-)
-
-
-def is_name(name: str) -> bool:
-    """Say whether a knowledge base can have that name on every file system."""
-    return _NAME.fullmatch(name) is not None and name not in _RESERVED
-
-
-def check_name(name: str) -> str:
-    """Return the name of a knowledge base if it is one that every file system can hold.
-
-    Raises:
-        UsageError: It is not; nothing has been touched.
-    """
-    shown = name if len(name) <= 40 else f"{name[:40]}..."
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{shown!r} cannot be the name of a knowledge base",
-            "use 1 to 64 of a-z, 0-9, - and _, starting with a letter or digit",
-        )
-    if name in _RESERVED:
-        raise UsageError(f"{shown!r} is a name that Windows keeps for a device", "choose another")
-    return name
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where everything of one knowledge base stands on disk."""
-
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """The knowledge base's name, which is its folder's."""
-        return self.folder.name
-
-    @property
-    def settings(self) -> Path:
-        """The file of pinned settings."""
-        return self.folder / "kb.toml"
-
-    @property
-    def inbox(self) -> Path:
-        """The knowledge base's own inbox."""
-        return self.folder / "inbox"
-
-    @property
-    def processing(self) -> Path:
-        """Files that are being ingested."""
-        return self.folder / "processing"
-
-    @property
-    def processed(self) -> Path:
-        """Files that have been ingested."""
-        return self.folder / "processed"
-
-    @property
-    def watch_lock(self) -> Path:
-        """The lock that whoever watches it holds."""
-        return self.folder / "watch.lock"
-
-    @property
-    def prompts(self) -> Path:
-        """Prompts of its own, in place of those that come with the program."""
-        return self.folder / "prompts"
-
-    @property
-    def failed(self) -> Path:
-        """Files that could not be ingested, each with its ``.reason.json``."""
-        return self.folder / "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Inbox:
-    """A watched folder (absolute) and what happens to a file in it once it is ingested."""
-
-    path: Path
-    after: After = "move"
-
-
-@dataclass(frozen=True, slots=True)
-class KnowledgeBaseSettings:
-    """What is pinned for one knowledge base; its name is that of its folder."""
-
-    name: str
-    created_at: datetime
-    format_version: int = setting(
-        FORMAT_VERSION, "layout of this folder", low=1, high=FORMAT_VERSION
-    )
-    status: StoredStatus = setting("active", "whether it takes part")
-    always_on: bool = setting(True, "watched, and asked by queries that name no knowledge base")
-    embedder: str = setting("builtin/wordllama-256", "the model that its vectors are from")
-    dimension: int = setting(256, "length of its vectors", low=1, high=65_536)
-    chunk_strategy: ChunkStrategy = setting("recursive", "how text is cut into passages")
-    chunk_size: int = setting(1200, "longest passage, in characters", low=100, high=20_000)
-    chunk_overlap: int = setting(150, "characters shared by neighbours", low=0, high=10_000)
-    consolidate_interval: int = setting(60, "minutes; 0 for never", low=0, high=525_600)
-    inboxes: tuple[Inbox, ...] = ()
-
-
-def load_settings(path: Path) -> KnowledgeBaseSettings:
-    """Read a kb.toml; relative inboxes are taken from its folder.
-
-    Raises:
-        ConfigError: It is missing, not TOML, or a setting in it cannot be used.
-        KnowledgeBaseUnavailable: A newer version of memctl made it.
-    """
-    found = read_toml(path)
-    name = path.parent.name
-    if not found:
-        raise ConfigError(f"{path}: missing or empty", f"`memctl doctor` can look at {name!r}")
-    _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
-    place = str(path)
-    known = [*rules(KnowledgeBaseSettings), "created_at", "inboxes"]
-    check_keys(found, known, prefix="", place=place)
-    values = {
-        key: check_value(KnowledgeBaseSettings, key, found[key], name=key, place=place)
-        for key in rules(KnowledgeBaseSettings)
-        if key in found
-    }
-    created_at = _instant(found.get("created_at"), place)
-    inboxes = tuple(_inbox(item, path.parent, place) for item in _tables(found, "inboxes", place))
-    loaded = KnowledgeBaseSettings(name=name, created_at=created_at, inboxes=inboxes, **values)
-    _check_overlap(loaded.chunk_size, loaded.chunk_overlap, place)
-    return loaded
-
-
-def _refuse_newer(name: str, version: object) -> None:
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise KnowledgeBaseUnavailable(
-            f"knowledge base {name!r} has format {version}, this version of memctl reads up to "
-            f"{FORMAT_VERSION}",
-            "upgrade memctl: pip install --upgrade memctl",
-        )
-
-
-def _instant(value: object, place: str) -> datetime:
-    if not isinstance(value, datetime):
-        raise ConfigError(f"{place}: created_at must be a date with time, not {value!r}")
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def _tables(found: Mapping[str, Any], key: str, place: str) -> list[dict[str, Any]]:
-    value = found.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise ConfigError(f"{place}: {key} must be tables", f"write [[{key}]] above each")
-    return value
-
-
-def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
-    check_keys(item, ["path", "after"], prefix="inboxes.", place=place)
-    path = item.get("path")
-    if not isinstance(path, str) or not path:
-        raise ConfigError(f"{place}: inboxes.path must be the path of a folder, not {path!r}")
-    given = item.get("after", "move")
-    after = check_value(NewKnowledgeBase, "after", given, name="inboxes.after", place=place)
-    return Inbox((folder / expanded(path)).absolute(), after)
-
-
-def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
-    """Write a kb.toml in one step; inboxes inside its folder are written relative to it.
-
-    Raises:
-        ConfigError: A setting cannot have that value; the file is then as it was.
-    """
-    import tomli_w
-
-    values = {
-        key: check_value(
-            KnowledgeBaseSettings, key, getattr(settings, key), name=key, place=settings.name
-        )
-        for key in rules(KnowledgeBaseSettings)
-    }
-    _check_overlap(settings.chunk_size, settings.chunk_overlap, settings.name)
-    inboxes = [
-        {"path": _relative(inbox.path, path.parent), "after": inbox.after}
-        for inbox in settings.inboxes
-    ]
-    values |= {"created_at": settings.created_at, "inboxes": inboxes}
-    save_file(path, tomli_w.dumps(values).encode())
-
-
-def _relative(path: Path, folder: Path) -> str:
-    inside = path.relative_to(folder) if path.is_relative_to(folder) else path
-    return inside.as_posix()

@@ -17,7 +17,9 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── DamagedError               12   a table or the ledger cannot be read
     ├── ModelError                  1   a model behind an endpoint did not do what was asked
     │   ├── ModelUnavailable        1   not now: down, too busy, or the day's budget is spent
-    │   ├── ModelRefused            1   never, as it is configured: key, model name, request
+    │   ├── ModelRefused            1   never, as it is configured: key, model name
+    │   ├── RequestRefused          1   not this one request: a picture, what its provider forbids
+    │   │   └── RequestTooLong      1   more than the model takes at once, or can reply to
     │   └── BadReply                1   it answered, but not in the shape that was asked for
     └── UnreadableSource            1   a file that cannot be turned into text
         ├── EmptySource             1   nothing in it
@@ -104,6 +106,26 @@ class ModelUnavailable(ModelError):
 
 class ModelRefused(ModelError):
     """The endpoint will not do it however often it is asked: the settings are wrong."""
+
+
+class RequestRefused(ModelError):
+    """The endpoint or its model will not do this one request; others it may do.
+
+    Args:
+        message: As for every error.
+        hint: As for every error.
+        said: All that the endpoint said about it.
+        param: The part of the request that it names, where it names one.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, said: str = "", param: str = "") -> None:
+        super().__init__(message, hint)
+        self.said = said
+        self.param = param
+
+
+class RequestTooLong(RequestRefused):
+    """The model cannot take in so much at once, or not say as much as it was asked for."""
 
 
 class BadReply(ModelError):

@@ -18,8 +18,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.choices import StoredStatus
-from memctl.config import (
-    Config,
+from memctl.config import Config
+from memctl.errors import (
+    KnowledgeBaseNotFound,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    MemctlError,
+    UsageError,
+)
+from memctl.files import sync_folder
+from memctl.knowledge_base import KnowledgeBase
+from memctl.knowledge_bases import KnowledgeBases
+from memctl.paths import next_step, reason, shown
+from memctl.pinned import (
     Inbox,
     KnowledgeBaseSettings,
     Layout,
@@ -28,22 +39,13 @@ from memctl.config import (
     load_settings,
     save_settings,
 )
-from memctl.errors import (
-    KnowledgeBaseNotFound,
-    KnowledgeBaseUnavailable,
-    MemctlError,
-    UsageError,
-)
-from memctl.files import sync_folder
-from memctl.knowledge_base import KnowledgeBase, exclusively
-from memctl.knowledge_bases import KnowledgeBases
-from memctl.paths import next_step, reason, shown
 
 if TYPE_CHECKING:
     from memctl.store.repair import Finding
 
 Clock = Callable[[], datetime]
 _STALE_SECONDS = 3600
+_EXCLUSIVE_WAIT = 5.0
 _LOCKS = {"lock", "lock.holder", "watch.lock"}
 
 
@@ -72,6 +74,30 @@ def _writing(folder: Path) -> Iterator[None]:
             f"cannot write to {shown(folder)}: {reason(error)}",
             next_step(error, "check the disk's space and permissions"),
         ) from error
+
+
+@contextmanager
+def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
+    """Keep every other process from writing to a knowledge base and watching it.
+
+    Raises:
+        LockedError: Somebody does.
+        KnowledgeBaseUnavailable: There is no permission to.
+    """
+    from filelock import FileLock, Timeout
+
+    from memctl.store.lock import WriteLock
+
+    watching = FileLock(layout.watch_lock, thread_local=False)
+    with WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT), ExitStack() as stack:
+        try:
+            stack.enter_context(watching.acquire(timeout=0))
+        except Timeout as error:
+            raise LockedError(
+                f"{layout.name!r} is being watched",
+                "stop that first; memctl status names the process",
+            ) from error
+        yield
 
 
 class Home:
@@ -151,6 +177,10 @@ class Home:
 
     # --- opening ---------------------------------------------------------------------------------
 
+    def name_to_write(self, name: str | None) -> str:
+        """Return which knowledge base to write to: named, else ``MEMCTL_KB``, else the default."""
+        return self.config.kb or self.config.default_kb if name is None else name
+
     def open(self, name: str) -> KnowledgeBase:
         """Open a knowledge base for reading and, unless it is archived, writing.
 
@@ -175,7 +205,7 @@ class Home:
         Raises:
             KnowledgeBaseUnavailable: It is archived.
         """
-        wanted = self.config.kb or self.config.default_kb if name is None else name
+        wanted = self.name_to_write(name)
         if wanted == self.config.default_kb and not self.exists(wanted):
             self._create_if_missing(wanted)
         opened = self.open(wanted)
@@ -329,7 +359,7 @@ class Home:
         layout = self.layout(old)
         if self.exists(new):
             raise UsageError(f"knowledge base {new!r} is there already", "choose another name")
-        with exclusively(layout, self._clock):
+        with _exclusively(layout, self._clock):
             self.layout(old)  # somebody may have been faster
             self._rename_folder(layout.folder, self._folder / new)
         return self.settings(new)
@@ -344,7 +374,7 @@ class Home:
         """
         layout = self.layout(name)
         trash = self._folder / f".deleted-{secrets.token_hex(6)}"
-        with exclusively(layout, self._clock):
+        with _exclusively(layout, self._clock):
             self.layout(name)  # somebody may have been faster
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)

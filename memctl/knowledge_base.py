@@ -7,24 +7,16 @@ itself.  ``KnowledgeBases`` asks several at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
-from memctl.config import Config, KnowledgeBaseSettings, Layout, load_settings, save_settings
-from memctl.errors import (
-    ConfigError,
-    KnowledgeBaseUnavailable,
-    LockedError,
-    NotFoundError,
-    UsageError,
-)
+from memctl.config import Config
+from memctl.errors import KnowledgeBaseUnavailable, NotFoundError, UsageError
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
+from memctl.pinned import KnowledgeBaseSettings, Layout, load_settings, pin_embedder
 from memctl.records import (
     ConsolidationReport,
     Context,
@@ -37,15 +29,13 @@ from memctl.records import (
     Question,
     ReembedReport,
 )
+from memctl.stages import Stages
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode, WhenUnavailable
-    from memctl.consolidate.model_insights import InsightWriter
-    from memctl.ingest.perceive import Perceiver
+    from memctl.choices import Mode
     from memctl.ingest.pipeline import Ingestor
-    from memctl.ingest.sources import Labels, SourceOrFailure
     from memctl.memories.editing import Edit, Editor, Statement
     from memctl.memories.viewing import DocumentView, MemoryView
     from memctl.models.protocols import Embedder
@@ -54,13 +44,9 @@ if TYPE_CHECKING:
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
     from memctl.store.store import Store
-    from memctl.understand.protocol import Understander
 
 Clock = Callable[[], datetime]
 _NO_FILTERS = Filters()
-_EXCLUSIVE_WAIT = 5.0
-_ROUNDS = 2
-"""So many documents in a row each place of an endpoint gets before there may be a commit."""
 
 
 class KnowledgeBase:
@@ -83,10 +69,19 @@ class KnowledgeBase:
         clock: Clock,
     ) -> None:
         self.layout = layout
-        self.settings = settings
         self.store = store
         self.config = config
         self.clock = clock
+        self.settings = settings
+
+    @property
+    def settings(self) -> KnowledgeBaseSettings:
+        """What is pinned for it; with other settings, its stages are made anew."""
+        return self._stages.settings
+
+    @settings.setter
+    def settings(self, settings: KnowledgeBaseSettings) -> None:
+        self._stages = Stages(self.layout, settings, self.store, self.config, self.clock)
 
     @classmethod
     def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:
@@ -176,35 +171,17 @@ class KnowledgeBase:
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
-        from memctl.ingest.sources import Labels, from_paths, from_text
+        from memctl.ingest.given import Given, opened
+        from memctl.ingest.preview import preview
+        from memctl.ingest.sources import Labels
 
         labels = Labels(namespace, tuple(tags), session, source or "")
-        given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-        with ExitStack() as stack:
-            few: list[SourceOrFailure] = []
-            if given:
-                few += from_paths([Path(path) for path in given], labels, left_out)
-            if text is not None:
-                few.append(from_text(text, labels))
-            if stream is not None:
-                few.append(_streamed(stream, labels, stack))
-            lines, total = _lines(jsonl, labels, stack) if jsonl is not None else ((), 0)
-            whole = None if total is None else len(few) + total
+        paths = [paths] if isinstance(paths, (str, Path)) else paths
+        given = Given(tuple(Path(path) for path in paths), text, stream, jsonl)
+        with opened(given, labels, left_out) as (sources, total):
             if dry_run:
-                return self._preview(chain(few, lines), progress, whole)
-            return self._ingestor.ingest(chain(few, lines), progress, total=whole)
-
-    def _preview(
-        self,
-        sources: Iterable[SourceOrFailure],
-        progress: ProgressListener | None,
-        total: int | None,
-    ) -> IngestReport:
-        from memctl.ingest.estimate import Estimator, plan_of
-        from memctl.ingest.preview import preview
-
-        estimator = Estimator(plan_of(self.config, self.settings, self.layout.prompts))
-        return preview(self.store, sources, estimator, progress, total=total)
+                return preview(self.store, sources, self._stages.estimator(), progress, total=total)
+            return self._ingestor.ingest(sources, progress, total=total)
 
     def reprocess(
         self,
@@ -218,7 +195,7 @@ class KnowledgeBase:
 
         Args:
             ids: Documents, by id.
-            incomplete: All of which something is missing.
+            incomplete: All of which something is missing that another reading may find.
             upgrade: All that were not understood by the model that is configured now.
             progress: Told how far it is.
 
@@ -237,10 +214,10 @@ class KnowledgeBase:
         wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
         self._require_writable()
         # What a model has made before must not become the built-in's because it is away now.
-        ingestor = self._ingestor_that("wait")
+        ingestor = self._stages.ingestor_that("wait")
         return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
 
-    @cached_property
+    @property
     def embedder(self) -> Embedder:
         """The model that the vectors of this knowledge base are from.
 
@@ -248,93 +225,17 @@ class KnowledgeBase:
             ConfigError: It cannot be had as things are configured, or is not the one that the
                 vectors are from.
         """
-        from memctl.models import BUILTIN_EMBEDDER, load_embedder
+        return self._stages.embedder
 
-        wanted = self.settings.embedder
-        if wanted != (self.store.embedder or wanted):
-            raise self._of_another_embedder(wanted, self.settings.dimension)
-        if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
-            found: Embedder = load_embedder(wanted)
-        else:
-            found = self.providers.embedder(wanted, self.settings.dimension)
-        if found.dimension != self.store.dimension:
-            raise self._of_another_embedder(wanted, found.dimension)
-        return found
-
-    def _of_another_embedder(self, wanted: str, dimension: int) -> ConfigError:
-        made, its = self.store.embedder or wanted, self.store.dimension
-        return ConfigError(
-            f"{self.name!r} is set to {wanted} with {dimension} dimensions, but its vectors are"
-            f" from {made} with {its}",
-            f"make new ones: memctl kb reembed {self.name} --embedder {wanted}",
-        )
-
-    @cached_property
+    @property
     def providers(self) -> Providers:
         """The models that the settings name; what they reply and cost is kept in the ledger."""
-        from memctl.models.accounts import Account
-        from memctl.models.providers import Providers
+        return self._stages.providers
 
-        ledger = self.store.ledger
-        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
-        return Providers(self.config, account)
-
-    @cached_property
+    @property
     def ingestor(self) -> Ingestor:
         """What takes sources in; the watcher uses it too."""
-        return self._ingestor_that(self.config.models.when_unavailable)
-
-    def _ingestor_that(self, when_unavailable: WhenUnavailable) -> Ingestor:
-        """Return an ingestor that waits for models, or does without them while they are away."""
-        from memctl.ingest.pipeline import Ingestor
-        from memctl.ingest.prepare import Limits
-
-        # A call takes seconds: small groups, so that what is paid for is soon committed.
-        models = self.config.models
-        is_slow = bool(models.understand or models.transcribe or models.image)
-        together = _ROUNDS * self.config.endpoint.concurrency if is_slow else None
-        return Ingestor(
-            self.store,
-            self.settings,
-            self.embedder,
-            self._understander(when_unavailable),
-            self.clock,
-            perceiver=self._perceiver(),
-            limits=Limits(together=together),
-        )
-
-    def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
-        """Return what turns text into structure: a model where one is configured for it.
-
-        Raises:
-            ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
-        """
-        from memctl.understand import BuiltinUnderstander
-
-        builtin = BuiltinUnderstander()
-        model = self.providers.chat("understand") if self.config.models.understand else None
-        if model is None:
-            return builtin
-        from memctl.prompts import load_prompt
-        from memctl.understand.model import ModelUnderstander
-
-        prompt = load_prompt("understand", self.layout.prompts)
-        at_once = self.config.endpoint.concurrency
-        return ModelUnderstander(model, prompt, builtin, at_once, when_unavailable)
-
-    def _perceiver(self) -> Perceiver | None:
-        """Return what looks at pictures and listens to recordings; None where no model does."""
-        if not self.config.models.transcribe and not self.config.models.image:
-            return None
-        from memctl.ingest.perceive import Perceiver
-        from memctl.prompts import load_prompt
-
-        prompt = load_prompt("image", self.layout.prompts)
-        return Perceiver(
-            self.providers.transcriber(),
-            self.providers.image_reader(prompt.text, prompt.id),
-            self.config.endpoint.concurrency,
-        )
+        return self._stages.ingestor
 
     @property
     def _ingestor(self) -> Ingestor:
@@ -386,28 +287,20 @@ class KnowledgeBase:
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
-        from memctl.consolidate.consolidator import Consolidator
-        from memctl.consolidate.grouping import Thresholds
         from memctl.consolidate.job import noted
 
-        wanted = self.config.consolidate
+        batch_size = self.config.consolidate.batch_size
 
         def run() -> ConsolidationReport:
-            consolidator = Consolidator(
-                self.store,
-                self.embedder,
-                self.clock,
-                kb=self.name,
-                thresholds=Thresholds(near_duplicate=wanted.near_duplicate),
-                writer=None if dry_run else self._insight_writer(),
-            )
-            return consolidator.run(
-                dry_run=dry_run, batch_size=wanted.batch_size, progress=progress
-            )
+            """Do it, with the models that are wanted loaded only now."""
+            consolidator = self._stages.consolidator(asks_model=not dry_run)
+            return consolidator.run(dry_run=dry_run, batch_size=batch_size, progress=progress)
 
         if dry_run:
             return run()
         self._require_writable()
+        if self.config.models.understand and self.store.ledger.comparisons.count():
+            self.ingestor.compare()  # what has ended is not consolidated any more
         return noted(self.store.ledger, self.clock, run)
 
     # --- changing the embedder -------------------------------------------------------------------
@@ -473,21 +366,8 @@ class KnowledgeBase:
         if (current, self.store.dimension) != (wanted, dimension):
             target = Target(wanted, dimension, lambda: self.providers.embedder(wanted, dimension))
             report = reembed(self.store, current, target, progress)
-        self.settings = _pinned(self.layout, wanted, dimension)
-        for name in ("embedder", "ingestor"):  # those made for the former one
-            self.__dict__.pop(name, None)
+        self.settings = pin_embedder(self.layout.settings, wanted, dimension)
         return report
-
-    def _insight_writer(self) -> InsightWriter | None:
-        if not self.config.models.consolidate:
-            return None
-        from memctl.consolidate.model_insights import InsightWriter
-        from memctl.prompts import load_prompt
-
-        chat = self.providers.chat("consolidate")
-        prompt = load_prompt("consolidate", self.layout.prompts)
-        waits = self.config.models.when_unavailable == "wait"
-        return InsightWriter(chat, prompt, waits=waits) if chat else None
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -552,10 +432,8 @@ class KnowledgeBase:
 
     @property
     def _editor(self) -> Editor:
-        from memctl.memories.editing import Editor
-
         self._require_writable()
-        return Editor(self.store, lambda: self.embedder, self.clock)
+        return self._stages.editor()
 
     def add_memory(self, statement: Statement | str) -> Memory:
         """Remember one statement; the same one said twice is there once."""
@@ -663,58 +541,6 @@ def _caught_up(
     if store.embedder is None or (settings.embedder, settings.dimension) != store.former():
         return settings
     try:
-        return _pinned(layout, store.embedder, store.dimension)
+        return pin_embedder(layout.settings, store.embedder, store.dimension)
     except OSError:  # on a read-only mount it stays as it is
         return replace(settings, embedder=store.embedder, dimension=store.dimension)
-
-
-def _pinned(layout: Layout, embedder: str, dimension: int) -> KnowledgeBaseSettings:
-    """Write what the vectors are from into kb.toml, and return the settings."""
-    settings = replace(load_settings(layout.settings), embedder=embedder, dimension=dimension)
-    save_settings(layout.settings, settings)
-    return settings
-
-
-@contextmanager
-def exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
-    """Keep every other process from writing to a knowledge base and watching it.
-
-    Raises:
-        LockedError: Somebody does.
-        KnowledgeBaseUnavailable: There is no permission to.
-    """
-    from filelock import FileLock, Timeout
-
-    from memctl.store.lock import WriteLock
-
-    watching = FileLock(layout.watch_lock, thread_local=False)
-    with WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT), ExitStack() as stack:
-        try:
-            stack.enter_context(watching.acquire(timeout=0))
-        except Timeout as error:
-            raise LockedError(
-                f"{layout.name!r} is being watched",
-                "stop that first; memctl status names the process",
-            ) from error
-        yield
-
-
-def _streamed(stream: BinaryIO, labels: Labels, stack: ExitStack) -> SourceOrFailure:
-    from memctl.ingest.sources import from_stream, spooled
-
-    return from_stream(stack.enter_context(spooled(stream)), labels)
-
-
-def _lines(
-    given: Path | str | BinaryIO, labels: Labels, stack: ExitStack
-) -> tuple[Iterable[SourceOrFailure], int | None]:
-    """Return the sources of JSON lines, and how many there are if that can be told beforehand."""
-    from memctl.ingest.jsonl import from_jsonl
-    from memctl.ingest.total import count_lines
-
-    if isinstance(given, (str, Path)):
-        total = count_lines(Path(given))
-        return from_jsonl(stack.enter_context(Path(given).open("rb")), str(given), labels), total
-    name = getattr(given, "name", None)
-    is_file = isinstance(name, str) and not name.startswith("<")
-    return from_jsonl(given, str(name) if is_file else "stdin", labels), count_lines(given)

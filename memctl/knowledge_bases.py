@@ -6,18 +6,11 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
 from memctl.choices import Mode
-from memctl.errors import (
-    KnowledgeBaseUnavailable,
-    MemctlError,
-    ModelUnavailable,
-    NotFoundError,
-    UsageError,
-)
+from memctl.errors import MemctlError, NotFoundError
 from memctl.records import Answer, Context, Filters, QueryResult, Question
 
 if TYPE_CHECKING:
@@ -66,11 +59,13 @@ def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
 def _found(
     searcher: Searcher, question: str, mode: Mode, filters: Filters | None, limit: int
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
-    """Search, by keyword alone where the embedder cannot be had now; return what was done so."""
+    """Search, by keyword alone where no embedder can be had now; return what was done without."""
+    from memctl.retrieve.search import AWAY
+
     try:
         outcome = searcher.search(question, mode=mode, filters=filters, limit=limit)
         return outcome, outcome.notes
-    except (ModelUnavailable, KnowledgeBaseUnavailable) as error:  # or its cost cannot be noted
+    except AWAY as error:
         if mode != "hybrid":
             raise
         found = searcher.search(question, mode="keyword", filters=filters, limit=limit)
@@ -177,15 +172,18 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.retrieve.answer import answer
 
         try:
-            if self._answerer is None or not outcome.hits:
+            answerer = self._answerer(outcome.hits[0].kb) if outcome.hits else None
+            if answerer is None:
                 return answer(outcome)
-            return self._answerer.answer(outcome, options.get("told"))
+            return answerer.answer(outcome, options.get("told"))
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
             return replace(answer(outcome), note=error.message, hint=error.hint)
 
-    @cached_property
-    def _answerer(self) -> ModelAnswerer | None:
-        """The model that answers, if any; the first knowledge base keeps its replies and costs.
+    def _answerer(self, name: str) -> ModelAnswerer | None:
+        """Return the model that answers, if any; one knowledge base keeps its reply and cost.
+
+        Args:
+            name: Of the knowledge base: that which has the best hit.
 
         Raises:
             ConfigError: The settings cannot be used.
@@ -196,10 +194,10 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.prompts import load_prompt
         from memctl.retrieve.model_answer import ModelAnswerer
 
-        first = self._members[0]
-        first.store.ledger.require_writable()
-        chat = first.providers.chat("answer")
-        own = first.layout.prompts if len(self) == 1 else None
+        payer = next(member for member in self if member.name == name)
+        payer.store.ledger.require_writable()
+        chat = payer.providers.chat("answer")
+        own = payer.layout.prompts if len(self) == 1 else None
         budget = self._config.query.answer_tokens
         return ModelAnswerer(chat, load_prompt("answer", own), budget) if chat else None
 
@@ -239,40 +237,38 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.retrieve.search import Searcher
 
         by_words = (mode or self._config.query.mode) == "keyword"
-        embedder = None if by_words else self._embedder()
+        embedders = {} if by_words else self._embedders()
         first = self._members[0]
         reranker = first.providers.reranker() if self._config.models.rerank else None
         load_words = self._word_embedder if by_words else None
-        return Searcher(self._snapshots(), embedder, first.clock, reranker, load_words)
+        return Searcher(self._snapshots(), embedders, first.clock, reranker, load_words)
 
     def _word_embedder(self) -> Embedder:
         """Return what keywords are judged by; no other model than the built-in one is opened."""
         from memctl.models import BUILTIN_EMBEDDER
         from memctl.retrieve.words import word_embedder
 
-        first = self._members[0]
         return word_embedder(
-            first.embedder if first.settings.embedder == BUILTIN_EMBEDDER else None
+            member.embedder for member in self if member.settings.embedder == BUILTIN_EMBEDDER
         )
 
     def _snapshots(self) -> dict[str, Snapshot]:
         return {member.name: member.store.snapshot() for member in self}
 
-    def _embedder(self) -> Embedder:
-        """Return the one model that the vectors of all are from.
+    def _embedders(self) -> dict[str, Embedder]:
+        """Return the model that the vectors of each are from, the same object for the same model.
 
         Raises:
-            UsageError: They are from several.
-            ConfigError: It cannot be had as things are configured.
+            ConfigError: One cannot be had as things are configured.
         """
-        models = {member.settings.embedder for member in self}
-        if len(models) > 1:
-            listed = ", ".join(sorted(models))
-            raise UsageError(
-                f"these knowledge bases have vectors of several models: {listed}",
-                "ask them one by one with -k or by --mode keyword, or memctl kb reembed one",
-            )
-        return self._members[0].embedder
+        made: dict[tuple[str, int], Embedder] = {}
+        found: dict[str, Embedder] = {}
+        for member in self:
+            pinned = (member.settings.embedder, member.settings.dimension)
+            if pinned not in made:
+                made[pinned] = member.embedder
+            found[member.name] = made[pinned]
+        return found
 
     def _log(self, result: QueryResult) -> None:
         """Note the question and what it showed; a ledger that cannot be written is no failure."""

@@ -74,6 +74,10 @@ class SourceText:
     missing: tuple[str, ...] = ()
     """What could not be read now: ``transcript``, ``image text``; empty when all was read."""
     part: int = 0
+    share: float = 1.0
+    """How much of the whole source this part is, about."""
+    origin: Metadata = field(default_factory=dict)
+    """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
 
 
 # --- understanding: text becomes structure -------------------------------------------------------
@@ -477,6 +481,34 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """What became of new facts when they were compared with what was known."""
+
+    added: int = 0
+    """Facts that say something new."""
+    updated: int = 0
+    """Facts in favour of which an older one ended, or that a newer one had overtaken already."""
+    contradicted: int = 0
+    """Facts that cannot be true together with another one; both stay."""
+    restated: int = 0
+    """Facts that say again what was known; both stay."""
+    dropped: int = 0
+    """Verdicts of the model about memories that it had not been given to compare."""
+    waiting: int = 0
+    """Facts that are still to be compared."""
+    note: str = ""
+    """Why they wait."""
+    hint: str = ""
+    """What to do about that."""
+
+    @property
+    def told(self) -> str:
+        """In words, such as ``3 added, 1 updated``; "" where nothing was compared."""
+        kinds = ("added", "updated", "contradicted", "restated")
+        return ", ".join(f"{n:,} {kind}" for kind in kinds if (n := getattr(self, kind)))
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
     """What one ingest did, or with ``dry_run`` would do.
 
@@ -493,6 +525,8 @@ class IngestReport:
     """Documents that were taken in and of which something is missing."""
     dropped: int = 0
     """Facts of a model that were left out, for their quotes do not stand in their documents."""
+    facts: Compared = field(default_factory=Compared)
+    """How a model's facts compare with what was known; those that had waited are among them."""
     dry_run: bool = False
     estimates: tuple[Estimate, ...] = ()
     """Of a dry run: what models would be asked for."""

@@ -18,9 +18,21 @@ from werkzeug import Request, Response
 DIMENSION = 32
 _DATA = re.compile(r"<data-(\w+)>\n(.*?)\n</data-\1>", re.DOTALL)
 
-Reply = dict[str, Any] | str
+
+@dataclass(frozen=True)
+class Said:
+    """A reply that is more, or less, than its text."""
+
+    text: str = ""
+    finish: str = "stop"
+    refusal: str | None = None
+    thoughts: str | None = None
+
+
+Reply = dict[str, Any] | str | Said
 Rank = Callable[[str, str], float]
 Answerer = Callable[["Asked"], Reply]
+Judge = Callable[[dict[str, Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -82,13 +94,15 @@ class FakeEndpoint:
     def __init__(self, server: HTTPServer) -> None:
         self._server = server
         self._mutex = threading.Lock()
-        self._answerers: dict[str, Answerer] = {}
+        self._answerers: dict[str, Answerer] = {"ComparisonReply": lambda _: {"verdicts": []}}
         self._faults: list[Fault] = []
         self.asked: list[Asked] = []
         self.at_once = 0
         self.most_at_once = 0
         self.formats = {"json_schema", "json_object", "text"}
         """The response formats that it knows; it answers 400 to others."""
+        self.judge: Judge = lambda _: None
+        """Gives for the body of a chat request the error that it is answered with, if any."""
         self.dimension = DIMENSION
         self.rank: Rank = shared_words
         """What a text is worth to a question."""
@@ -119,9 +133,10 @@ class FakeEndpoint:
         """Behave again."""
         self._faults.clear()
 
-    def count(self, path: str = "") -> int:
-        """How many requests went to paths that end so."""
-        return sum(asked.path.endswith(path) for asked in self.asked)
+    def count(self, path: str = "", shape: str | None = None) -> int:
+        """How many requests went to paths that end so, or of these asked for one schema."""
+        wanted = [asked for asked in self.asked if shape is None or asked.shape == shape]
+        return sum(asked.path.endswith(path) for asked in wanted)
 
     # --- inside ---
 
@@ -176,17 +191,23 @@ class FakeEndpoint:
         wanted = (asked.body.get("response_format") or {"type": "text"})["type"]
         if wanted not in self.formats:
             return _json({"error": {"message": f"response_format {wanted} is not known"}}, 400)
+        if (error := self.judge(asked.body)) is not None:
+            return _json({"error": error}, 400)
         answerer = self._answerers.get(asked.shape)
-        if answerer is None and len(self._answerers) == 1 and wanted != "json_schema":
-            answerer = next(iter(self._answerers.values()))
+        told = [each for shape, each in self._answerers.items() if shape != "ComparisonReply"]
+        if answerer is None and len(told) == 1 and wanted != "json_schema":
+            answerer = told[0]
         reply: Reply = answerer(asked) if answerer else "fine"
-        text = reply if isinstance(reply, str) else json.dumps(reply)
+        said = reply if isinstance(reply, Said) else Said(_text(reply))
+        text = said.text
         usage = {"prompt_tokens": len(asked.said) // 4, "completion_tokens": len(text) // 4}
         usage["total_tokens"] = sum(usage.values())
         if asked.body.get("stream"):
-            return Response(_pieces(text, usage, cut=cut), content_type="text/event-stream")
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            return Response(_pieces(said, usage, cut=cut), content_type="text/event-stream")
+        message = {"role": "assistant", "content": text or None, "refusal": said.refusal}
+        if said.thoughts is not None:
+            message["reasoning_content"] = said.thoughts
+        choice = {"index": 0, "message": message, "finish_reason": said.finish}
         return _json(
             {
                 "id": "c", "object": "chat.completion", "created": 0, "model": "m",
@@ -247,12 +268,18 @@ def _ranking(asked: Asked, rank: Rank) -> dict[str, Any]:
     return {"results": [{"index": n, "relevance_score": scores[n]} for n in order]}
 
 
-def _pieces(text: str, usage: dict[str, int], *, cut: bool) -> Iterator[bytes]:
-    words = re.findall(r"\S+\s*", text)
+def _text(reply: dict[str, Any] | str) -> str:
+    return reply if isinstance(reply, str) else json.dumps(reply)
+
+
+def _pieces(said: Said, usage: dict[str, int], *, cut: bool) -> Iterator[bytes]:
+    words = re.findall(r"\S+\s*", said.text)
     for word in words[: len(words) // 2] if cut else words:
         yield _event({"choices": [{"index": 0, "delta": {"content": word}}]})
     if cut:
         raise ConnectionResetError("told to break off")
+    last = {"index": 0, "delta": {"refusal": said.refusal}, "finish_reason": said.finish}
+    yield _event({"choices": [last]})
     yield _event({"choices": [], "usage": usage})
     yield b"data: [DONE]\n\n"
 

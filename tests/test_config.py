@@ -12,20 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.config import (
-    SECTIONS,
+from memctl.config import SECTIONS, example, load_config, settings_of, variable_name
+from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
+from memctl.pinned import (
     Inbox,
     KnowledgeBaseSettings,
     Layout,
     check_name,
-    example,
-    load_config,
     load_settings,
     save_settings,
-    settings_of,
-    variable_name,
 )
-from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
 from memctl.rules import choices, rules
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from memctl.config import Inbox, Layout, load_config
+from memctl.config import load_config
 from memctl.errors import (
     ConfigError,
     KnowledgeBaseNotFound,
@@ -22,7 +22,9 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.home import Home
+from memctl.pinned import Inbox, Layout
 from memctl.retrieve.search import Searcher
+from memctl.store.transfer import export_batches
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
@@ -173,7 +175,7 @@ def test_deleting_leaves_watched_folders_elsewhere_alone(home: Home, tmp_path: P
 def test_what_is_being_written_is_neither_deleted_nor_renamed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.knowledge_base._EXCLUSIVE_WAIT", 0.1)
+    monkeypatch.setattr("memctl.home._EXCLUSIVE_WAIT", 0.1)
     home.create("notes")
     with home.open("notes") as opened, opened.store.write():
         with pytest.raises(LockedError):
@@ -267,9 +269,20 @@ def test_one_that_goes_while_it_is_read_is_gone_and_not_damaged(home: Home, chan
             home.rename("notes", "diary")
         else:
             home.delete("notes")
-        searcher = Searcher({"notes": snapshot}, opened.embedder, lambda: NOW)
+        searcher = Searcher({"notes": snapshot}, {"notes": opened.embedder}, lambda: NOW)
         with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
             searcher.search("the door code")
+
+
+def test_one_that_goes_while_it_is_exported_is_gone_and_not_damaged(home: Home) -> None:
+    home.create("notes")
+    with home.open("notes") as opened:
+        opened.add_memory("the door code is 4711")
+        snapshot = opened.store.snapshot()
+        assert snapshot.count("memories") == 1  # its table is open from here on
+        home.delete("notes")
+        with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
+            export_batches(snapshot, "memories").read_all()
 
 
 def open_for_ever(home: Home) -> None:

@@ -19,10 +19,17 @@ _INSIGHT = 300
 _HITS_BELOW = 5
 
 
-def tell_note(session: Session, answer: Answer | None) -> None:
-    """Say on standard error why the model that is configured did not answer, if it did not."""
+def tell_note(session: Session, answer: Answer | None, *, begun: bool = False) -> None:
+    """Say on standard error why the model that is configured did not answer, if it did not.
+
+    Args:
+        session: Whom to tell.
+        answer: What was answered instead.
+        begun: Whether the model had begun to.
+    """
     if answer is not None and answer.note:
-        session.say(f"note: answered without the model: {answer.note}")
+        how = "the model broke off, answered without it" if begun else "answered without the model"
+        session.say(f"note: {how}: {answer.note}")
         session.suggest(answer.hint)
 
 
@@ -44,6 +51,7 @@ def show_result(
         streamed: Whether the answer stands there already, unchecked.
     """
     answer = result.answer
+    several = len({hit.kb for hit in (*result.hits, *result.insights)}) > 1
     if answer is not None:
         if streamed:
             _show_unsupported(console, answer)
@@ -54,42 +62,49 @@ def show_result(
     if result.insights:
         paragraph(console, "\nInsights")
         for insight in result.insights:
-            _show_insight(console, insight)
+            _show_insight(console, insight, name_kb=several)
     if result.hits:
-        _show_hits(console, result, None if answer is None or explain else below, explain)
+        most = None if answer is None or explain else below
+        _show_hits(console, result, most, explain=explain, name_kb=several)
     elif answer is None:
         paragraph(console, "nothing found", "yellow")
 
 
 def _show_unsupported(console: Console, answer: Answer) -> None:
+    from memctl.retrieve.model_answer import UNSUPPORTED
+
     for sentence in answer.sentences:
         if sentence.unsupported:
-            paragraph(console, f"[unsupported] {sentence.text}", "yellow")
+            paragraph(console, f"{UNSUPPORTED} {sentence.text}", "yellow")
 
 
-def _show_hits(console: Console, result: QueryResult, most: int | None, explain: bool) -> None:
+def _show_hits(
+    console: Console, result: QueryResult, most: int | None, *, explain: bool, name_kb: bool
+) -> None:
     """Print the hits; below an answer only the first few, for they are not what was asked for."""
     answer = result.answer
     shown = result.hits[:most]
     if answer is not None:
         paragraph(console, "\nFound" if answer.found else "\nNearest", "dim")
     for hit in shown:
-        _show_hit(console, hit, explain=explain)
+        _show_hit(console, hit, explain=explain, name_kb=name_kb)
     if len(shown) < len(result.hits):
         paragraph(
             console, f"{len(result.hits) - len(shown)} more: add --no-answer to list them", "dim", 2
         )
 
 
-def _show_insight(console: Console, insight: Hit) -> None:
+def _show_insight(console: Console, insight: Hit, *, name_kb: bool) -> None:
     paragraph(console, one_line(insight.text, _INSIGHT), "green", 2)
     sources = count(len(insight.source_ids), "memory", "memories")
-    paragraph(console, f"from {sources}: memctl insight show {insight.memory_id}", "dim", 4)
+    of = f" of {insight.kb}" if name_kb else ""
+    paragraph(console, f"from {sources}{of}: memctl insight show {insight.memory_id}", "dim", 4)
 
 
-def _show_hit(console: Console, hit: Hit, *, explain: bool) -> None:
+def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> None:
     kind = "" if hit.level == "evidence" else f"{hit.type}, "
-    paragraph(console, f"{hit.rank:3}. {kind}{place(hit)}", "cyan")
+    of = f"{hit.kb}: " if name_kb else ""
+    paragraph(console, f"{hit.rank:3}. {of}{kind}{place(hit)}", "cyan")
     paragraph(console, one_line(hit.text, _SNIPPET), "", 5)
     if explain:
         legs = "  ".join(f"{leg} {score:.3f}" for leg, score in hit.legs.items())

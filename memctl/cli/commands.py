@@ -58,7 +58,7 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
     ],
     "until": Annotated[_Word, typer.Option("--until", metavar="DATE", help="Before then.")],
     "as_of": Annotated[
-        _Word, typer.Option("--as-of", metavar="DATE", help="What was known on that date.")
+        _Word, typer.Option("--as-of", metavar="DATE", help="What memctl knew on that day.")
     ],
     "session": Annotated[
         _Word, typer.Option("--session", metavar="ID", help="Only this conversation.")
@@ -90,6 +90,7 @@ def command(
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
+        """Add the function to the app and return it as it was."""
         run = _with_session(function, without)
         app.command(name, help=_help(function, examples))(run)
         return function
@@ -102,6 +103,7 @@ def _with_session(function: Callable[..., None], without: Sequence[str]) -> Call
 
     @functools.wraps(function)
     def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
+        """Call the function with a session; end quietly where nobody reads on."""
         given = context.find_root().params
         session = Session(
             {key: given[key] for key in ("home", "config") if given.get(key)},

@@ -141,7 +141,7 @@ class _Tour:
 
 def _prepare(home: Home, source: Path, *, is_sample: bool) -> None:
     """Drop the sample into the inbox; a folder of the user's is watched where it is."""
-    from memctl.config import Inbox
+    from memctl.pinned import Inbox
 
     inboxes = () if is_sample else (Inbox(source, "keep"),)
     home.create(_NAME, inboxes=inboxes, consolidate_interval=0)  # the tour does it by hand
@@ -172,6 +172,7 @@ def _listening(session: Session, source: Path, events: list[WatchEvent]) -> Iter
     with progress(session, "reading") as bar:
 
         def listen(event: WatchEvent) -> None:
+            """Keep what is told of a file, and show how many there have been."""
             if event.source:
                 events.append(event)
                 if bar is not None:

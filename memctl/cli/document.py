@@ -192,7 +192,8 @@ def reprocess(
         list[str] | None, typer.Argument(metavar="ID", help="Documents to read again.")
     ] = None,
     incomplete: Annotated[
-        bool, typer.Option("--incomplete", help="All of which something is missing.")
+        bool,
+        typer.Option("--incomplete", help="All that lack something which may be there now."),
     ] = False,
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="All not understood by the model configured now.")

@@ -12,7 +12,7 @@ import typer
 
 from memctl.cli.commands import KnowledgeBaseOption, Output, command
 from memctl.cli.inputs import input_file, path_of, refuse_empty
-from memctl.cli.output import Column, chosen, emit, emit_one
+from memctl.cli.output import Column, chosen, emit, emit_one, paragraph
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, money, one_line
@@ -20,7 +20,7 @@ from memctl.errors import MemctlError, PartialFailure, UsageError
 from memctl.paths import shown
 
 if TYPE_CHECKING:
-    from memctl.records import FileOutcome, IngestReport, LeftOut, LeftOutReason
+    from memctl.records import Compared, FileOutcome, IngestReport, LeftOut, LeftOutReason
 
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
@@ -192,6 +192,7 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         return
 
     def line() -> None:
+        """Print what people want to know of it."""
         verb = "to ingest" if report.dry_run else "ingested"
         parts = [f"{report.ingested:,} {verb}"] if report.ingested else []
         if report.skipped:
@@ -213,6 +214,21 @@ def show_report(session: Session, name: str, report: IngestReport, output: Outpu
         session.say(f"note: {note}")
     if len(notes) > _SHOWN_NOTES:
         session.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
+    _say_facts(session, report.facts)
+
+
+def _say_facts(session: Session, facts: Compared) -> None:
+    """Say how new facts compare with what was known, where that is not just new."""
+    if facts.updated or facts.contradicted or facts.restated or (facts.added and session.verbose):
+        session.say(f"facts: {facts.told}")
+    if facts.dropped:
+        what = count(facts.dropped, "verdict")
+        session.say(f"note: left out {what} on memories that the model was not asked about")
+    if facts.note:
+        what = count(facts.waiting, "fact")
+        session.say(f"note: {what} still to be compared with what is known: {facts.note}")
+        if facts.hint:
+            session.hint(facts.hint)
 
 
 def _notes(outcome: FileOutcome) -> Iterator[str]:
@@ -229,12 +245,12 @@ def _show_estimates(session: Session, report: IngestReport) -> None:
     for found in report.estimates:
         tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
         used = tokens if found.input_tokens else "paid by the minute"
-        session.console.print(
-            f"  {found.task} by {found.model}: about {count(found.calls, 'call')}, {used}, "
-            f"{money(found.cost)}"
-        )
+        calls = f"about {count(found.calls, 'call')}"
+        told = f"{found.task} by {found.model}: {calls}, {used}, {money(found.cost)}"
+        paragraph(session.console, told, indent=2)
     total = money(sum(found.cost for found in report.estimates))
-    session.console.print(f"  estimated cost: {total}, less what models have replied before")
+    told = f"estimated cost: {total}, less what models have replied before"
+    paragraph(session.console, told, indent=2)
 
 
 def raise_failures(report: IngestReport, *, one_input: bool) -> None:

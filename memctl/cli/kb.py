@@ -17,9 +17,9 @@ from memctl.cli.text import count
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from memctl.config import Inbox
     from memctl.home import KnowledgeBaseEntry
     from memctl.knowledge_base import KnowledgeBase
+    from memctl.pinned import Inbox
     from memctl.records import ReembedReport
 
 app = group("Create, list, change, archive and delete knowledge bases.")
@@ -132,7 +132,7 @@ def _inbox(text: str) -> Inbox:
     Raises:
         UsageError: There is no such folder.
     """
-    from memctl.config import Inbox
+    from memctl.pinned import Inbox
 
     path, equals, after = text.rpartition("=")
     if not equals or after not in ("move", "keep", "delete"):
@@ -151,7 +151,7 @@ def list_(session: Session, output: Output = None) -> None:
 
 
 def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
-    from memctl.config import KnowledgeBaseSettings
+    from memctl.pinned import KnowledgeBaseSettings
 
     names = [field.name for field in dataclasses.fields(KnowledgeBaseSettings)]
     row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder)}
@@ -175,6 +175,7 @@ def _show(session: Session, name: str, output: Output) -> None:
     value = values | {"folder": layout.folder}
 
     def table() -> None:
+        """Print each setting on a line, inboxes with what happens to their files."""
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
         facts(session.console, value | {"inboxes": ", ".join(inboxes)}, indent=0)
 

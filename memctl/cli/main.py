@@ -42,6 +42,7 @@ _PARSER_WORDS = {
     "Input should be ": "it must be ",
     "Got unexpected extra argument(s)": "too many arguments:",
 }
+"""Typer 0.29 says in pydantic's words what is wrong with a value; those are ours."""
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 app = typer.Typer(

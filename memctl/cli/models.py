@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
 from memctl.choices import Task
 from memctl.cli.commands import Output, command, group
-from memctl.cli.output import Column, chosen, emit
+from memctl.cli.output import Column, chosen, emit, paragraph
 from memctl.cli.session import Session
 from memctl.cli.text import duration
 from memctl.errors import ModelError, UsageError
@@ -18,22 +19,14 @@ if TYPE_CHECKING:
 
 app = group("List the models that are configured, and try them.")
 
-_LIST = (
-    Column("task", "TASK"),
-    Column("model", "MODEL"),
-    Column("url", "WHERE"),
-    Column("key", "KEY"),
-    Column("problem", "PROBLEM", wrap=True),
-)
+_LIST = (Column("task", "TASK"), Column("model", "MODEL", wrap=True))
 _TEST = (
     Column("task", "TASK"),
-    Column("model", "MODEL"),
+    Column("model", "MODEL", wrap=True),
     Column("ok", "OK"),
     Column("seconds", "TIME", duration, right=True),
-    Column("input_tokens", "TOKENS IN", right=True),
-    Column("output_tokens", "TOKENS OUT", right=True),
-    Column("error", "ERROR", wrap=True),
-    Column("hint", "HINT", wrap=True),
+    Column("input_tokens", "IN", right=True),
+    Column("output_tokens", "OUT", right=True),
 )
 
 
@@ -48,17 +41,33 @@ def list_(session: Session, output: Output = None) -> None:
     from memctl.models.overview import duties
 
     found = duties(session.config)
-    emit([_shown(duty) for duty in found] if chosen(output) == "table" else found, _LIST, output)
+    if chosen(output) != "table":
+        emit(found, (), output)
+        return
+    emit(
+        [{"task": d.task, "model": d.model or f"built in: {d.without}"} for d in found],
+        _LIST,
+        output,
+    )
+    _below(session, [(d.task, _place(d), "") for d in found if d.url])
+    _below(session, [(d.task, d.problem, d.hint) for d in found if d.problem], "red")
 
 
-def _shown(duty: Duty) -> dict[str, str]:
-    return {
-        "task": duty.task,
-        "model": duty.model or f"built in: {duty.without}",
-        "url": duty.url,
-        "key": "" if duty.builtin else "present" if duty.has_key else "none",
-        "problem": f"{duty.problem}; {duty.hint}" if duty.problem else "",
-    }
+def _place(duty: Duty) -> str:
+    return f"{duty.url}, {'with a key' if duty.has_key else 'without a key'}"
+
+
+def _below(session: Session, told: Sequence[tuple[str, str, str]], style: str = "") -> None:
+    """Print what there is to say of tasks, what holds for several of them once."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for task, text, hint in told:
+        tasks.setdefault((text, hint), []).append(task)
+    if tasks:
+        session.console.print()
+    for (text, hint), named in tasks.items():
+        paragraph(session.console, f"{', '.join(named)}: {text}", style)
+        if hint:
+            paragraph(session.console, f"hint: {hint}", "", 2)
 
 
 @command(app, "test", "memctl models test\nmemctl models test understand embed")
@@ -77,7 +86,11 @@ def try_out(
     from memctl.models.overview import trials
 
     found = list(trials(session.config, [_task(name) for name in tasks or ()]))
-    emit(found, _TEST, output)
+    if found or chosen(output) != "table":
+        emit(found, _TEST, output)
+    if chosen(output) == "table":
+        failures = [trial for trial in found if not trial.ok]
+        _below(session, [(t.task, t.error, t.hint) for t in failures], "red")
     if not found:
         session.say("no model is configured for that; everything is done on this machine")
     failed = [trial.task for trial in found if not trial.ok]

@@ -143,6 +143,7 @@ def _stream(
     pieces = 0
 
     def told(piece: str) -> None:
+        """Print a piece, and count those that are not empty."""
         nonlocal pieces
         pieces += bool(piece)
         print_piece(piece)
@@ -152,7 +153,7 @@ def _stream(
     note = bool(result.answer and result.answer.note)
     if pieces:
         print_piece(" [broken off]\n\n" if note else "\n")
-    tell_note(session, result.answer)
+    tell_note(session, result.answer, begun=bool(pieces))
     _tell(session, result.notes)
     explain = options.get("explain", False)
     show_result(session.console, result, explain=explain, streamed=bool(pieces) and not note)

@@ -98,7 +98,7 @@ class Session:
         Raises:
             UsageError: Several are named.
         """
-        wanted = _only(names) or self.config.kb or self.config.default_kb
+        wanted = self.home.name_to_write(_only(names))
         if wanted == self.config.default_kb and not self.home.exists(wanted):
             with self._passing(wanted) as opened:
                 yield opened
@@ -142,8 +142,7 @@ class Session:
         Raises:
             UsageError: Several are named.
         """
-        name = _only(names)
-        wanted = self.config.kb or self.config.default_kb if name is None else name
+        wanted = self.home.name_to_write(_only(names))
         is_new = not self.home.exists(wanted)
         if is_new:
             self.home.create(wanted)

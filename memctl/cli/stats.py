@@ -14,6 +14,7 @@ from memctl.cli.session import Session
 from memctl.cli.text import count, duration, money, one_line, size
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.console import Console
 
     from memctl.statistics import Statistics
@@ -66,21 +67,41 @@ _COST = (
     Column("kb", "KB"),
     Column("day", "DAY"),
     Column("task", "TASK"),
-    Column("model", "MODEL"),
+    Column("model", "MODEL", wrap=True),
     Column("calls", "CALLS", right=True),
     Column("cached", "CACHED", right=True),
     Column("failed", "FAILED", right=True),
-    Column("input_tokens", "TOKENS IN", right=True),
-    Column("output_tokens", "TOKENS OUT", right=True),
+    Column("input_tokens", "IN", right=True),
+    Column("output_tokens", "OUT", right=True),
     Column("seconds", "TIME", duration, right=True),
     Column("cost", "COST", money, right=True),
 )
 
 
+_NARROW = 120
+_LEFT_OUT = frozenset(("cached", "seconds"))
+"""Columns that there is no room for on a narrow terminal."""
+
+
+def _cost_columns(width: int, rows: pa.Table) -> list[Column]:
+    """Return the columns that fit and say something."""
+    if width >= _NARROW:
+        return list(_COST)
+    out = set(_LEFT_OUT)
+    if len(set(rows["kb"].to_pylist())) < 2:
+        out.add("kb")
+    if not any(rows["failed"].to_pylist()):
+        out.add("failed")
+    return [column for column in _COST if column.key not in out]
+
+
 def _show_cost(session: Session, kb: KnowledgeBasesOption, output: Output) -> None:
-    with session.reading(kb) as bases:
+    names = kb
+    if not names and session.config.kb is None:  # what is asked on demand alone has cost as well
+        names = [entry.name for entry in session.home.entries() if not entry.problem]
+    with session.reading(names) as bases:
         rows = listed(session, bases, lambda base, _: base.usage(), limit=0)
-    emit(rows, _COST, output)
+    emit(rows, _cost_columns(session.console.width, rows), output)
     if chosen(output) != "table":
         return
     if not rows.num_rows:

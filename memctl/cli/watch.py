@@ -118,6 +118,7 @@ def listener(session: Session) -> Listener:
     as_json = wanted == "json" or (wanted == "auto" and not sys.stdout.isatty())
 
     def tell(event: WatchEvent) -> None:
+        """Write an event as one line, at once, unless it was not asked for."""
         if session.quiet and event.kind not in _QUIET_KINDS:
             return
         if event.kind in _DEBUG_KINDS and not session.verbose:
@@ -148,7 +149,7 @@ def status(session: Session, kb: KnowledgeBasesOption = None, output: Output = N
     """Show who watches each knowledge base and what waits."""
     from memctl.watch.status import watch_status
 
-    names = kb or session.home.names()
+    names = list(dict.fromkeys(kb or session.home.names()))
     rows = []
     for name in names:
         with session.home.open(name) as base:

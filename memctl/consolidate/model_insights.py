@@ -20,7 +20,7 @@ from memctl.consolidate.synthesis import (
     importance_of,
     shared_entities,
 )
-from memctl.errors import BadReply, ModelError, ModelRefused, ModelUnavailable
+from memctl.errors import BadReply, ModelError, ModelRefused, ModelUnavailable, RequestRefused
 from memctl.prompts import fenced
 from memctl.records import Connection, Memory
 from memctl.understand.support import Evidence, support
@@ -89,7 +89,7 @@ class InsightWriter:
             return found
         try:
             reply = self._asked(group)
-        except BadReply as error:
+        except (BadReply, RequestRefused) as error:
             self.problem = self.problem or error
             return found
         except (ModelUnavailable, ModelRefused) as error:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from memctl.consolidate.known import KnownInsight
 from memctl.consolidate.synthesis import Draft
 from memctl.ids import insight_id, relation_id
+from memctl.ingest.comparing import CONTRADICTS
 from memctl.records import Connection, Insight, Memory, Relation
 from memctl.store.schema import memories_table, relations_table
 from memctl.understand.passage import passage_for_embedding, passage_terms
@@ -140,9 +141,23 @@ def write(transaction: Transaction, plan: Plan, embedder: Embedder, now: datetim
         transaction.upsert("memories", memories_table(made, embedder.embed(texts)))
     end_insights(transaction, plan.superseded, now)
     if plan.connections:
-        rows = [_relation(id_, item, now) for id_, item in plan.connections.items()]
+        rows = [_relation(id_, item, now) for id_, item in _untold(transaction, plan)]
         transaction.upsert("relations", relations_table(rows))
     mark_consolidated(transaction, plan.examined, True)
+
+
+def _untold(transaction: Transaction, plan: Plan) -> list[tuple[str, Connection]]:
+    """The connections without contradictions that were noted before, which have no direction."""
+    twins = {
+        id_: (id_, relation_id(item.target_id, item.relationship, item.source_id))
+        for id_, item in plan.connections.items()
+        if item.relationship == CONTRADICTS
+    }
+    ids = [twin for both in twins.values() for twin in both]
+    told = set(transaction.snapshot().get("relations", ids, ["id"])["id"].to_pylist())
+    return [
+        (id_, item) for id_, item in plan.connections.items() if told.isdisjoint(twins.get(id_, ()))
+    ]
 
 
 def end_insights(

@@ -360,11 +360,13 @@ def shared_entities(members: Sequence[Memory]) -> tuple[str, ...]:
 def connections_within(
     connections: tuple[Connection, ...], members: Sequence[Memory]
 ) -> tuple[Connection, ...]:
+    """Those of the connections whose both ends are among the members."""
     ids = {memory.id for memory in members}
     return tuple(item for item in connections if {item.source_id, item.target_id} <= ids)
 
 
 def importance_of(members: Sequence[Memory], more: float) -> float:
+    """That of the most important member and ``more``, at most 1, in three digits."""
     return round(min(1.0, max(memory.importance for memory in members) + more), 3)
 
 

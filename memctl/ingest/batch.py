@@ -6,9 +6,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.ingest.chunking import Passage
 from memctl.ingest.packing import packed
 from memctl.ingest.sources import Source
-from memctl.records import Document, Entity, EntityMention, FileOutcome, Memory, Relation
+from memctl.records import (
+    Document,
+    Entity,
+    EntityMention,
+    FileOutcome,
+    Memory,
+    Relation,
+    SourceText,
+)
 from memctl.swift import swift
 
 if TYPE_CHECKING:
@@ -32,6 +41,14 @@ class Identified:
     mtime_ns: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A part of a document as it is remembered."""
+
+    text: SourceText
+    passages: tuple[Passage, ...]
+
+
 @packed
 @swift
 @dataclass(frozen=True, slots=True)
@@ -44,6 +61,10 @@ class Wanted:
     """Root id of the live document that it is a newer version of."""
     redo: bool = False
     """Whether the rows of the document itself are there and are made anew."""
+    by_model: bool = False
+    """Whether a model has understood it, so that no other understanding may take its place."""
+    stored: tuple[Stored, ...] = ()
+    """Its parts as they are remembered, where there is no file to read again."""
 
 
 @swift

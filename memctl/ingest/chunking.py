@@ -81,6 +81,7 @@ def line_cut(size: int) -> Cut:
 
 def _cut_at(levels: Sequence[Cut], size: int) -> Cut:
     def cut(text: str, start: int, end: int) -> list[Span]:
+        """See ``Cut``."""
         return list(_refine(text, (start, end), size, levels))
 
     return cut

@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from queue import SimpleQueue
 
-from memctl.config import KnowledgeBaseSettings
 from memctl.ingest.batch import Wanted, Worked
 from memctl.ingest.work import Weigh, Workshop
 from memctl.ingest.workers import Worker, WorkerDied, start, work_apart
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import SourceText
 
 _log = logging.getLogger(__name__)

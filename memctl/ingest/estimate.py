@@ -11,36 +11,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memctl.choices import Task
-from memctl.config import BudgetSettings, Config, KnowledgeBaseSettings
+from memctl.choices import Purpose, Task
+from memctl.config import BudgetSettings, Config
 from memctl.models.accounts import Spent, cost
 from memctl.models.remote_embedder import PREFIX, TEXTS_A_CALL
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.prompts import load_prompt
 from memctl.readers.footage import KEY_FRAMES, SECONDS_A_FRAME
 from memctl.readers.media import TRANSCRIPT
+from memctl.readers.sound import MOST_SECONDS
 from memctl.records import Estimate, SourceText
-from memctl.understand.windows import windows
+from memctl.understand.windows import spread, windows, windows_of
 
 CHARACTERS_A_TOKEN = 4
 REPLY_SHARE = 0.3
 """Tokens of what is understood for each token of text, and at least ``REPLY_LEAST`` a call."""
 REPLY_LEAST = 200
+COMPARED_SHARE = 1.5
+VERDICT_SHARE = 0.2
+"""Of what is understood of a document: its facts with what they are compared with, and the reply;
+nothing where a document has no facts, or nothing is known of what they are about."""
 AROUND_CHARACTERS = 800
 """Of each call besides prompt and text: title, fences, what is known of the windows before."""
 PICTURE_TOKENS = 1_600
 PICTURE_REPLY = 250
 SPOKEN_CHARACTERS_A_SECOND = 15
-SECONDS_A_CALL = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Which models there are, and how much each is told besides the data."""
 
-    models: Mapping[Task, str]
-    prompts: Mapping[Task, int]
+    models: Mapping[Purpose, str]
+    prompts: Mapping[Purpose, int]
     """Length of the prompt, in characters."""
     chunk_size: int
+    most_windows: int
     budget: BudgetSettings
 
 
@@ -53,12 +59,15 @@ def plan_of(config: Config, settings: KnowledgeBaseSettings, own_prompts: Path) 
         own_prompts: The folder of its own prompts.
     """
     tasks: tuple[Task, ...] = ("understand", "transcribe", "image")
+    models: dict[Purpose, str]
     models = {task: name for task in tasks if (name := getattr(config.models, task))}
+    if "understand" in models:
+        models["compare"] = models["understand"]
     if settings.embedder.startswith(PREFIX):
         models["embed"] = settings.embedder.removeprefix(PREFIX)
-    told: tuple[Task, ...] = ("understand", "image")
+    told: tuple[Purpose, ...] = ("understand", "image", "compare")
     prompts = {task: len(load_prompt(task, own_prompts).text) for task in told if task in models}
-    return Plan(models, prompts, settings.chunk_size, config.budget)
+    return Plan(models, prompts, settings.chunk_size, config.models.most_windows, config.budget)
 
 
 @dataclass(slots=True)
@@ -74,13 +83,13 @@ class Estimator:
     """Adds up what documents would need."""
 
     plan: Plan
-    _sums: dict[Task, _Sum] = field(default_factory=dict)
+    _sums: dict[Purpose, _Sum] = field(default_factory=dict)
 
     def add(self, source: SourceText) -> None:
         """Take a document, or a part of one, into account."""
         heard = self._listen(source)
         self._look(source)
-        self._understand(source.text + " " * heard)
+        self._understand(source.text + " " * heard, source.share)
         self._embed(len(source.text) + heard)
 
     def estimates(self) -> tuple[Estimate, ...]:
@@ -99,7 +108,7 @@ class Estimator:
 
     # --- inside ---
 
-    def _call(self, task: Task, tokens: float, reply: float, calls: int = 1) -> None:
+    def _call(self, task: Purpose, tokens: float, reply: float, calls: int = 1) -> None:
         found = self._sums.setdefault(task, _Sum())
         found.calls += calls
         found.input_tokens += tokens
@@ -110,7 +119,7 @@ class Estimator:
         if "transcribe" not in self.plan.models or TRANSCRIPT not in source.missing:
             return 0
         seconds = float(source.metadata.get("duration", 0.0))
-        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / SECONDS_A_CALL)))
+        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / MOST_SECONDS)))
         self._sums["transcribe"].audio_seconds += seconds
         return round(seconds * SPOKEN_CHARACTERS_A_SECOND)
 
@@ -123,13 +132,20 @@ class Estimator:
         told = self._prompt("image") + PICTURE_TOKENS
         self._call("image", frames * told, frames * PICTURE_REPLY, frames)
 
-    def _understand(self, text: str) -> None:
+    def _understand(self, text: str, share: float) -> None:
         if "understand" not in self.plan.models or not text:
             return
-        for start, end in windows(text):
+        facts = 0.0
+        spans = windows(text)
+        for number in spread(spans, windows_of(share, self.plan.most_windows)):
+            start, end = spans[number]
             tokens = (end - start) / CHARACTERS_A_TOKEN
             told = self._prompt("understand") + AROUND_CHARACTERS / CHARACTERS_A_TOKEN
-            self._call("understand", told + tokens, max(REPLY_LEAST, tokens * REPLY_SHARE))
+            reply = max(REPLY_LEAST, tokens * REPLY_SHARE)
+            self._call("understand", told + tokens, reply)
+            facts += reply
+        told = self._prompt("compare") + facts * COMPARED_SHARE
+        self._call("compare", told, facts * VERDICT_SHARE)
 
     def _embed(self, characters: int) -> None:
         if "embed" not in self.plan.models or not characters:
@@ -138,7 +154,7 @@ class Estimator:
         calls = -(-passages // TEXTS_A_CALL)
         self._call("embed", characters / CHARACTERS_A_TOKEN, 0, calls)
 
-    def _prompt(self, task: Task) -> float:
+    def _prompt(self, task: Purpose) -> float:
         return self.plan.prompts[task] / CHARACTERS_A_TOKEN
 
 

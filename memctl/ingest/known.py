@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memctl.ids import document_id
 from memctl.ingest.batch import Identified, Wanted, known_outcome
+from memctl.ingest.standing import LIVE
 from memctl.records import FileOutcome
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
 
-LIVE = ("indexed", "processing", "pending")
 MOST_ADDED = 500_000
 """After so many new documents the store as it is then is what there was at first."""
 _COLUMNS = ("id", "namespace", "external_id", "sha256", "status")
@@ -54,6 +54,7 @@ class _Versions:
 
     @property
     def live(self) -> Stored | None:
+        """The version that is valid, else the one that the source says it replaces."""
         return next((stored for stored in self.found if stored.live), self.named)
 
 

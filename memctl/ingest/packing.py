@@ -18,6 +18,7 @@ def packed(kind: type[T]) -> type[T]:
     values = attrgetter(*(item.name for item in fields(kind)))  # type: ignore[arg-type]
 
     def reduce(value: T) -> tuple[type[T], tuple[Any, ...]]:
+        """See ``object.__reduce__``."""
         return kind, values(value)
 
     kind.__reduce__ = reduce  # type: ignore[method-assign, assignment]

@@ -7,17 +7,16 @@ commits what is finished.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memctl.config import KnowledgeBaseSettings
 from memctl.errors import LockedError, MemctlError
 from memctl.ingest.ahead import ahead
 from memctl.ingest.batch import Batch
+from memctl.ingest.comparing import Comparer
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
@@ -25,11 +24,13 @@ from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
+from memctl.ingest.tally import Tally
 from memctl.ingest.work import workshop
-from memctl.ingest.write import close_documents, live_documents, rename_document, write
+from memctl.ingest.write import rename_document, retire_documents, write
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
-from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
+from memctl.pinned import KnowledgeBaseSettings
+from memctl.records import Compared, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
 MANY_SOURCES = 10_000
 """For so many sources workers are started at once."""
-MOST_OUTCOMES = 1_000
-"""A report keeps so many outcomes besides the failures."""
 
 
 class IngestStopped(MemctlError):
@@ -64,47 +63,6 @@ class IngestStopped(MemctlError):
             self.exit_code = cause.exit_code
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What has been done so far."""
-
-    started: float = field(default_factory=time.monotonic)
-    ingested: int = 0
-    skipped: int = 0
-    failed: int = 0
-    memories: int = 0
-    incomplete: int = 0
-    dropped: int = 0
-    outcomes: list[FileOutcome] = field(default_factory=list)
-
-    @property
-    def done(self) -> int:
-        return self.ingested + self.skipped + self.failed
-
-    def add(self, outcomes: Iterable[FileOutcome]) -> None:
-        for outcome in outcomes:
-            self.failed += outcome.outcome == "failed"
-            self.skipped += outcome.outcome == "known"
-            self.ingested += outcome.outcome in ("ingested", "superseded")
-            self.memories += outcome.memories
-            self.incomplete += bool(outcome.missing)
-            self.dropped += outcome.dropped
-            if outcome.outcome == "failed" or len(self.outcomes) - self.failed < MOST_OUTCOMES:
-                self.outcomes.append(outcome)
-
-    def report(self) -> IngestReport:
-        return IngestReport(
-            ingested=self.ingested,
-            skipped=self.skipped,
-            failed=self.failed,
-            memories=self.memories,
-            seconds=time.monotonic() - self.started,
-            outcomes=tuple(self.outcomes),
-            incomplete=self.incomplete,
-            dropped=self.dropped,
-        )
-
-
 class Ingestor:
     """Turns sources into documents and memories of one knowledge base."""
 
@@ -118,12 +76,14 @@ class Ingestor:
         *,
         perceiver: Perceiver | None = None,
         limits: Limits | None = None,
+        comparer: Comparer | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._embedder = embedder
         self._understander = understander
         self._perceiver = perceiver
+        self._comparer = comparer
         self._clock = clock
         self._limits = limits or Limits()
 
@@ -177,6 +137,10 @@ class Ingestor:
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
+    def compare(self) -> Compared:
+        """Compare what still waits to be compared with what is known; see ``Comparer``."""
+        return self._comparer.run() if self._comparer is not None else Compared()
+
     def rename(self, document_id: str, source: str) -> None:
         """Note that the same content is found under another name now."""
         with self._store.write() as transaction:
@@ -185,9 +149,7 @@ class Ingestor:
     def retire(self, document_ids: Sequence[str]) -> None:
         """Mark live documents as gone, as their files are; what was known becomes history."""
         with self._store.write() as transaction:
-            live = live_documents(transaction, document_ids)
-            if live:
-                close_documents(transaction, dict.fromkeys(live), "gone", self._clock())
+            retire_documents(transaction, document_ids, self._clock())
 
     # --- inside ---
 
@@ -210,9 +172,10 @@ class Ingestor:
         progress: ProgressListener | None,
         total: int | None,
     ) -> IngestReport:
-        tally = _Tally()
+        tally = Tally()
         try:
             self._commit(batches, tally, progress, total)
+            tally.facts = self._compare(tally, progress, total)
             self._tidy(tally)
         except (MemctlError, OSError) as error:
             if not tally.ingested:
@@ -223,7 +186,7 @@ class Ingestor:
     def _commit(
         self,
         batches: Callable[[Preparer], Generator[Batch, None, None]],
-        tally: _Tally,
+        tally: Tally,
         progress: ProgressListener | None,
         total: int | None,
     ) -> None:
@@ -238,7 +201,16 @@ class Ingestor:
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
 
-    def _tidy(self, tally: _Tally) -> None:
+    def _compare(
+        self, tally: Tally, progress: ProgressListener | None, total: int | None
+    ) -> Compared:
+        """Compare new facts, and those that have waited, with what is known."""
+        if self._comparer is None:
+            return Compared()
+        told = Progress(tally.done, total, "documents", "comparing facts")
+        return self._comparer.run(lambda: progress(told) if progress is not None else None)
+
+    def _tidy(self, tally: Tally) -> None:
         """Index what is new, where there is enough of it; whoever writes next can do it too."""
         if not tally.ingested:
             return

@@ -26,7 +26,7 @@ from memctl.ingest.batch import (
 )
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known, Later
-from memctl.ingest.reading import Unreadable, identify, parts
+from memctl.ingest.reading import Unreadable, identify, texts_of
 from memctl.ingest.sources import Source, SourceOrFailure
 from memctl.ingest.workers import WorkerDied
 from memctl.records import FileOutcome
@@ -65,6 +65,7 @@ class _Filling:
     since: float = field(default_factory=time.monotonic)
 
     def add(self, worked: Worked) -> None:
+        """Put what was worked on into the batch."""
         self.batch.worked.append(worked)
         self.documents += worked.documents.num_rows
         self.memories += worked.memories.num_rows
@@ -72,6 +73,7 @@ class _Filling:
 
     @property
     def is_full(self) -> bool:
+        """Whether any of the limits has been reached."""
         return (
             self.documents + len(self.batch.outcomes) >= self.limits.documents
             or self.memories >= self.limits.memories
@@ -219,7 +221,7 @@ class Preparer:
     def _parts_worked(self, wanted: Wanted) -> Iterator[Worked]:
         """The parts of a source in order, several in work at once."""
         flying: deque[Future[Worked]] = deque()
-        for text in parts(wanted.item):
+        for text in texts_of(wanted):
             flying.append(self._crew.submit_part(wanted, text, self._clock()))
             while len(flying) > self._crew.capacity:
                 yield flying.popleft().result()

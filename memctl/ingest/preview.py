@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memctl.ingest.batch import Identified, NotRead, Wanted, failed_outcome
 from memctl.ingest.estimate import Estimator
 from memctl.ingest.known import Known, Later
-from memctl.ingest.pipeline import MOST_OUTCOMES
 from memctl.ingest.prepare import JUDGED_TOGETHER
 from memctl.ingest.reading import Unreadable, identify, parts
 from memctl.ingest.sources import SourceOrFailure
+from memctl.ingest.tally import Tally
 from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
 
 if TYPE_CHECKING:
@@ -38,28 +38,14 @@ def preview(
         progress: Told how many sources are dealt with.
         total: How many sources there are, where that is known.
     """
-    began = time.monotonic()
-    outcomes: list[FileOutcome] = []
-    counts = {"ingested": 0, "superseded": 0, "known": 0, "failed": 0}
+    tally = Tally()
     with closing(Known(store)) as known:
         stream = iter(sources)
         while group := list(itertools.islice(stream, JUDGED_TOGETHER)):
-            for outcome in _group(known, group, estimator):
-                counts[outcome.outcome] += 1
-                if outcome.outcome == "failed" or len(outcomes) - counts["failed"] < MOST_OUTCOMES:
-                    outcomes.append(outcome)
+            tally.add(_group(known, group, estimator))
             if progress is not None:
-                progress(Progress(sum(counts.values()), total, "documents"))
-    return IngestReport(
-        ingested=counts["ingested"] + counts["superseded"],
-        skipped=counts["known"],
-        failed=counts["failed"],
-        memories=0,
-        seconds=time.monotonic() - began,
-        outcomes=tuple(outcomes),
-        dry_run=True,
-        estimates=estimator.estimates(),
-    )
+                progress(Progress(tally.done, total, "documents"))
+    return replace(tally.report(), dry_run=True, estimates=estimator.estimates())
 
 
 def _group(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from memctl.errors import ChangedSource, MemctlError
 from memctl.ids import document_id
-from memctl.ingest.batch import Identified
+from memctl.ingest.batch import Identified, Wanted
 from memctl.ingest.sources import Source
 from memctl.paths import next_step, reason, shown
 from memctl.records import SourceText
@@ -57,6 +58,18 @@ def _key(source: Source, sha256: str) -> str:
     return document_id(source.namespace, sha256, external_id=source.external_id)
 
 
+def texts_of(wanted: Wanted) -> Generator[SourceText, None, None]:
+    """The text of a source as :func:`parts`, or as it is remembered.
+
+    Raises:
+        Unreadable: As :func:`parts`.
+    """
+    if wanted.stored:
+        yield from _with_shares((part.text for part in wanted.stored), wanted.item.size)
+    else:
+        yield from parts(wanted.item)
+
+
 def parts(item: Identified) -> Generator[SourceText, None, None]:
     """The text of a source: one part, or several of a source too big for memory.
 
@@ -68,12 +81,27 @@ def parts(item: Identified) -> Generator[SourceText, None, None]:
         yield SourceText(source.text, "text/plain", RECORD_READER, title=source.title)
         return
     try:
-        yield from _read(source.path, source.name)
+        yield from _with_shares(_read(source.path, source.name), item.size)
         _check_unchanged(item, source.path)
     except MemctlError as error:
         raise Unreadable(error.message, error.hint, type(error).__name__) from error
     except OSError as error:
         raise _unreadable(source, error) from error
+
+
+def _with_shares(texts: Iterable[SourceText], size: int) -> Iterator[SourceText]:
+    """The parts of a source that has several, each with its share of all of it."""
+    held: SourceText | None = None
+    for text in texts:
+        if held is not None:
+            yield _with_share(held, size)
+        held = text
+    if held is not None:
+        yield _with_share(held, size) if held.part else held
+
+
+def _with_share(text: SourceText, size: int) -> SourceText:
+    return replace(text, share=min(1.0, len(text.text.encode("utf-8", "replace")) / max(1, size)))
 
 
 def _read(path: Path, name: str | None) -> Iterator[SourceText]:

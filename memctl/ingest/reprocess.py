@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,11 @@ from memctl.errors import ChangedSource, NotFoundError, UsageError
 from memctl.ids import root_id
 from memctl.ingest.batch import Identified, Wanted
 from memctl.ingest.reading import RECORD_READER, Unreadable, identify
-from memctl.ingest.rows import IMPORTANCE_REASON
+from memctl.ingest.rows import as_given
 from memctl.ingest.sources import Source
-from memctl.records import Document, FileOutcome, Metadata
+from memctl.ingest.stored import stored_parts
+from memctl.records import Document, FileOutcome
+from memctl.understand.protocol import BY_MODEL, MODEL, NOT_BY_MODEL
 
 if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
@@ -29,7 +32,8 @@ def wanted_again(
     Args:
         store: Where the documents are.
         document_ids: Ids of documents or of their parts.
-        incomplete: Whether to take all live documents too of which something is missing.
+        incomplete: Whether to take all live documents too of which something is missing that
+            another reading may find.
         other_than: Take all live documents too that were understood by another method.
 
     Raises:
@@ -39,22 +43,26 @@ def wanted_again(
     roots = dict.fromkeys(root_id(identifier) for identifier in document_ids)
     if incomplete:
         roots |= dict.fromkeys(_incomplete(snapshot))
-    if other_than is not None:
-        roots |= dict.fromkeys(_understood_otherwise(snapshot, other_than))
+    upgraded = set(_understood_otherwise(snapshot, other_than)) if other_than is not None else set()
+    roots |= dict.fromkeys(sorted(upgraded))
     places = {entry.document_id: entry.path for entry in store.ledger.files.entries(["done"])}
     ids = list(roots)
     for at in range(0, len(ids), _AT_ONCE):
         for document in _documents(snapshot, ids[at : at + _AT_ONCE]):
-            yield _wanted(snapshot, document, places.get(document.id))
+            yield _wanted(
+                snapshot, document, places.get(document.id), upgrades=document.id in upgraded
+            )
 
 
 def _incomplete(snapshot: Snapshot) -> Iterator[str]:
+    """Documents of which something is missing that another reading may find."""
+    from memctl.readers.structured import KEPT_AS_TEXT
     from memctl.store.filters import col
 
     live = col("status") == "indexed"
     for batch in snapshot.batches("documents", live, ["root_id", "missing"]):
         for row in batch.to_pylist():
-            if row["missing"]:
+            if not all(what.endswith(KEPT_AS_TEXT) for what in row["missing"]):
                 yield row["root_id"]
 
 
@@ -75,39 +83,60 @@ def _documents(snapshot: Snapshot, ids: list[str]) -> list[Document]:
     return documents
 
 
-def _wanted(snapshot: Snapshot, document: Document, place: str | None) -> Wanted | FileOutcome:
+def _wanted(
+    snapshot: Snapshot, document: Document, place: str | None, *, upgrades: bool
+) -> Wanted | FileOutcome:
     if document.status != "indexed":
         why, hint = f"it is {document.status}", "only live documents are read again"
         return _failed(document, why, hint, UsageError.__name__)
     if document.reader == RECORD_READER:
         source = _record(snapshot, document)
         item = Identified(source, document.sha256, document.size, document.id)
-        return Wanted(item, document.id, redo=True)
+        return _again(item, document)
     path = Path(place or document.source)
+    if not path.is_file() and (upgrades or _lacks_a_model_alone(document)):
+        return _from_memory(snapshot, document)
     if not path.is_file():
         why, hint = "its file is no longer there", "put it back, or ingest it anew"
         return _failed(document, why, hint, FileNotFoundError.__name__)
     return _from_file(document, path)
 
 
-def _from_file(document: Document, path: Path) -> Wanted | FileOutcome:
-    source = Source(
+def _lacks_a_model_alone(document: Document) -> bool:
+    return bool(document.missing) and BY_MODEL.issuperset(document.missing)
+
+
+def _again(item: Identified, document: Document) -> Wanted:
+    by_model = document.method.startswith(MODEL) and NOT_BY_MODEL not in document.missing
+    return Wanted(item, document.id, redo=True, by_model=by_model)
+
+
+def _from_memory(snapshot: Snapshot, document: Document) -> Wanted:
+    """The document with its text as it is stored: it needs no file to be understood again."""
+    item = Identified(_source(document), document.sha256, document.size, document.id)
+    return replace(_again(item, document), stored=stored_parts(snapshot, document))
+
+
+def _source(document: Document) -> Source:
+    return Source(
         source=document.source,
-        path=path,
         name=Path(document.source).name,
         external_id=document.external_id,
         namespace=document.namespace,
-        session_id=None if document.session_id == document.id else document.session_id,
+        session_id=_given_session(document),
         tags=document.tags,
     )
+
+
+def _from_file(document: Document, path: Path) -> Wanted | FileOutcome:
     try:
-        item = identify(source)
+        item = identify(replace(_source(document), path=path))
     except Unreadable as error:
         return _failed(document, error.reason, error.hint, error.error)
     if item.sha256 != document.sha256:
         why, hint = f"{path} has changed since", "ingest it as a newer version"
         return _failed(document, why, hint, ChangedSource.__name__)
-    return Wanted(item, document.id, redo=True)
+    return _again(item, document)
 
 
 def _record(snapshot: Snapshot, document: Document) -> Source:
@@ -124,18 +153,18 @@ def _record(snapshot: Snapshot, document: Document) -> Source:
         namespace=document.namespace,
         title=document.title,
         created_at=document.created_at,
-        session_id=document.session_id,
+        session_id=_given_session(document),
         turn=first.get("turn"),
         speaker=first.get("speaker"),
         type=first.get("type") or "",
         tags=document.tags,
-        metadata=_as_given(document.metadata),
+        metadata=as_given(document.metadata),
     )
 
 
-def _as_given(metadata: Metadata) -> Metadata:
-    """The metadata without what was added when the document was understood."""
-    return {key: value for key, value in metadata.items() if key != IMPORTANCE_REASON}
+def _given_session(document: Document) -> str | None:
+    """The session that was given; that of a chat log is the log itself."""
+    return None if document.session_id == document.id else document.session_id
 
 
 def _failed(document: Document, reason: str, hint: str, error: str) -> FileOutcome:

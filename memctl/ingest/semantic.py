@@ -27,6 +27,7 @@ def semantic_cut(size: int, embedder: Embedder) -> Cut:
     fine = recursive_cut(size)
 
     def cut(text: str, start: int, end: int) -> list[Span]:
+        """See ``Cut``."""
         spans = sentence_spans(text, start, end)
         return [
             piece

@@ -6,20 +6,21 @@ It needs nothing of the store, so it can be done in this process or in another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memctl.config import KnowledgeBaseSettings
+from memctl.errors import BadReply
 from memctl.ingest.batch import Fate, InParts, NotRead, Prepared, Taken, Wanted, Worked
-from memctl.ingest.chunking import ChunkSizes, Cut, chunk
+from memctl.ingest.chunking import ChunkSizes, Cut, Passage, chunk
 from memctl.ingest.derive import entities_of, relations_of
 from memctl.ingest.perceive import Perceiver
-from memctl.ingest.reading import Unreadable, parts
+from memctl.ingest.reading import Unreadable, texts_of
 from memctl.ingest.rows import Parts, prepared
 from memctl.models.protocols import Embedder
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import SourceText
-from memctl.understand.protocol import Understander
+from memctl.understand.protocol import NOT_BY_MODEL, Understander
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,7 @@ class Workshop:
     def work(self, group: Sequence[Wanted], now: datetime, weigh: Weigh | None = None) -> Worked:
         """Make the rows of a group of sources; one that cannot be read has that as its fate."""
         fates: list[Fate] = []
-        made: list[Prepared] = []
+        made: list[Prepared | NotRead] = []
         waiting: list[tuple[Wanted, SourceText]] = []
         for wanted in group:
             read = _read(wanted)
@@ -59,25 +60,42 @@ class Workshop:
                 made += self._prepared(waiting, now)
                 waiting.clear()
         made += self._prepared(waiting, now)
-        return self._finished(_told(fates, made), made, now, weigh)
+        good = [item for item in made if isinstance(item, Prepared)]
+        return self._finished(_told(fates, made), good, now, weigh)
 
     def work_on_part(self, wanted: Wanted, text: SourceText, now: datetime) -> Worked:
-        """Make the rows of one part of a source."""
-        made = self._prepared([(wanted, text)], now)
-        worked = self._finished([_taken(made[0])], made, now, None)
+        """Make the rows of one part of a source.
+
+        Raises:
+            Unreadable: What was made of it before is better.
+        """
+        [made] = self._prepared([(wanted, text)], now)
+        if isinstance(made, NotRead):
+            raise Unreadable(made.reason, made.hint, made.error)
+        worked = self._finished([_taken(made)], [made], now, None)
         worked.part, worked.wanted = text.part, (wanted,)
         return worked
 
-    def _prepared(self, read: Sequence[tuple[Wanted, SourceText]], now: datetime) -> list[Prepared]:
+    def _prepared(
+        self, read: Sequence[tuple[Wanted, SourceText]], now: datetime
+    ) -> list[Prepared | NotRead]:
         if not read:
             return []
         if self.perceiver is not None:
             read = self.perceiver.complete(read)
-        understood = self.understander.understand([text for _, text in read])
+        understood = self.understander.understand([_with_origin(*each) for each in read])
         return [
-            prepared(Parts(wanted, text, chunk(text, self.sizes, self.cut), what, now))
+            _kept(wanted)
+            if wanted.by_model and NOT_BY_MODEL in what.missing
+            else prepared(Parts(wanted, text, self._passages(wanted, text), what, now))
             for (wanted, text), what in zip(read, understood, strict=True)
         ]
+
+    def _passages(self, wanted: Wanted, text: SourceText) -> Sequence[Passage]:
+        for part in wanted.stored:
+            if part.text.part == text.part:
+                return part.passages
+        return chunk(text, self.sizes, self.cut)
 
     def _finished(
         self, fates: list[Fate], made: Sequence[Prepared], now: datetime, weigh: Weigh | None
@@ -110,8 +128,7 @@ def workshop(
 
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
-    made = Workshop(embedder, understander or BuiltinUnderstander(), sizes)
-    made.perceiver = perceiver
+    made = Workshop(embedder, understander or BuiltinUnderstander(), sizes, perceiver=perceiver)
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.semantic import semantic_cut
 
@@ -120,7 +137,7 @@ def workshop(
 
 
 def _read(wanted: Wanted) -> SourceText | NotRead | InParts:
-    stream = parts(wanted.item)
+    stream = texts_of(wanted)
     try:
         first = next(stream)
         return first if next(stream, None) is None else InParts()
@@ -130,16 +147,43 @@ def _read(wanted: Wanted) -> SourceText | NotRead | InParts:
         stream.close()
 
 
+def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
+    """The text with what is known of it from where it came from."""
+    source = wanted.item.source
+    name = source.name or (source.path.name if source.path else "")
+    known = {
+        "file": name,
+        "speaker": source.speaker,
+        "session": source.session_id,
+        "turn": source.turn,
+        "date": source.created_at.date().isoformat() if source.created_at else None,
+        "tags": list(source.tags),
+    }
+    origin = {key: value for key, value in known.items() if value not in (None, "", [])}
+    return replace(text, origin=origin) if origin else text
+
+
 def _is_enough(read: Sequence[tuple[Wanted, SourceText]]) -> bool:
     if len(read) >= UNDERSTOOD_TOGETHER:
         return True
     return sum(len(text.text) for _, text in read) >= CHARACTERS_TOGETHER
 
 
-def _told(fates: Sequence[Fate], made: Sequence[Prepared]) -> list[Fate]:
+def _told(fates: Sequence[Fate], made: Sequence[Prepared | NotRead]) -> list[Fate]:
     """The fates with what is known of those that were taken, which stand in the same order."""
     rest = iter(made)
-    return [_taken(next(rest)) if isinstance(fate, Taken) else fate for fate in fates]
+    return [_fate(next(rest)) if isinstance(fate, Taken) else fate for fate in fates]
+
+
+def _fate(item: Prepared | NotRead) -> Taken | NotRead:
+    return item if isinstance(item, NotRead) else _taken(item)
+
+
+def _kept(wanted: Wanted) -> NotRead:
+    """Why nothing is made of a document that is better understood already."""
+    reason = f"{wanted.item.source.source}: the model makes nothing of it now"
+    hint = "it stays as a model understood it before"
+    return NotRead(reason, hint, BadReply.__name__)
 
 
 def _taken(item: Prepared) -> Taken:

@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import IO, Any
 
-from memctl.config import KnowledgeBaseSettings
 from memctl.errors import MemctlError
 from memctl.ingest.batch import NotRead, Wanted, Worked
 from memctl.ingest.work import Workshop, workshop
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import SourceText
 
 _log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,17 @@ from memctl.ingest.batch import (
     known_outcome,
     taken_outcome,
 )
+from memctl.ingest.comparing import facts_of_model, is_by_model
 from memctl.ingest.derive import Derived
-from memctl.ingest.known import LIVE, Known
+from memctl.ingest.known import Known
+from memctl.ingest.standing import LIVE, hold_again_after, hold_again_without
 from memctl.records import DocumentStatus, FileOutcome
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.store.filters import Expr
+    from memctl.store.model_books import ComparisonBook
     from memctl.store.names import TableName
     from memctl.store.store import Store
     from memctl.store.transaction import Transaction
@@ -52,7 +55,8 @@ def write(store: Store, batch: Batch, rest: Iterator[Batch], known: Known) -> li
     try:
         with store.write() as transaction:
             alone = known.is_alone(transaction.version("documents"))
-            outcomes = _write_all(_Writing(transaction, alone=alone), batch, rest)
+            writing = _Writing(transaction, store.ledger.comparisons, alone=alone)
+            outcomes = _write_all(writing, batch, rest)
         known.moved(transaction.version("documents"))
     except _Abandoned as abandoned:
         outcomes = [abandoned.failure]
@@ -73,12 +77,20 @@ def _write_all(writing: _Writing, batch: Batch, rest: Iterator[Batch]) -> list[F
 class _Writing:
     """The rows of one transaction; ``alone`` where nobody else has written since the judging."""
 
-    def __init__(self, transaction: Transaction, *, alone: bool = False) -> None:
+    def __init__(
+        self, transaction: Transaction, comparisons: ComparisonBook, *, alone: bool = False
+    ) -> None:
         self._transaction = transaction
+        self._comparisons = comparisons
         self._alone = alone
         self._derived = Derived()
         self._refused: set[str] = set()
         self._edited: set[str] = set()
+        self._replaced: dict[str, str] = {}
+        self._closed: list[str] = []
+        self._erased: dict[str, str] = {}
+        self._facts: list[str] = []
+        self._now: datetime | None = None
         self._outcomes: dict[str, FileOutcome] = {}
 
     def add(self, batch: Batch) -> None:
@@ -87,15 +99,37 @@ class _Writing:
         self._refuse([wanted for wanted, _ in first if not wanted.redo])
         kept = [wanted for wanted, _ in first if wanted.document_id not in self._refused]
         if batch.worked:
-            _close_replaced(self._transaction, kept, batch.worked[0].now)
-        self._edited |= _clear_redone(self._transaction, kept)
+            self._now = batch.worked[0].now
+            self._close_replaced(kept, self._now)
+        cleared = _clear_redone(self._transaction, kept)
+        self._edited |= cleared.edited
+        self._erased |= cleared.erased
         for worked in batch.worked:
             self._append(worked)
 
     def finish(self) -> list[FileOutcome]:
         """Add what follows from all documents together; return what became of each source."""
         self._derived.write(self._transaction)
+        if self._closed and self._now is not None:
+            hold_again_after(self._transaction, self._closed, self._now, self._replaced)
+        if self._erased:
+            _let_go(self._transaction, list(self._erased))
+        self._have_compared()
         return list(self._outcomes.values())
+
+    def _close_replaced(self, kept: Sequence[Wanted], now: datetime) -> None:
+        replaced = {each.replaces: each.document_id for each in kept if each.replaces}
+        if replaced:
+            self._closed += close_documents(self._transaction, replaced, "superseded", now)
+            self._replaced |= replaced
+
+    def _have_compared(self) -> None:
+        """Note facts to be compared; those that a model has stated before have been, or wait."""
+        known = {id_ for id_, method in self._erased.items() if is_by_model(method)}
+        facts = [id_ for id_ in self._facts if id_ not in known]
+        if facts and self._now is not None:
+            now = self._now
+            self._transaction.ledger(lambda _: self._comparisons.add(facts, now))
 
     def _refuse(self, new: Sequence[Wanted]) -> None:
         """Set documents aside that are there by now, though they were not when they were judged."""
@@ -116,7 +150,9 @@ class _Writing:
         else:
             memories = worked.memories
         self._transaction.append("documents", documents)
-        self._transaction.append("memories", without(memories, "id", self._edited))
+        memories = without(memories, "id", self._edited)
+        self._transaction.append("memories", memories)
+        self._facts += facts_of_model(memories)
         if any(wanted.redo for wanted in worked.wanted):
             self._derived.add_missing(worked.entities)
         else:
@@ -155,14 +191,19 @@ def close_documents(
     successors: Mapping[str, str | None],
     status: DocumentStatus,
     now: datetime,
-) -> None:
+) -> list[str]:
     """Make documents history: their rows get a status, their memories and relations an end.
+
+    What had ended in favour of them is not looked at; see ``hold_again_after``.
 
     Args:
         transaction: What to write with.
         successors: Root ids of the documents, each with the id of its newer version.
         status: ``superseded`` or ``gone``.
         now: From when on they are history.
+
+    Returns:
+        Their ids, those of their parts among them.
     """
     import pyarrow as pa
 
@@ -178,6 +219,14 @@ def close_documents(
     ids = found["id"].to_pylist()
     _end(transaction, "memories", _is_in("document_id", ids), now)
     _end(transaction, "relations", _is_in("source_id", ids), now)
+    return list(ids)
+
+
+def retire_documents(transaction: Transaction, document_ids: Sequence[str], now: datetime) -> None:
+    """Mark live documents as gone; what had ended in favour of what they say holds again."""
+    gone: dict[str, str | None] = dict.fromkeys(live_documents(transaction, document_ids))
+    if gone:
+        hold_again_after(transaction, close_documents(transaction, gone, "gone", now), now, gone)
 
 
 def live_documents(transaction: Transaction, document_ids: Sequence[str]) -> list[str]:
@@ -200,29 +249,47 @@ def rename_document(transaction: Transaction, document_id: str, source: str) -> 
         transaction.update(table, pa.table({"id": rows, "source": names}))
 
 
-def _close_replaced(transaction: Transaction, kept: Sequence[Wanted], now: datetime) -> None:
-    replaced = {each.replaces: each.document_id for each in kept if each.replaces}
-    if replaced:
-        close_documents(transaction, replaced, "superseded", now)
+@dataclass(frozen=True, slots=True)
+class _Cleared:
+    """What was there of documents that are made anew."""
+
+    edited: set[str]
+    """Memories that people edited, or that ended in favour of others; they stay as they are."""
+    erased: dict[str, str]
+    """Statements that are not there any more, by id, each with the method that had made it."""
 
 
-def _clear_redone(transaction: Transaction, kept: Sequence[Wanted]) -> set[str]:
-    """Remove the rows of documents that are made anew; return the memories that people edited.
+def _clear_redone(transaction: Transaction, kept: Sequence[Wanted]) -> _Cleared:
+    """Remove the rows of documents that are made anew.
 
-    Those stay as they are, with their history.
+    What has a history stays, with it.
     """
     from memctl.store.filters import col
 
     roots = [each.document_id for each in kept if each.redo]
     if not roots:
-        return set()
+        return _Cleared(set(), {})
     snapshot = transaction.snapshot()
     ids = snapshot.scan("documents", _is_in("root_id", roots), ["id"])["id"].to_pylist()
+    made = _is_in("document_id", ids)
     edited = (col("version") > 1) | ~col("superseded_by").is_null()
-    stays = snapshot.scan("memories", _is_in("document_id", ids) & edited, ["id"])
-    transaction.delete("memories", _is_in("document_id", ids) & ~edited)
+    stays = snapshot.scan("memories", made & edited, ["id"])
+    erased = snapshot.scan(
+        "memories", made & ~edited & (col("level") == "memory"), ["id", "method"]
+    )
+    transaction.delete("memories", made & ~edited)
     transaction.delete("documents", _is_in("id", ids))
-    return set(stays["id"].to_pylist())
+    methods = dict(zip(erased["id"].to_pylist(), erased["method"].to_pylist(), strict=True))
+    return _Cleared(set(stays["id"].to_pylist()), methods)
+
+
+def _let_go(transaction: Transaction, erased: Sequence[str]) -> None:
+    """Let nothing hang on statements that have been erased and not made again."""
+    there = transaction.snapshot().get("memories", erased, ["id"])["id"].to_pylist()
+    gone = sorted(set(erased).difference(there))
+    if gone:
+        hold_again_without(transaction, gone)
+        transaction.delete("relations", _is_in("source_id", gone) | _is_in("target_id", gone))
 
 
 def _end(transaction: Transaction, table: TableName, where: Expr, now: datetime) -> None:

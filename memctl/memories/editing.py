@@ -17,11 +17,13 @@ import pyarrow.compute as pc
 
 from memctl.errors import UsageError
 from memctl.ids import root_id, stated_memory_id
+from memctl.ingest.comparing import STATED
+from memctl.ingest.standing import hold_again_without
 from memctl.memories.viewing import (
     get_memory,
-    history,
     memories_by_id,
     resolve,
+    versions_of,
     visible_columns,
 )
 from memctl.records import Memory
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
     from memctl.store.transaction import Transaction
-
-STATED = "stated"
-"""The method of a memory that somebody stated or edited by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ class Editor:
         """
         with self._store.write() as transaction:
             snapshot = transaction.snapshot()
-            versions = history(snapshot, get_memory(snapshot, given))
+            versions = versions_of(snapshot, get_memory(snapshot, given))
             return forget(transaction, [m.id for m in versions])
 
     def delete_document(self, given: str) -> int:
@@ -241,7 +240,8 @@ def forget(transaction: Transaction, ids: Sequence[str]) -> int:
     """Remove memories and what was drawn from them alone; return how many memories are gone.
 
     Insights that rest on one of them go too, for they may repeat what it said; their other sources
-    are free to be consolidated again.  Edges that only they bear out go; others lose their mention.
+    are free to be consolidated again.  Facts that ended in favour of one of them hold again.  Edges
+    that only they bear out go; others lose their mention.
     """
     doomed = _with_insights(transaction.snapshot(), set(ids))
     if not doomed:
@@ -251,6 +251,7 @@ def forget(transaction: Transaction, ids: Sequence[str]) -> int:
     resting = col("source_ids").has_any(everything) & ~col("id").is_in(everything)
     for memory in _found(snapshot, resting):
         _drop_sources(transaction, memory, doomed)
+    hold_again_without(transaction, everything)
     _free_sources(transaction, snapshot, doomed)
     _forget_relations(transaction, snapshot, everything)
     return transaction.delete("memories", col("id").is_in(everything))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
+from memctl.ingest.standing import Lineage, is_next_version
 from memctl.records import Document, Filters, Memory, Relation
 from memctl.store.filters import col, document_filter, memory_filter, where
 from memctl.store.names import TableName
@@ -184,7 +185,10 @@ def _texts(snapshot: Snapshot, ids: Sequence[str]) -> Iterable[tuple[str, str]]:
 
 
 def history(snapshot: Snapshot, memory: Memory) -> list[Memory]:
-    """Return every version of a memory, oldest first."""
+    """Return every version of a memory and what took its place, oldest first.
+
+    Facts that ended in favour of it, of whatever documents, are among them.
+    """
     columns = visible_columns(snapshot, "memories")
     versions = {memory.id: memory}
     frontier = [memory]
@@ -195,7 +199,33 @@ def history(snapshot: Snapshot, memory: Memory) -> list[Memory]:
         found = memory_rows(snapshot.scan("memories", near, columns))
         frontier = [m for m in found if m.id not in versions]
         versions |= {m.id: m for m in frontier}
-    return sorted(versions.values(), key=lambda m: (m.version, m.valid_from, m.id))
+    return sorted(versions.values(), key=_place_in_history)
+
+
+def versions_of(snapshot: Snapshot, memory: Memory) -> list[Memory]:
+    """Return a memory with its own earlier and later versions alone."""
+    rows = {m.id: m for m in history(snapshot, memory)}
+    found, frontier = {memory.id}, {memory.id}
+    while frontier:
+        pairs = [(m.id, m.superseded_by) for m in rows.values() if _has_next_version(m, rows)]
+        beside = {b for a, b in pairs if a in frontier} | {a for a, b in pairs if b in frontier}
+        frontier = {id_ for id_ in beside if id_ is not None} - found
+        found |= frontier
+    return [m for id_, m in rows.items() if id_ in found]
+
+
+def _has_next_version(memory: Memory, rows: Mapping[str, Memory]) -> bool:
+    later = rows.get(memory.superseded_by or "")
+    return later is not None and is_next_version(_lineage(memory), _lineage(later))
+
+
+def _lineage(memory: Memory) -> Lineage:
+    return Lineage(memory.document_id, memory.created_at, memory.version)
+
+
+def _place_in_history(memory: Memory) -> tuple[int, datetime, int, datetime, str]:
+    told = memory.version if memory.level == "insight" else 0
+    return told, memory.created_at, memory.version, memory.valid_from, memory.id
 
 
 def view_document(snapshot: Snapshot, given: str) -> DocumentView:

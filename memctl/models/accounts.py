@@ -5,13 +5,14 @@ The books themselves are the store's; here is only what is asked of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from memctl.choices import Task
+from memctl.choices import Purpose
 from memctl.config import BudgetSettings
 from memctl.errors import ModelUnavailable
 from memctl.records import Usage
@@ -59,6 +60,13 @@ class Spent:
     """Length of a recording that was transcribed."""
 
 
+@dataclass(slots=True)
+class Call:
+    """A call that is being made; who makes it says what it used."""
+
+    spent: Spent = Spent()
+
+
 class BudgetSpent(ModelUnavailable):
     """The day's budget is spent; a new day (UTC) brings a new one."""
 
@@ -81,14 +89,14 @@ class Account:
         self._budget = budget
         self._clock = clock
 
-    def known(self, key: str, task: Task, model: str) -> bytes | None:
+    def known(self, key: str, task: Purpose, model: str) -> bytes | None:
         """Return the reply to what was asked before, which costs nothing."""
         reply = self._replies.get(key)
         if reply is not None:
             self._usage.add(Usage(self._day(), task, model, cached=1))
         return reply
 
-    def keep(self, key: str, task: Task, model: str, reply: bytes) -> None:
+    def keep(self, key: str, task: Purpose, model: str, reply: bytes) -> None:
         """Keep a reply that turned out to be of use."""
         self._replies.put(key, task, model, reply, self._clock())
 
@@ -96,7 +104,39 @@ class Account:
         """Note and keep what is inside in one step: for many small replies."""
         return self._replies.together()
 
-    def require_budget(self) -> None:
+    @contextmanager
+    def calling(
+        self,
+        task: Purpose,
+        model: str,
+        *,
+        is_no_call: Callable[[BaseException], bool] | None = None,
+    ) -> Iterator[Call]:
+        """Note what is used by a call that is made inside, or that it came to nothing.
+
+        Args:
+            task: What is asked for.
+            model: Who is asked.
+            is_no_call: Says of an error that the same is only to be asked otherwise; that is not
+                noted.
+
+        Raises:
+            BudgetSpent: The day's budget is spent, so no call may be made.
+        """
+        self._require_budget()
+        began, call = time.monotonic(), Call()
+        try:
+            yield call
+        except BaseException as error:
+            if is_no_call is None or not is_no_call(error):
+                seconds = time.monotonic() - began
+                self._usage.add(Usage(self._day(), task, model, failed=1, seconds=seconds))
+            raise
+        self._note(task, model, call.spent, time.monotonic() - began)
+
+    # --- inside ---
+
+    def _require_budget(self) -> None:
         """Refuse a call when the day's budget is spent.
 
         Raises:
@@ -114,7 +154,7 @@ class Account:
         if budget.daily_cost and cost >= budget.daily_cost:
             raise BudgetSpent(f"today's budget of {budget.daily_cost:g} is spent", hint)
 
-    def spent(self, task: Task, model: str, spent: Spent, seconds: float) -> None:
+    def _note(self, task: Purpose, model: str, spent: Spent, seconds: float) -> None:
         """Note a call that was answered."""
         self._usage.add(
             Usage(
@@ -129,15 +169,11 @@ class Account:
             )
         )
 
-    def failed(self, task: Task, model: str, seconds: float) -> None:
-        """Note a call that came to nothing."""
-        self._usage.add(Usage(self._day(), task, model, failed=1, seconds=seconds))
-
     def _day(self) -> str:
         return self._clock().astimezone(UTC).date().isoformat()
 
 
-def cost(task: Task, spent: Spent, budget: BudgetSettings) -> float:
+def cost(task: Purpose, spent: Spent, budget: BudgetSettings) -> float:
     """Return what a call costs by the configured prices."""
     if task in ("embed", "rerank"):
         return spent.input_tokens * budget.embed_price / _MILLION

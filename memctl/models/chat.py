@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memctl.choices import Task
-from memctl.errors import BadReply, ModelRefused
-from memctl.models.accounts import Account, Spent
+from memctl.choices import Purpose
+from memctl.errors import BadReply, RequestRefused, RequestTooLong
+from memctl.models.accounts import Account, Call, Spent
+from memctl.models.dialect import Dialect, LostInThought
 from memctl.models.endpoint import Endpoint
+from memctl.models.replies import Spoken, json_in, without_thoughts
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -23,10 +26,10 @@ if TYPE_CHECKING:
 
     Shape = TypeVar("Shape", bound=BaseModel)
 
-_FORMATS = ("json_schema", "json_object", "text")
-"""From the strictest to none at all; servers differ in which they know."""
 _TRIES = 2
-_MOST_OUTPUT_TOKENS = 4096
+_SHOWN = 200
+_LARGER = "a larger model may do better; memctl models test tries it"
+_FILTERED = "a filter of its provider stopped the reply"
 _AGAIN = "That was not valid: {why}. Reply again with nothing but the JSON."
 
 
@@ -40,12 +43,12 @@ class ChatModel:
         account: Keeps its replies and costs.
     """
 
-    def __init__(self, endpoint: Endpoint, model: str, task: Task, account: Account) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, task: Purpose, account: Account) -> None:
         self._endpoint = endpoint
         self._model = model
-        self._task: Task = task
+        self._task: Purpose = task
         self._account = account
-        self._format = 0
+        self._manners = endpoint.manners(model)
 
     @property
     def id(self) -> str:
@@ -78,6 +81,7 @@ class ChatModel:
         Raises:
             ModelUnavailable: Not now; see ``Endpoint.call``, or the budget is spent.
             ModelRefused: Not as it is configured.
+            RequestRefused: Not this; or it is too long, or the reply to it.
             BadReply: Twice not in that shape.
         """
         key = self._key(version, instructions, data, shape, images)
@@ -94,25 +98,17 @@ class ChatModel:
 
         Raises:
             ModelUnavailable: As :meth:`ask`; also when it breaks off in the middle.
-            ModelRefused: As :meth:`ask`.
+            ModelRefused, RequestRefused: As :meth:`ask`.
+            BadReply: It was empty, or cut off because it grew too long.
         """
-        self._account.require_budget()
-        began = time.monotonic()
-        spent = Spent()
-        with self._endpoint.calling() as client:
-            pieces = client.chat.completions.create(
-                model=self._model,
-                messages=_messages(instructions, data, ()),
-                max_tokens=_MOST_OUTPUT_TOKENS,
-                stream=True,
-                stream_options={"include_usage": True},
-            )
-            for piece in pieces:
-                spent = _spent(piece) if piece.usage else spent
-                text = piece.choices[0].delta.content if piece.choices else None
-                if text:
-                    yield text
-        self._account.spent(self._task, self.name, spent, time.monotonic() - began)
+        messages = _messages(instructions, data, ())
+        while True:
+            sent = self._manners.current
+            try:
+                yield from self._streamed(messages, sent)
+                return
+            except RequestRefused as error:
+                self._ask_otherwise(sent, error)
 
     # --- inside ---
 
@@ -137,48 +133,119 @@ class ChatModel:
 
         why = ""
         for _ in range(_TRIES):
-            text = self._reply(messages, shape)
+            reply = self._reply(messages, shape)
             try:
-                return shape.model_validate_json(_json_in(text))
+                return shape.model_validate_json(json_in(reply.text))
             except ValidationError as error:
-                why = _first_complaint(error)
-                again = {"role": "user", "content": _AGAIN.format(why=why)}
-                messages = [*messages, {"role": "assistant", "content": text}, again]
+                if reply.is_cut:
+                    raise self._too_long() from error
+                why = _first_complaint(error) if reply.text else "it was empty"
+                messages = [*messages, *_again(reply.text, why)]
         raise BadReply(
             f"{self._model} twice replied with something else than was asked for: {why}",
-            "a larger model may do better; memctl models test tries it",
+            _LARGER,
         )
 
-    def _reply(self, messages: list[Any], shape: type[BaseModel]) -> str:
-        """One reply; a format that the server does not know is not asked for again."""
+    def _reply(self, messages: list[Any], shape: type[BaseModel]) -> _Reply:
+        """One reply; what the server or the model does not take is not asked for again."""
         while True:
+            sent = self._manners.current
             try:
-                return self._send(messages, _response_format(_FORMATS[self._format], shape))
-            except ModelRefused as error:
-                is_last = self._format == len(_FORMATS) - 1
-                if is_last or "answered 400" not in error.message:
-                    raise
-                self._format += 1
+                return self._said(self._send(messages, sent, shape))
+            except RequestRefused as error:
+                self._ask_otherwise(sent, error)
 
-    def _send(self, messages: list[Any], response_format: dict[str, Any]) -> str:
-        self._account.require_budget()
-        began = time.monotonic()
-        try:
+    def _ask_otherwise(self, sent: Dialect, error: RequestRefused) -> None:
+        """Note how to ask instead.
+
+        Raises:
+            RequestRefused: There is no other way.
+        """
+        instead = sent.after(error)
+        if instead is None:
+            raise error
+        self._manners.change(sent, instead)
+
+    def _send(self, messages: list[Any], sent: Dialect, shape: type[BaseModel]) -> ChatCompletion:
+        with self._paid(sent) as call:
             reply: ChatCompletion = self._endpoint.call(
                 lambda client: client.chat.completions.create(
-                    model=self._model,
-                    messages=messages,
-                    max_tokens=_MOST_OUTPUT_TOKENS,
-                    temperature=0,
-                    **response_format,
+                    model=self._model, messages=messages, **sent.for_json(shape)
                 )
             )
-        except Exception:
-            self._account.failed(self._task, self.name, time.monotonic() - began)
-            raise
-        self._account.spent(self._task, self.name, _spent(reply), time.monotonic() - began)
-        choices = reply.choices or []
-        return (choices[0].message.content or "") if choices else ""
+            call.spent = _spent(reply)
+        return reply
+
+    def _paid(self, sent: Dialect) -> AbstractContextManager[Call]:
+        """Note what a call costs; one that is only to be made otherwise is not noted."""
+
+        def is_no_call(error: BaseException) -> bool:
+            """Whether the same is only to be asked in other terms."""
+            return isinstance(error, RequestRefused) and sent.after(error) is not None
+
+        return self._account.calling(self._task, self.name, is_no_call=is_no_call)
+
+    def _said(self, reply: ChatCompletion) -> _Reply:
+        choice = reply.choices[0] if reply.choices else None
+        if choice is None:
+            return _Reply("", is_cut=False)
+        message, is_cut = choice.message, choice.finish_reason == "length"
+        if choice.finish_reason == "content_filter" or message.refusal:
+            raise self._will_not(message.refusal or _FILTERED)
+        shown = _plain(message.content)
+        text = without_thoughts(shown)
+        thought = shown or _plain(getattr(message, "reasoning_content", None))
+        if is_cut and not text:
+            raise self._lost_in_thought() if thought else self._too_long()
+        # Some servers take a reply without thoughts for one.
+        return _Reply(text or without_thoughts(thought), is_cut)
+
+    def _streamed(self, messages: list[Any], sent: Dialect) -> Iterator[str]:
+        spoken, end, refused, is_empty = Spoken(), "", "", True
+        with self._paid(sent) as call, self._endpoint.calling() as client:
+            for piece in client.chat.completions.create(
+                model=self._model, messages=messages, **sent.for_stream()
+            ):
+                call.spent = _spent(piece) if piece.usage else call.spent
+                if not piece.choices:
+                    continue
+                choice = piece.choices[0]
+                end, refused = choice.finish_reason or end, refused + (choice.delta.refusal or "")
+                if text := spoken.add(_plain(choice.delta.content)):
+                    is_empty = False
+                    yield text
+        if rest := spoken.rest():
+            is_empty = False
+            yield rest
+        if refused or end == "content_filter":
+            raise self._will_not(refused or _FILTERED)
+        if is_empty and end == "length":
+            raise self._lost_in_thought()
+        if is_empty:
+            raise BadReply(f"{self._model} replied with nothing", _LARGER)
+        if end == "length":
+            raise BadReply(f"{self._model} was cut off in the middle of a long reply", _LARGER)
+
+    def _will_not(self, why: str) -> RequestRefused:
+        words = " ".join(why.split())[:_SHOWN]
+        return RequestRefused(f"{self._model} will not: {words}", "another model may")
+
+    def _too_long(self) -> RequestTooLong:
+        return RequestTooLong(f"{self._model} was cut off in the middle of a long reply", _LARGER)
+
+    def _lost_in_thought(self) -> LostInThought:
+        return LostInThought(
+            f"{self._model} thought until it was cut off, and said nothing", _LARGER
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What a model said."""
+
+    text: str
+    is_cut: bool
+    """Whether it would have said more."""
 
 
 def _messages(instructions: str, data: str, images: Sequence[tuple[str, bytes]]) -> list[Any]:
@@ -200,13 +267,19 @@ def _messages(instructions: str, data: str, images: Sequence[tuple[str, bytes]])
     ]
 
 
-def _response_format(kind: str, shape: type[BaseModel]) -> dict[str, Any]:
-    if kind == "text":
-        return {}
-    if kind == "json_object":
-        return {"response_format": {"type": "json_object"}}
-    schema = {"name": shape.__name__, "strict": True, "schema": shape.model_json_schema()}
-    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+def _again(text: str, why: str) -> list[Any]:
+    """What is said to a model whose reply was of no use; some servers take no empty message."""
+    if not text:
+        return []
+    again = {"role": "user", "content": _AGAIN.format(why=why)}
+    return [{"role": "assistant", "content": text}, again]
+
+
+def _plain(content: Any) -> str:
+    """The text of a message; of one in parts, those that are text."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
 
 
 def _spent(reply: Any) -> Spent:
@@ -214,12 +287,6 @@ def _spent(reply: Any) -> Spent:
     if usage is None:
         return Spent()
     return Spent(usage.prompt_tokens or 0, usage.completion_tokens or 0)
-
-
-def _json_in(text: str) -> str:
-    """The JSON object in a reply, which some models wrap in words or in a fence."""
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text
 
 
 def _first_complaint(error: ValidationError) -> str:

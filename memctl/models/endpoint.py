@@ -10,29 +10,25 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from memctl.errors import ModelError, ModelRefused, ModelUnavailable
 from memctl.models.breaker import Breaker
+from memctl.models.dialect import Manners
+from memctl.models.refusals import refusal
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, OpenAI
+    from openai import OpenAI
 
 T = TypeVar("T")
 
 _NO_KEY = "none"
 """Local servers ask for no key, but the package will not start without one."""
-_TRANSIENT = frozenset({408, 409, 425, 429})
-_HINTS = {
-    401: "check the key: api_key_env or api_key_file in [endpoint]",
-    403: "the key is not allowed to do this",
-    404: "check base_url in [endpoint] and the model's name; memctl models list shows them",
-    429: "it is asked too much, or its quota is spent; set concurrency lower or wait",
-}
 _DOWN = "check that it is running and base_url in [endpoint]; memctl models test tries it"
 
 
@@ -64,11 +60,20 @@ class Endpoint:
         self.connection = connection
         self._breaker = Breaker(monotonic)
         self._places = threading.BoundedSemaphore(connection.concurrency)
+        self._manners: defaultdict[str, Manners] = defaultdict(Manners)
 
     @property
     def base_url(self) -> str:
         """Where it is."""
         return self.connection.base_url
+
+    def manners(self, model: str) -> Manners:
+        """Return what has been found out about how a model of it wants to be asked."""
+        return self._manners[model]
+
+    def prepare(self) -> None:
+        """Make the client, which takes half a second the first time, before a call is timed."""
+        _ = self._client
 
     @cached_property
     def _client(self) -> OpenAI:
@@ -87,7 +92,8 @@ class Endpoint:
 
         Raises:
             ModelUnavailable: It is down, too busy, or was so a moment ago; it may work later.
-            ModelRefused: It will not do that: a wrong key, model or request.
+            ModelRefused: It will not do that: a wrong key or model.
+            RequestRefused: It will not do this one request.
         """
         with self.calling() as client:
             return task(client)
@@ -98,21 +104,35 @@ class Endpoint:
 
         Raises:
             ModelUnavailable: As :meth:`call`.
-            ModelRefused: As :meth:`call`.
+            ModelRefused, RequestRefused: As :meth:`call`.
         """
         left = self._breaker.seconds_left()
         if left:
             raise ModelUnavailable(
                 f"{self.base_url} did not answer and is left alone for {left:.0f} s", _DOWN
             )
-        from openai import APIConnectionError, APIResponseValidationError, APIStatusError
+        from openai import (
+            APIConnectionError,
+            APIError,
+            APIResponseValidationError,
+            APIStatusError,
+            APITimeoutError,
+        )
 
         try:
             with self._places:
                 yield self._client
         except APIStatusError as error:
-            self._judge(error)
-            raise _refused(self.base_url, error) from error
+            refused = refusal(self.base_url, error)
+            self._judge(refused)
+            raise refused from error
+        except APITimeoutError as error:
+            self._breaker.failed()
+            wait = self.connection.timeout_seconds
+            raise ModelUnavailable(
+                f"{self.base_url} did not answer within {wait:g} s",
+                "give it longer with timeout_seconds in [endpoint], or check that it is running",
+            ) from error
         except APIConnectionError as error:
             self._breaker.failed()
             raise ModelUnavailable(
@@ -124,30 +144,21 @@ class Endpoint:
                 f"{self.base_url} answered with something else than the protocol's JSON",
                 "check that base_url in [endpoint] ends as the server wants, often with /v1",
             ) from error
+        except APIError as error:  # in the middle of a stream; all others are of the kinds above
+            self._breaker.failed()
+            raise ModelUnavailable(
+                f"{self.base_url} broke off: {error.message}", "it may be back later"
+            ) from error
         except BaseException:
             self._breaker.succeeded()  # whatever it is, the endpoint was not to blame
             raise
         self._breaker.succeeded()
 
-    def _judge(self, error: APIStatusError) -> None:
-        if error.status_code >= 500 or error.status_code in _TRANSIENT:
+    def _judge(self, refused: ModelError) -> None:
+        if isinstance(refused, ModelUnavailable):
             self._breaker.failed()
         else:
             self._breaker.succeeded()
-
-
-def _refused(url: str, error: APIStatusError) -> ModelError:
-    code = error.status_code
-    message = f"{url} answered {code}: {_said(error.body) or error.message}"
-    if code >= 500 or code in _TRANSIENT:
-        return ModelUnavailable(message, _HINTS.get(code, "it may be back later"))
-    return ModelRefused(message, _HINTS.get(code, "memctl models test tries each model"))
-
-
-def _said(body: Any) -> str:
-    """What an error's body says, in one line that is not too long."""
-    found = body.get("message") if isinstance(body, dict) else body
-    return " ".join(str(found or "").split())[:200]
 
 
 def _cause(error: BaseException) -> str:

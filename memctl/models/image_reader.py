@@ -47,15 +47,7 @@ class ImageReader:
             ModelRefused: It will not, as it is configured.
             BadReply: Twice it gave something else.
         """
-        from pydantic import BaseModel, ConfigDict
-
-        class Picture(BaseModel):
-            """What is asked for."""
-
-            model_config = ConfigDict(extra="forbid")
-
-            description: str
-            text: str
+        from memctl.models.picture_shape import Picture
 
         found = self._model.ask(
             self._instructions,

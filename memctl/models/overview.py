@@ -104,7 +104,10 @@ def _trial(config: Config, duty: Duty) -> Trial:
     began = time.monotonic()
     error = hint = ""
     try:
-        _TRIES[duty.task](Providers(config, _account(tally)), duty.task)
+        providers = Providers(config, _account(tally))
+        providers.endpoint(duty.task).prepare()
+        began = time.monotonic()
+        _TRIES[duty.task](providers, duty.task)
     except MemctlError as failure:
         error, hint = failure.message, failure.hint
     return Trial(
@@ -141,14 +144,14 @@ def _try_chat(providers: Providers, task: Task) -> None:
 
 
 def _try_embed(providers: Providers, task: Task) -> None:
-    name, began = providers.model_name(task), time.monotonic()
-    reply = providers.endpoint(task).call(
-        lambda client: client.embeddings.create(
-            model=name, input=["ready"], encoding_format="float"
+    name = providers.model_name(task)
+    with providers.account.calling(task, name) as call:
+        reply = providers.endpoint(task).call(
+            lambda client: client.embeddings.create(
+                model=name, input=["ready"], encoding_format="float"
+            )
         )
-    )
-    spent = Spent(reply.usage.prompt_tokens if reply.usage else 0)
-    providers.account.spent(task, name, spent, time.monotonic() - began)
+        call.spent = Spent(reply.usage.prompt_tokens if reply.usage else 0)
     if not reply.data or not reply.data[0].embedding:
         raise BadReply(f"{name} gave no vector")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, get_args
 
-from memctl.choices import Task
+from memctl.choices import Purpose, Task
 from memctl.config import Config, endpoint_key
 from memctl.errors import ConfigError
 from memctl.models import load_embedder
@@ -65,10 +65,17 @@ class Providers:
                 self._endpoints[url] = Endpoint(connection(self._config, url))
             return self._endpoints[url]
 
-    def chat(self, task: Task) -> ChatModel | None:
-        """Return the chat model for a task; None where it is done the built-in way."""
+    def chat(self, task: Task, purpose: Purpose | None = None) -> ChatModel | None:
+        """Return the chat model for a task; None where it is done the built-in way.
+
+        Args:
+            task: What the settings name it for.
+            purpose: What it is asked for, where that is something else.
+        """
         name = self.model_name(task)
-        return ChatModel(self.endpoint(task), name, task, self.account) if name else None
+        if not name:
+            return None
+        return ChatModel(self.endpoint(task), name, purpose or task, self.account)
 
     def reranker(self) -> RemoteReranker | None:
         """Return what puts the best hits first; None where nothing does."""

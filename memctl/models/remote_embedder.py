@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -85,20 +84,14 @@ class RemoteEmbedder:
         return np.frombuffer(kept, dtype=np.float16).astype(np.float32)
 
     def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self._account.require_budget()
-        began = time.monotonic()
         sent = [text[:MOST_CHARACTERS] for text in texts]
-        try:
+        with self._account.calling("embed", self._model) as call:
             reply = self._endpoint.call(
                 lambda client: client.embeddings.create(
                     model=self._model, input=sent, encoding_format="float"
                 )
             )
-        except Exception:
-            self._account.failed("embed", self._model, time.monotonic() - began)
-            raise
-        tokens = reply.usage.prompt_tokens if reply.usage else 0
-        self._account.spent("embed", self._model, Spent(tokens), time.monotonic() - began)
+            call.spent = Spent(reply.usage.prompt_tokens if reply.usage else 0)
         ordered = sorted(reply.data, key=lambda item: item.index)
         rows = self._checked([item.embedding for item in ordered], len(texts))
         kept = rows.astype(np.float16)  # given so the first time too: a question finds the same

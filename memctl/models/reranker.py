@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
 from typing import Any
 
-from memctl.errors import BadReply, ModelRefused
+from memctl.errors import BadReply, RequestRefused
 from memctl.models.accounts import Account, Spent
 from memctl.models.endpoint import Endpoint
 
@@ -55,15 +54,9 @@ class RemoteReranker:
         return found
 
     def _asked(self, question: str, texts: Sequence[str]) -> list[float]:
-        self._account.require_budget()
-        began = time.monotonic()
-        try:
+        with self._account.calling("rerank", self._model) as call:
             reply = self._posted(question, texts)
-        except Exception:
-            self._account.failed("rerank", self._model, time.monotonic() - began)
-            raise
-        tokens = _tokens(reply)
-        self._account.spent("rerank", self._model, Spent(tokens), time.monotonic() - began)
+            call.spent = Spent(_tokens(reply))
         return _scores(self._model, reply, len(texts))
 
     def _posted(self, question: str, texts: Sequence[str]) -> Any:
@@ -72,7 +65,7 @@ class RemoteReranker:
         count = {"top_n": len(texts)}
         try:
             return self._post({**common, "documents": list(texts), **count})
-        except ModelRefused as error:
+        except RequestRefused as error:
             if "answered 422" not in error.message:
                 raise
         return self._post({"query": question, "texts": list(texts)})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -129,7 +129,13 @@ def load_wordllama(identifier: str) -> StaticEmbedder:
     Raises:
         MemctlError: The wheel is not installed.
     """
-    return StaticEmbedder(identifier, _package_folder())
+    return _embedder_of(identifier, _package_folder())
+
+
+@cache
+def _embedder_of(identifier: str, folder: Path) -> StaticEmbedder:
+    """One for the whole process: every knowledge base and every search asks for it."""
+    return StaticEmbedder(identifier, folder)
 
 
 def _package_folder() -> Path:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from memctl.errors import BadReply, ModelRefused
+from memctl.errors import BadReply, RequestRefused
 from memctl.models.accounts import Account, Spent
 from memctl.models.endpoint import Endpoint
 
+_ABOUT_FORMAT = re.compile(r"response_?format|verbose_json", re.IGNORECASE)
 _FORMATS = ("verbose_json", "json")
 """With the times of what is said, and without."""
 
@@ -57,6 +58,7 @@ class RemoteTranscriber:
         Raises:
             ModelUnavailable: The endpoint cannot do it now, or the budget is spent.
             ModelRefused: It will not, as it is configured.
+            RequestRefused: It will not write down this one.
             BadReply: What it gave is no transcript.
         """
         digest = hashlib.sha256(content).hexdigest()
@@ -70,16 +72,10 @@ class RemoteTranscriber:
         return found
 
     def _transcribed(self, content: bytes, name: str, seconds: float) -> list[Spoken]:
-        self._account.require_budget()
-        began = time.monotonic()
-        try:
+        with self._account.calling("transcribe", self._model) as call:
             reply = self._reply(content, name)
-        except Exception:
-            self._account.failed("transcribe", self._model, time.monotonic() - began)
-            raise
-        length = seconds or _number(getattr(reply, "duration", None))
-        spent = Spent(audio_seconds=length)
-        self._account.spent("transcribe", self._model, spent, time.monotonic() - began)
+            length = seconds or _number(getattr(reply, "duration", None))
+            call.spent = Spent(audio_seconds=length)
         return _spoken(self._model, reply, length)
 
     def _reply(self, content: bytes, name: str) -> Any:
@@ -87,9 +83,9 @@ class RemoteTranscriber:
         while True:
             try:
                 return self._send(content, name, _FORMATS[self._format])
-            except ModelRefused as error:
+            except RequestRefused as error:
                 is_last = self._format == len(_FORMATS) - 1
-                if is_last or "answered 400" not in error.message:
+                if is_last or not _ABOUT_FORMAT.search(f"{error.param} {error.said}"):
                     raise
                 self._format += 1
 

@@ -61,6 +61,7 @@ class _Tokenizer:
         return place
 
     def tokens(self) -> Iterator[Token]:
+        """Yield tags, and the text between them with its references resolved, as they stand."""
         place = text_start = 0
         while (place := self._find("<", place)) >= 0:
             token, end = self._markup(place)

@@ -48,6 +48,7 @@ class _BoundedHeaders(EmailPolicy):
     """
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        """Return a header's name and the beginning of its value."""
         name, value = super().header_source_parse(sourcelines)
         return name, value[:_HEADER_CHARS]
 

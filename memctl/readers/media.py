@@ -54,9 +54,11 @@ class _Heard:
 
     @property
     def seconds(self) -> float:
+        """Its length; 0 where that is not known."""
         return self.recording.seconds or self.footage.seconds
 
     def tag(self, key: str) -> str:
+        """A tag of the sound or else of the container; "" where there is none."""
         return self.recording.tags.get(key) or self.footage.tags.get(key, "")
 
 

@@ -100,6 +100,7 @@ def _laid_out(page: PageObject) -> str:
     runs: list[_Run] = []
 
     def keep(text: str, cm: Any, tm: Any, _font: Any, size: float) -> None:
+        """Note a run of text with its place on the page and its height, both in points."""
         if text:
             place = mult(tm, cm)
             runs.append(_Run(text, place[4], place[5], abs(size * place[3]) or size))

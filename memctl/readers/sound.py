@@ -16,6 +16,7 @@ from typing import Any
 
 from memctl.errors import MissingReader, UnreadableSource
 from memctl.readers.damage import told_as_damage
+from memctl.readers.media import CONTAINERS
 from memctl.readers.names import shown_name
 
 MOST_BYTES = 20 << 20
@@ -38,11 +39,7 @@ _FORMATS = {
     "audio/wav": "wav",
     "audio/flac": "flac",
     "audio/ogg": "ogg",
-    "audio/mp4": "mp4",
-    "video/mp4": "mp4",
-    "video/quicktime": "mp4",
-    "video/x-matroska": "matroska",
-    "video/webm": "matroska",
+    **CONTAINERS,
 }
 _RATE = 16_000
 

@@ -39,6 +39,8 @@ _LONGEST_LINE = 20_000_000
 _PROBE = 20
 """So many records are looked at to tell a conversation from a table."""
 
+KEPT_AS_TEXT = "(not JSON, kept as text)"
+"""How what is missing ends where it is of lines that are no JSON, however often they are read."""
 _NAMED_LINES = 10
 _NOT_JSON = object()
 
@@ -160,7 +162,7 @@ def _missing_records(path: Path) -> tuple[str, ...]:
     noun = "record of line" if len(bad) == 1 else f"records of {len(bad):,} lines:"
     numbers = ", ".join(map(str, bad[:_NAMED_LINES]))
     more = " and more" if len(bad) > _NAMED_LINES else ""
-    return (f"{noun} {numbers}{more} (not JSON, kept as text)",)
+    return (f"{noun} {numbers}{more} {KEPT_AS_TEXT}",)
 
 
 def _refuse(path: Path, number: int) -> None:

@@ -94,10 +94,12 @@ class _Excerpt:
 
     @property
     def text(self) -> str:
+        """What is shown of the hit."""
         return self.hit.text[self.start : self.end]
 
     @property
     def document(self) -> tuple[str, str]:
+        """What excerpts that are read together share: knowledge base, and document or memory."""
         return self.hit.kb, self.hit.document_id or self.hit.memory_id
 
     @property
@@ -135,6 +137,7 @@ def _fitting(
     """Return as much of a hit as fits beside what is there: all, or its first sentences."""
 
     def fits(end: int) -> bool:
+        """Tell whether the budget has room for the hit up to there."""
         return count(_written([*excerpts, _Excerpt(hit, 0, end)])[0]) <= budget
 
     if fits(len(hit.text)):

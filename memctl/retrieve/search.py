@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, get_args
 
@@ -17,29 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memctl.choices import Mode
-from memctl.errors import UsageError
+from memctl.errors import KnowledgeBaseUnavailable, MemctlError, ModelUnavailable, UsageError
 from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
-from memctl.retrieve.candidates import (
-    BOTH,
-    Candidate,
-    Gatherer,
-    Key,
-    Leg,
-    Sources,
-    keywords,
-    vectors,
-)
+from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
+from memctl.retrieve.clues import own_score, with_clues
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
-from memctl.retrieve.fusion import Fusion, Scores, checked_fusion, fuse, minmax, zscore
+from memctl.retrieve.fusion import checked_fusion
 from memctl.retrieve.hits import hits_of
+from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question, understood
+from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.rerank import reranked
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
+from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
 
@@ -50,6 +45,9 @@ _LEGS: Mapping[Mode, frozenset[Leg]] = {
     "vector": frozenset(("vector",)),
 }
 
+AWAY = (ModelUnavailable, KnowledgeBaseUnavailable)
+"""An embedder cannot be had now, or what it costs cannot be noted."""
+
 CANDIDATES = 100
 """Candidates a leg, at least; twice as many as the hits asked for."""
 MOST_INSIGHTS = 3
@@ -57,6 +55,8 @@ _MOST_LANGUAGES = 4
 _LEAST_LANGUAGE_SHARE = 0.02
 _LANGUAGE_SAMPLE = 4_096
 _STATISTICS_KEPT = 64
+_CONDITIONS_KEPT = 8
+_AFTER_ALL = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)  # without slots, for what is worked out late is kept
@@ -112,16 +112,21 @@ class SearchOutcome:
 
     @cached_property
     def relevance(self) -> Relevance:
-        """How well the best hits bear on the question."""
+        """How well the hits bear on the question, those best by their own words before others."""
         best = with_kin(self.candidates, self.hits, self._kin, self.languages)
         best = with_exact(self.demand, with_days(self.asked, best, self.hits), self.hits)
         if self.mode == "keyword":
-            by_words_alone = relevance(self.question, best, self.statistics)
+            by_words_alone = self._judged(best)
             if by_words_alone.is_relevant:
                 return by_words_alone
         if not self.has_cosines:
             best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
-        return relevance(self.question, best, self.statistics)
+        return self._judged(best)
+
+    def _judged(self, candidates: Sequence[Candidate]) -> Relevance:
+        own = [own_score(hit) for hit in self.hits]
+        order = sorted(range(len(own)), key=lambda at: -own[at])
+        return relevance(self.question, [candidates[at] for at in order], self.statistics)
 
     @cached_property
     def _kin(self) -> Kin:
@@ -132,30 +137,32 @@ class Searcher:
     """Searches snapshots that were taken at one moment; keep it while they are to be asked.
 
     Args:
-        sources: Snapshots by the name of their knowledge base, all written with ``embedder``.
-        embedder: What turned passages into vectors; None where only keywords can be asked for.
+        sources: Snapshots by the name of their knowledge base.
+        embedders: What turned the passages of each into vectors, one object where it is the same;
+            none where only keywords can be asked for.
         clock: Tells the time, on which it depends what is valid.
         reranker: Puts the best of ``hybrid`` in order.
         load_words: Gives what words and sentences are judged by, when that is needed; by default
-            the embedder or else the built-in one.
+            an embedder that can, or else the built-in one.
     """
 
     def __init__(
         self,
         sources: Sources,
-        embedder: Embedder | None,
+        embedders: Mapping[str, Embedder],
         clock: Callable[[], datetime],
         reranker: Reranker | None = None,
         load_words: Callable[[], Embedder] | None = None,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
-        self._embedder = embedder
-        self._load_words = load_words or partial(word_embedder, embedder)
+        self._embedders = embedders
+        self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
         self._reranker = reranker
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
+        self._lasting: OrderedDict[Filters, Condition] = OrderedDict()
 
     def search(
         self,
@@ -177,19 +184,21 @@ class Searcher:
 
         Raises:
             UsageError: The question is empty, or a mode, fusion, limit or filter is not valid.
-            ModelError: The question's vector cannot be had; never in the mode ``keyword``.
+            ModelError: The question's vector cannot be had by any embedder, or by one of them in
+                the mode ``vector``; never in the mode ``keyword``.
         """
-        plan = _Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
+        plan = Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
         asked = understood(question, self._languages)
-        where = memory_filter(plan.main_filters, self._clock())
-        statistics = self._statistics_for(plan.main_filters, where)
+        condition = self._condition(plan.main_filters)
+        statistics = self._statistics_for(plan.main_filters, condition.where)
         meaning = Meaning(asked, statistics, self._load_words)
-        vector = self._vector(asked, plan.mode, meaning)
+        vectors, notes = self._vectors(asked, plan.mode, meaning)
+        plan = replace(plan, spaces=self._spaces(vectors))
         asked = dated(asked, statistics, self._clock().date())
-        gatherer = Gatherer(self._sources, asked, statistics, vector, _LEGS[plan.mode])
+        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
-        found = self._ranked(gatherer, where, plan)
-        ranked, notes = reranked(reranker, self._sources, asked.text, found)
+        found = self._ranked(gatherer, condition, plan, statistics)
+        ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
             mode=plan.mode,
@@ -200,52 +209,110 @@ class Searcher:
             explain=self._explanation(plan, asked, statistics, len(ranked)),
             meaning=meaning,
             candidates=tuple(item.candidate for item in ranked[:limit]),
-            has_cosines=vector is not None and vector is meaning.vector,
-            notes=notes,
+            has_cosines=len(vectors) == len(self._sources)
+            and all(vector is meaning.vector for vector in vectors.values()),
+            notes=(*notes, *more_notes),
         )
 
-    def _vector(
+    def _vectors(
         self, question: Question, mode: Mode, meaning: Meaning
-    ) -> NDArray[np.float32] | None:
-        """Return the question's vector to compare passages' by; None where there is none."""
-        if self._embedder is None or mode == "keyword":
-            return None
-        if self._embedder is meaning.embedder:
+    ) -> tuple[dict[str, NDArray[np.float32]], tuple[str, ...]]:
+        """Return the question's vector for each source that has any, and what is done without."""
+        if mode == "keyword":
+            return {}, ()
+        vectors: dict[str, NDArray[np.float32]] = {}
+        failures: dict[str, MemctlError] = {}
+        for kbs in self._alike():
+            try:
+                vector = self._vector(question, self._embedders[kbs[0]], meaning)
+            except AWAY as error:
+                if mode == "vector":
+                    raise
+                failures |= dict.fromkeys(kbs, error)
+            else:
+                vectors |= dict.fromkeys(kbs, vector)
+        if failures and not vectors:
+            raise next(iter(failures.values()))
+        return vectors, _by_keyword_alone(failures)
+
+    def _alike(self) -> list[list[str]]:
+        """The sources that have the same embedder, together."""
+        alike: dict[int, list[str]] = {}
+        for kb in self._sources:
+            if kb in self._embedders:
+                alike.setdefault(id(self._embedders[kb]), []).append(kb)
+        return list(alike.values())
+
+    def _vector(
+        self, question: Question, embedder: Embedder, meaning: Meaning
+    ) -> NDArray[np.float32]:
+        """Return the question's vector to compare passages' by."""
+        if embedder is meaning.embedder:
             return meaning.vector
-        vector: NDArray[np.float32] = self._embedder.embed([question.text])[0]
+        vector: NDArray[np.float32] = embedder.embed([question.text])[0]
         return vector
 
-    def _ranked(self, gatherer: Gatherer, where: Expr, plan: _Plan) -> list[Collapsed]:
-        found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))
+    def _spaces(self, vectors: Mapping[str, NDArray[np.float32]]) -> Mapping[str, int]:
+        """Return a number for the embedder of each source; none where all have one, or none."""
+        spaces = {kb: n for n, kbs in enumerate(self._alike()) for kb in kbs if kb in vectors}
+        is_one = len(spaces) == len(self._sources) and len(set(spaces.values())) == 1
+        return {} if is_one else spaces
+
+    def _ranked(
+        self, gatherer: Gatherer, condition: Condition, plan: Plan, statistics: TermStatistics
+    ) -> list[Collapsed]:
+        found = gatherer.gather(condition, max(CANDIDATES, 2 * plan.limit))
         if plan.collapses:
-            found |= _missing_sources(gatherer, found, where)
+            found |= _missing_sources(gatherer, found, condition)
         candidates = sorted(found.values(), key=lambda candidate: candidate.key)
-        scored = _scored(candidates, plan)
-        return collapsed(scored, plan.collapses)
+        items = collapsed(scored(candidates, plan), plan.collapses)
+        if plan.mode != "hybrid" or not plan.collapses:
+            return items
+        around = Surroundings(gatherer, condition, candidates, plan, statistics, self._languages)
+        return with_clues(items, gatherer.question, around)
 
     def _bearing_insights(
-        self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: _Plan
+        self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
     ) -> tuple[Hit, ...]:
         filters = replace(plan.filters, levels=("insight",))
         if not plan.collapses or not self._has_insights(filters):
             return ()
-        found = gatherer.gather(memory_filter(filters, self._clock()), 2 * MOST_INSIGHTS)
+        found = gatherer.gather(self._condition(filters), 2 * MOST_INSIGHTS)
         bearing = [
             candidate
             for candidate in sorted(found.values(), key=lambda candidate: candidate.key)
             if relevance(question, [candidate], statistics).is_relevant
         ]
-        ranked = collapsed(_scored(bearing, plan), collapses=False)
+        ranked = collapsed(scored(bearing, plan), collapses=False)
         return hits_of(self._sources, ranked[:MOST_INSIGHTS])
 
     def _has_insights(self, filters: Filters) -> bool:
         if filters not in self._insights:
             where = memory_filter(filters, self._clock())
-            counts = (source.count("memories", where) for source in self._sources.values())
-            self._insights[filters] = any(counts)
+            self._insights[filters] = any(self._counts(where).values())
         return self._insights[filters]
 
-    def _statistics_for(self, filters: Filters, where: Expr) -> TermStatistics:
+    def _condition(self, filters: Filters) -> Condition:
+        """What has to hold of memories; what it holds of is kept where nothing of it can end."""
+        lasting = self._lasting.get(filters)
+        if lasting is not None:
+            return lasting
+        now, ever = (memory_filter(filters, at) for at in (self._clock(), _AFTER_ALL))
+        counts = self._counts(now)
+        if self._counts(ever) != counts:
+            return Condition(now)
+        where = None if self._counts(None) == counts else now
+        few = {kb: source for kb, source in self._sources.items() if counts[kb] <= MOST_KEPT}
+        kept = {kb: Kept(source, where) for kb, source in few.items()}
+        self._lasting[filters] = Condition(where, kept)
+        while len(self._lasting) > _CONDITIONS_KEPT:
+            self._lasting.popitem(last=False)
+        return self._lasting[filters]
+
+    def _counts(self, where: Expr | None) -> Mapping[str, int]:
+        return {kb: source.count("memories", where) for kb, source in self._sources.items()}
+
+    def _statistics_for(self, filters: Filters, where: Expr | None) -> TermStatistics:
         known = self._statistics.get(filters)
         if known is None:
             each = (term_statistics(source, where) for source in self._sources.values())
@@ -256,7 +323,7 @@ class Searcher:
         return known
 
     def _explanation(
-        self, plan: _Plan, question: Question, statistics: TermStatistics, candidates: int
+        self, plan: Plan, question: Question, statistics: TermStatistics, candidates: int
     ) -> dict[str, Any]:
         return {
             "mode": plan.mode,
@@ -266,33 +333,15 @@ class Searcher:
             "memories": statistics.memories,
             "sampled": statistics.sampled,
             "candidates": candidates,
+            **self._explained_spaces(plan),
         }
 
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What was asked for, checked."""
-
-    mode: Mode
-    fusion: Fusion
-    filters: Filters
-    limit: int
-
-    def __post_init__(self) -> None:
-        if self.limit < 1:
-            raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
-
-    @property
-    def collapses(self) -> bool:
-        """Whether a distilled memory and its passage are one hit: unless one kind is asked for."""
-        return not self.filters.types and not self.filters.levels
-
-    @property
-    def main_filters(self) -> Filters:
-        """The filters of the hits: insights stand apart unless asked for."""
-        if not self.collapses:
-            return self.filters
-        return replace(self.filters, levels=("evidence", "memory"))
+    def _explained_spaces(self, plan: Plan) -> dict[str, Any]:
+        """Whose vectors each source was searched by, where they are not those of one embedder."""
+        if not plan.spaces:
+            return {}
+        named = {kb: self._embedders[kb].id if kb in plan.spaces else None for kb in self._sources}
+        return {"embedders": named, "vectors_compared": "within each embedder"}
 
 
 def _checked_mode(name: str) -> Mode:
@@ -302,39 +351,16 @@ def _checked_mode(name: str) -> Mode:
     raise UsageError(f"unknown mode {name!r}", f"use one of: {', '.join(MODES)}")
 
 
-def _scored(candidates: Sequence[Candidate], plan: _Plan) -> list[Collapsed]:
-    """Return each candidate with its score in this mode and what it is made of."""
-    keyword, vector = keywords(candidates), vectors(candidates)
-    scale = minmax if plan.fusion == "minmax" else zscore
-    scaled = {"keyword": scale(keyword), "vector": scale(vector)}
-    scores = _final(keyword, vector, plan)
-    return [
-        Collapsed(candidate, float(scores[row]), _legs(row, candidate, scaled, plan.mode))
-        for row, candidate in enumerate(candidates)
-    ]
-
-
-def _final(keyword: Scores, vector: Scores, plan: _Plan) -> Scores:
-    if plan.mode == "hybrid":
-        return fuse(keyword, vector, plan.fusion)
-    return keyword if plan.mode == "keyword" else vector
-
-
-def _legs(
-    row: int, candidate: Candidate, scaled: Mapping[str, Scores], mode: Mode
-) -> dict[str, float]:
-    legs: dict[str, float] = {}
-    if mode != "vector":
-        legs["keyword"] = candidate.keyword
-        legs["keyword_normalised"] = float(scaled["keyword"][row])
-    if mode != "keyword":
-        legs["vector"] = candidate.vector
-        legs["vector_normalised"] = float(scaled["vector"][row])
-    return legs
+def _by_keyword_alone(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
+    """One note for each reason, with the sources that it holds for."""
+    kbs: dict[str, list[str]] = {}
+    for kb, error in failures.items():
+        kbs.setdefault(error.message, []).append(kb)
+    return tuple(f"found by keyword alone in {', '.join(kbs[why])}: {why}" for why in kbs)
 
 
 def _missing_sources(
-    gatherer: Gatherer, found: Mapping[Key, Candidate], where: Expr
+    gatherer: Gatherer, found: Mapping[Key, Candidate], condition: Condition
 ) -> dict[Key, Candidate]:
     """Return the passages behind distilled memories of which no passage was found itself."""
     wanted: dict[str, set[str]] = {}
@@ -344,7 +370,7 @@ def _missing_sources(
             wanted.setdefault(kb, set()).add(candidate.source_ids[0])
     missing: dict[Key, Candidate] = {}
     for kb, ids in wanted.items():
-        missing |= gatherer.fetch(kb, sorted(ids), where)
+        missing |= gatherer.fetch(kb, sorted(ids), condition)
     return missing
 
 

@@ -6,7 +6,7 @@ built-in word vectors; a model behind an endpoint would have to be asked for eac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,10 +22,11 @@ LOOKED_AT = 10
 """So many of the best hits are judged."""
 
 
-def word_embedder(embedder: Embedder | None) -> Embedder:
-    """Return the embedder itself where it knows the vectors of words, else the built-in one."""
-    if isinstance(embedder, WordEmbedder):
-        return embedder
+def word_embedder(embedders: Iterable[Embedder]) -> Embedder:
+    """Return the first of the embedders that knows the vectors of words, else the built-in one."""
+    for embedder in embedders:
+        if isinstance(embedder, WordEmbedder):
+            return embedder
     return load_embedder(BUILTIN_EMBEDDER)
 
 

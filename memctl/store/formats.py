@@ -84,17 +84,21 @@ class _Unclosed:
         self._position = 0
 
     def write(self, data: bytes) -> int:
+        """Pass the bytes on."""
         self._sink.write(data)
         self._position += len(data)
         return len(data)
 
     def tell(self) -> int:
+        """Return how many bytes have gone through."""
         return self._position
 
     def flush(self) -> None:
+        """Have the sink pass on what it holds."""
         self._sink.flush()
 
     def close(self) -> None:
+        """Have the sink pass on what it holds, and leave it open for whoever opened it."""
         self._sink.flush()
 
 
@@ -144,6 +148,7 @@ def _csv(sink: BinaryIO, schema: pa.Schema) -> Iterator[Writer]:
     flat = pa.schema([pa.field(field.name, _flat_type(field.type)) for field in kept])
 
     def write(batch: pa.RecordBatch) -> None:
+        """Write a batch, lists and structures as JSON."""
         columns = [_flat(batch.column(field.name)) for field in kept]
         file.write_batch(pa.record_batch(columns, schema=flat))
 

@@ -37,7 +37,7 @@ from memctl.store.frozen import (
     identity,
     obstacle,
 )
-from memctl.store.model_books import ReplyBook, UsageBook
+from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 
 BUSY_SECONDS = 30.0
@@ -85,6 +85,10 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             output_tokens INTEGER NOT NULL, cost REAL NOT NULL, seconds REAL NOT NULL,
             PRIMARY KEY (day, task, model)) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE comparisons (
+            memory_id TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -129,6 +133,7 @@ class Ledger:
         self.accesses = AccessBook(self)
         self.replies = ReplyBook(self)
         self.usage = UsageBook(self)
+        self.comparisons = ComparisonBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

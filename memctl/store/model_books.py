@@ -1,4 +1,4 @@
-"""The books of the ledger on models: what they replied, and what they used."""
+"""The books of the ledger on models: what they replied, what they used, what waits for them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,6 @@ class ReplyBook:
         """Keep what is kept inside in one durable step, which takes no longer than for one."""
         return self._ledger.transaction()
 
-    def clear(self) -> int:
-        """Forget every reply and return how many there were."""
-        with self._ledger.transaction() as connection:
-            return int(connection.execute("DELETE FROM model_replies").rowcount)
-
 
 class UsageBook:
     """What models used, added up by day (UTC), task and model."""
@@ -81,3 +76,37 @@ class UsageBook:
                 f"SELECT {_COLUMNS} FROM model_usage {clause}", tuple(values)
             ).fetchall()
         return [Usage(*row) for row in rows]
+
+
+class ComparisonBook:
+    """New facts that have not been compared yet with what was known."""
+
+    def __init__(self, ledger: Connections) -> None:
+        self._ledger = ledger
+
+    def add(self, memory_ids: Iterable[str], now: datetime) -> None:
+        """Note facts that are to be compared."""
+        with self._ledger.transaction() as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO comparisons VALUES (?, ?)",
+                [(identifier, to_text(now)) for identifier in memory_ids],
+            )
+
+    def remove(self, memory_ids: Iterable[str]) -> None:
+        """Strike facts that have been compared, or that there are no more."""
+        with self._ledger.transaction() as connection:
+            connection.executemany(
+                "DELETE FROM comparisons WHERE memory_id = ?",
+                [(identifier,) for identifier in memory_ids],
+            )
+
+    def pending(self) -> list[str]:
+        """Return the ids of the facts that wait."""
+        with self._ledger.reading() as connection:
+            rows = connection.execute("SELECT memory_id FROM comparisons ORDER BY memory_id")
+            return [row[0] for row in rows.fetchall()]
+
+    def count(self) -> int:
+        """Return how many wait."""
+        with self._ledger.reading() as connection:
+            return int(connection.execute("SELECT count(*) FROM comparisons").fetchone()[0])

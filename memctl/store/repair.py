@@ -23,7 +23,15 @@ from memctl.store.indexes import create_indexes
 from memctl.store.ledger import Ledger
 from memctl.store.lock import WriteLock
 from memctl.store.names import TABLES, TableName
-from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
+from memctl.store.schema import VECTOR
+from memctl.store.store import (
+    DIMENSION,
+    EMBEDDER,
+    EMBEDDER_SINCE,
+    FORMER_EMBEDDER,
+    LEDGER_FILE,
+    TABLES_FOLDER,
+)
 from memctl.store.upkeep import VECTOR_ROWS
 
 if TYPE_CHECKING:
@@ -115,9 +123,11 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> list[Finding]:
         datasets = Datasets(folder / TABLES_FOLDER)
         with closing(_ledger(folder, done)) as ledger:
             named = ledger.head()
+            since = _newest_readable(datasets, "memories", named.get("memories"))
             head = {table: _repaired(datasets, table, named.get(table), done) for table in TABLES}
             with ledger.transaction():
-                ledger.set_meta("dimension", str(_dimension(datasets, head["memories"])))
+                done += _went_back(ledger, since)
+                ledger.set_meta(DIMENSION, str(_dimension(datasets, head["memories"])))
                 if any(finding.subject == "memories" for finding in done):
                     ledger.set_meta(VECTOR_ROWS, "0")
                 ledger.set_head(head, clock())
@@ -166,10 +176,12 @@ def _newest_readable(datasets: Datasets, table: TableName, most: int | None) -> 
         if most is not None and version > most:
             continue
         try:
-            datasets.fresh(table, version)
+            dataset = datasets.fresh(table, version)
         except DamagedError:
             continue
-        return version
+        # A change of the embedder drops the vectors in one version and adds others in the next.
+        if table != "memories" or VECTOR in dataset.schema.names:
+            return version
     raise DamagedError(
         f"no version of the table {table} can be read", "restore the knowledge base from a backup"
     )
@@ -201,6 +213,15 @@ def _remake_indexes(table: TableName, dataset: LanceDataset) -> None:
     for index in dataset.describe_indices():
         dataset.drop_index(index.name)
     create_indexes(table, dataset)
+
+
+def _went_back(ledger: Ledger, version: int) -> Iterator[Finding]:
+    """Name the former embedder again where the memories are those from before the change."""
+    former = ledger.meta(FORMER_EMBEDDER)
+    if former is None or version >= int(ledger.meta(EMBEDDER_SINCE) or 0):
+        return
+    ledger.set_meta(EMBEDDER, former)
+    yield Finding("memories", f"their vectors are those from before the change, from {former}")
 
 
 def _dimension(datasets: Datasets, version: int) -> int:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SHELVES = "vectors"
 KEY_BYTES = 16
 _LOCK_FILE = "lock"
+_STATE_FILE = "shelf.json"
 
 
 def key_of(memory_id: str, text: str) -> bytes:
@@ -81,15 +82,14 @@ class Shelf:
 
     def drop(self) -> None:
         """Remove it."""
-        self._state_path.unlink(missing_ok=True)  # first: without it nothing counts
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove(self._folder)
         self._places.clear()
 
     # --- inside ---
 
     @property
     def _state_path(self) -> Path:
-        return self._folder / "shelf.json"
+        return self._folder / _STATE_FILE
 
     @property
     def _keys_path(self) -> Path:
@@ -150,6 +150,10 @@ def drop_shelves(folder: Path) -> int:
     shelves = [path for path in (folder / SHELVES).glob("*") if path.is_dir()]
     size = sum(item.stat().st_size for path in shelves for item in path.iterdir())
     for path in shelves:
-        (path / "shelf.json").unlink(missing_ok=True)
-        shutil.rmtree(path, ignore_errors=True)
+        _remove(path)
     return size
+
+
+def _remove(shelf: Path) -> None:
+    (shelf / _STATE_FILE).unlink(missing_ok=True)  # first: without it nothing counts
+    shutil.rmtree(shelf, ignore_errors=True)

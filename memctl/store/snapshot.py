@@ -93,11 +93,27 @@ class Snapshot:
         return rows.select(names)
 
     def batches(
-        self, table: TableName, where: Expr | None = None, columns: Sequence[str] | None = None
+        self,
+        table: TableName,
+        where: Expr | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        batch_bytes: int | None = None,
     ) -> pa.RecordBatchReader:
-        """Return rows of a table as a stream of bounded size.  Raises as :meth:`scan` does."""
+        """Return rows of a table as a stream of bounded size.
+
+        Args:
+            table: Which one.
+            where: A condition; by default none.
+            columns: By default all.
+            batch_bytes: So many bytes at most in a batch; by default 8,192 rows, however long.
+
+        Raises:
+            UsageError, DamagedError: As :meth:`scan`; reading the stream can raise them too.
+        """
+        options = {} if batch_bytes is None else {"batch_size_bytes": batch_bytes}
         with self._reading(table, where):
-            reader = self._scanner(table, where, columns).to_reader()
+            reader = self._scanner(table, where, columns, **options).to_reader()
         return pa.RecordBatchReader.from_batches(reader.schema, self._stream(table, where, reader))
 
     def get(

@@ -17,6 +17,7 @@ a process of its own, such as the command line, calls `cap_process_memory` for t
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 _ROWS_A_BATCH = 16_384
 _BATCH_BYTES = 8 << 20
+_NO_TABLE = "Catalog Error: Table with name"
+_SUGGESTION = re.compile(r' Did you mean "([^"]+)"\?')
 _SETTINGS = (
     "enable_external_access = false",
     "autoload_known_extensions = false",
@@ -121,6 +124,7 @@ class _Scan:
         self._scanner = scanner
 
     def to_reader(self) -> pa.RecordBatchReader:
+        """Return the stream."""
         reader = self._scanner.to_reader()
         schema = widened(reader.schema)
         return reader if schema == reader.schema else reader.cast(schema)
@@ -138,11 +142,13 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     @property
     def schema(self) -> pa.Schema:
+        """What DuckDB takes the columns for."""
         return widened(self._dataset.schema)
 
     def scanner(
         self, columns: list[str] | None = None, filter: Any = None, **options: Any
     ) -> _Scan:
+        """Return a scan of some columns of the rows for which a filter holds."""
         return _Scan(
             self._dataset.scanner(
                 columns=columns, filter=filter, batch_size_bytes=_BATCH_BYTES, **options
@@ -259,7 +265,7 @@ class _Guard:
         self._connection = connection
         self._timeout = timeout
         self._left = timeout
-        self._tables = ", ".join(tables)
+        self._tables = tables
 
     def __enter__(self) -> None:
         self._timer = threading.Timer(max(self._left, 0.0), self._connection.interrupt)
@@ -287,9 +293,15 @@ class _Guard:
                 "ask for fewer columns or rows, or raise the memory limit",
             ) from error
         if isinstance(error, duckdb.Error | pa.ArrowException | OSError | RuntimeError):
-            raise UsageError(
-                _one_line(error), f"tables: {self._tables}; columns: DESCRIBE memories"
-            ) from error
+            message = _one_line(error)
+            if isinstance(error, duckdb.CatalogException) and message.startswith(_NO_TABLE):
+                message = _SUGGESTION.sub(self._suggestion, message)
+            hint = f"tables: {', '.join(self._tables)}; columns: DESCRIBE memories"
+            raise UsageError(message, hint) from error
+
+    def _suggestion(self, found: re.Match[str]) -> str:
+        """DuckDB's suggestion of a table, unless it is one of its own, which nobody means."""
+        return found[0] if found[1] in self._tables else ""
 
 
 def _one_line(error: BaseException) -> str:

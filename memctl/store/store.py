@@ -40,6 +40,8 @@ LEASES_FOLDER = "readers"
 UPKEEPS_A_CONNECTION = 10
 EMBEDDER, DIMENSION = "embedder", "dimension"
 FORMER_EMBEDDER, FORMER_DIMENSION = "former_embedder", "former_dimension"
+EMBEDDER_SINCE = "embedder_since"
+"""The first version of the memories that may have the vectors of the embedder."""
 
 Clock = Callable[[], datetime]
 
@@ -196,10 +198,12 @@ class Store:
             DIMENSION: str(shelf.dimension),
             FORMER_EMBEDDER: former,
             FORMER_DIMENSION: str(self.dimension),
+            EMBEDDER_SINCE: str(transaction.version("memories") + 1),
             VECTOR_ROWS: "0",
         }
 
         def pin(_: sqlite3.Connection) -> None:
+            """Note in the ledger what the vectors are from."""
             for key, value in pinned.items():
                 self.ledger.set_meta(key, value)
 

@@ -44,6 +44,7 @@ class _Held:
         self._ids: set[str] | None = None
 
     def add(self, rows: pa.Table) -> None:
+        """Hold rows, and their ids where those have been asked for."""
         self.parts.append(rows)
         self.rows += rows.num_rows
         self.bytes += rows.nbytes
@@ -137,6 +138,7 @@ class Transaction:
         schema = pa.schema([schemas(dimension)["memories"].field(VECTOR)])
 
         def made(batch: pa.RecordBatch) -> pa.RecordBatch:
+            """Return the vectors of the memories of a batch."""
             return pa.record_batch([vector_array(vectors(batch))], schema=schema)
 
         with changing(self._datasets.path("memories")):

@@ -54,7 +54,11 @@ _HINT = "import takes what `memctl export all` wrote"
 
 
 def export_batches(snapshot: Snapshot, table: TableName) -> pa.RecordBatchReader:
-    """Return a table as a stream of batches of bounded size, vectors as float32."""
+    """Return a table as a stream of batches of bounded size, vectors as float32.
+
+    Raises:
+        DamagedError: The table cannot be read; reading the stream can raise this too.
+    """
     reader = _batches(snapshot, table)
     schema = widened(reader.schema)
     return reader if schema == reader.schema else reader.cast(schema)
@@ -95,8 +99,8 @@ def export_table(
 
 
 def _batches(snapshot: Snapshot, table: TableName) -> pa.RecordBatchReader:
-    """Rows as stored, in batches by size: lance 13 counts rows by default, however long."""
-    return snapshot.dataset(table).scanner(batch_size_bytes=_BATCH_BYTES).to_reader()
+    """Rows as stored, in batches by size."""
+    return snapshot.batches(table, batch_bytes=_BATCH_BYTES)
 
 
 def _is_kept(path: Path) -> bool:
@@ -123,6 +127,7 @@ class _Counter:
         self._listener = listener
 
     def add(self, rows: int) -> None:
+        """Count rows that are done."""
         self.done += rows
         if self._listener is not None:
             self._listener(Progress(self.done, self._total, "rows"))

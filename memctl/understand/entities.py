@@ -91,6 +91,7 @@ class _Found:
         self.doubtful: dict[str, int] = {}
 
     def add(self, name: str, type_: str, *, certain: bool = True) -> None:
+        """Count a name; one in doubt counts only if it is also found without doubt."""
         if not certain:
             self.doubtful[name] = self.doubtful.get(name, 0) + 1
             return
@@ -99,6 +100,7 @@ class _Found:
             self.types[name] = type_
 
     def merged(self) -> tuple[EntityMention, ...]:
+        """Return the names, most mentioned first; a first name counts for the whole one."""
         if not self.counts:
             return ()
         for name, count in self.doubtful.items():

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memctl.errors import BadReply, ModelUnavailable
+from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
 from memctl.prompts import Prompt, fenced
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understand.distil import MOST_DISTILLED, STATED_IMPORTANCE
+from memctl.understand.protocol import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL
 from memctl.understand.quotes import find_name, find_quote
 from memctl.understand.reply import DocumentReply, Fact, NamedEntity
-from memctl.understand.windows import windows
+from memctl.understand.windows import WINDOW, spread, windows, windows_of
 
 if TYPE_CHECKING:
     from memctl.choices import WhenUnavailable
@@ -30,11 +31,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-NOT_BY_MODEL = "model understanding"
-"""What is missing from a document that had to be understood the built-in way."""
 MOST_ENTITIES = 100
 MOST_TOPICS = 8
 MOST_DATES = 60
+_SMALLEST_WINDOW = WINDOW // 8
 _CARRIED_ENTITIES = 40
 _LONGEST_GIST = 2_000
 _LONGEST_WORDS = 300
@@ -50,6 +50,7 @@ class ModelUnderstander:
         prompt: What it is told to do.
         builtin: Gives what the model does not, and all of it where the model fails.
         concurrency: How many documents are understood at the same time.
+        most_windows: So many windows of one document are read at most.
         when_unavailable: What becomes of documents while the model cannot be had.
     """
 
@@ -59,19 +60,21 @@ class ModelUnderstander:
         prompt: Prompt,
         builtin: Understander,
         concurrency: int,
+        most_windows: int,
         when_unavailable: WhenUnavailable,
     ) -> None:
         self._model = model
         self._prompt = prompt
         self._builtin = builtin
         self._concurrency = concurrency
+        self._most_windows = most_windows
         self._when_unavailable = when_unavailable
         self._is_away = False
 
     @property
     def method(self) -> str:
         """The model and the prompt, stored with every record that they made."""
-        return f"model/{self._model.name}/{self._prompt.id}"
+        return f"{MODEL}{self._model.name}/{self._prompt.id}"
 
     def understand(self, sources: Sequence[SourceText]) -> list[Understanding]:
         """Return one understanding for each source, in order.
@@ -98,7 +101,7 @@ class ModelUnderstander:
             if self._when_unavailable == "wait":
                 raise
             self._tell_of(error)
-        except BadReply as error:  # another model may do better: it is marked for that, too
+        except (BadReply, RequestRefused) as error:  # another model may do better: marked for it
             _log.warning("understood the built-in way: %s", error.message)
         else:
             self._is_away = False
@@ -112,12 +115,32 @@ class ModelUnderstander:
             _log.warning("understanding the built-in way: %s", error.message)
 
     def _read(self, source: SourceText) -> _Reading:
-        """Have a document read window by window, each with what is known from those before."""
+        """Have a document read, in smaller windows where the model takes or says less at once.
+
+        Each document anew: the windows of one, by which its replies are kept, depend on no other.
+        """
+        size = WINDOW
+        while True:
+            try:
+                return self._read_in_windows(source, size)
+            except RequestTooLong:
+                if size <= _SMALLEST_WINDOW:
+                    raise
+                size //= 2
+
+    def _read_in_windows(self, source: SourceText, size: int) -> _Reading:
+        """Have a document read window by window, each with what is known from those before.
+
+        Of one that is too long, windows from its beginning to its end.
+        """
         reading = _Reading(source)
-        spans = windows(source.text)
-        for number, (start, end) in enumerate(spans, start=1):
-            about = _about(source, number, len(spans))
-            earlier = [reading.carried()] if number > 1 else []
+        spans = windows(source.text, size)
+        chosen = spread(spans, windows_of(source.share, self._most_windows, size))
+        reading.unread = [span for n, span in enumerate(spans) if n not in set(chosen)]
+        for number in chosen:
+            start, end = spans[number]
+            about = _about(source, number + 1, len(spans))
+            earlier = [reading.carried()] if number else []
             data = fenced([about, *earlier, source.text[start:end]])
             reply = self._model.ask(self._prompt.text, data, DocumentReply, version=self._prompt.id)
             reading.add(reply, start)
@@ -137,6 +160,8 @@ class _Reading:
     importance: float = 0.0
     reason: str = ""
     dropped: int = 0
+    unread: list[tuple[int, int]] = field(default_factory=list)
+    """The windows that were left out."""
 
     def add(self, reply: DocumentReply, start: int) -> None:
         """Take in what the model says of the window that begins at ``start``."""
@@ -160,6 +185,9 @@ class _Reading:
 
     def understanding(self, plain: Understanding, method: str) -> Understanding:
         """What it all comes to, on the ground of what the built-in way has found."""
+        if self.unread:
+            plain = replace(plain, missing=(*plain.missing, NOT_ALL_BY_MODEL))
+            self._add_plain(plain)
         return replace(
             plain,
             method=method,
@@ -173,6 +201,19 @@ class _Reading:
             reason=self.reason,
             dropped=self.dropped,
         )
+
+    def _add_plain(self, plain: Understanding) -> None:
+        """Take in what the built-in way has found where the model has not read."""
+        unread = [self.source.text[start:end] for start, end in self.unread]
+        for entity in plain.entities:
+            key = entity.name.casefold()
+            if len(self.entities) < MOST_ENTITIES and any(entity.name in text for text in unread):
+                self.entities.setdefault(key, entity)
+        self.dates |= dict.fromkeys(plain.dates)
+        for statement in plain.distilled:
+            is_unread = any(start <= statement.start < end for start, end in self.unread)
+            if is_unread and len(self.facts) < MOST_DISTILLED:
+                self.facts[statement.start, statement.end] = statement
 
     def _add_entities(self, named: Iterable[NamedEntity]) -> None:
         for entity in named:
@@ -210,8 +251,10 @@ def _distilled(text: str, fact: Fact, span: tuple[int, int]) -> Distilled:
 def _about(source: SourceText, number: int, count: int) -> str:
     """What the model is told of a document besides its text."""
     when = source.created_at.date().isoformat() if source.created_at else "unknown"
-    known = {"title": source.title, "date": when, "part": f"{number} of {count}"}
-    return json.dumps(known, ensure_ascii=False)
+    known = {"title": source.title, "date": when, **source.origin}
+    if source.tags:
+        known["tags"] = list(dict.fromkeys([*source.tags, *source.origin.get("tags", [])]))
+    return json.dumps({**known, "part": f"{number} of {count}"}, ensure_ascii=False)
 
 
 def _tidy(text: str, most: int) -> str:

@@ -7,6 +7,16 @@ from typing import Protocol
 
 from memctl.records import SourceText, Understanding
 
+MODEL = "model/"
+"""What the method of a model begins with; the model's name and its prompt follow."""
+NOT_BY_MODEL = "model understanding"
+"""What is missing from a document that a model should have understood and did not."""
+
+NOT_ALL_BY_MODEL = "model understanding of all parts"
+"""What is missing from a document that is too long for a model to have read all of it."""
+
+BY_MODEL = frozenset((NOT_BY_MODEL, NOT_ALL_BY_MODEL))
+
 
 class Understander(Protocol):
     """Turns the text of a document into structure."""

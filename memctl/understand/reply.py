@@ -13,10 +13,11 @@ EntityType = Literal["person", "organization", "place", "product", "project", "e
 FactType = Literal["fact", "decision", "preference", "plan", "observation", "important_fact"]
 
 
-def _one_of(words: tuple[str, ...], otherwise: str) -> BeforeValidator:
+def one_of(words: tuple[str, ...], otherwise: str) -> BeforeValidator:
     """Take an unknown word for the most general one: it is no reason to ask again."""
 
     def known(value: Any) -> Any:
+        """Return one of the words; what is no text is left to be refused."""
         if not isinstance(value, str):
             return value
         word = value.strip().lower().replace(" ", "_")
@@ -25,29 +26,31 @@ def _one_of(words: tuple[str, ...], otherwise: str) -> BeforeValidator:
     return BeforeValidator(known)
 
 
-class _Shape(BaseModel):
+class Shape(BaseModel):
+    """Whatever is not asked for makes a reply invalid."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class NamedEntity(_Shape):
+class NamedEntity(Shape):
     """Somebody or something that the document names."""
 
     name: str
-    type: Annotated[EntityType, _one_of(get_args(EntityType), "other")]
+    type: Annotated[EntityType, one_of(get_args(EntityType), "other")]
 
 
-class Fact(_Shape):
+class Fact(Shape):
     """A statement, with the words of the document that make it."""
 
     subject: str
     relation: str
     object: str
-    type: Annotated[FactType, _one_of(get_args(FactType), "fact")]
+    type: Annotated[FactType, one_of(get_args(FactType), "fact")]
     quote: str
     why: str
 
 
-class DocumentReply(_Shape):
+class DocumentReply(Shape):
     """What a model understood of a document, or of it as far as one part of it."""
 
     gist: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 WINDOW = 12_000
 """Characters."""
 _BORDERS = ("\n\n", "\n", ". ", " ")
@@ -20,6 +22,30 @@ def windows(text: str, size: int = WINDOW) -> list[tuple[int, int]]:
         found.append((start, end))
         start = end
     return [*found, (start, len(text))]
+
+
+def spread(spans: Sequence[tuple[int, int]], most: int) -> list[int]:
+    """Return the numbers of the spans to look at: all, or the first, the last and some between.
+
+    Args:
+        spans: In order.
+        most: So many at most, at least one.
+    """
+    if len(spans) <= most:
+        return list(range(len(spans)))
+    step = (len(spans) - 1) / (most - 1) if most > 1 else 0.0
+    return [round(number * step) for number in range(most)]
+
+
+def windows_of(share: float, most: int, size: int = WINDOW) -> int:
+    """Return how many windows of a part of a document may be read.
+
+    Args:
+        share: How much of the document the part is.
+        most: Windows of the usual size that may be read of the whole.
+        size: Of a window.
+    """
+    return max(1, round(share * most)) * (WINDOW // size)
 
 
 def _border(text: str, low: int, high: int) -> int:

@@ -11,24 +11,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from memctl.choices import After
-from memctl.config import Inbox, KnowledgeBaseSettings, Layout
 from memctl.errors import LockedError, MemctlError, ModelError
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
-from memctl.records import ConsolidationReport, FileOutcome, IngestReport, ProgressListener
+from memctl.pinned import Inbox
+from memctl.records import (
+    Compared,
+    FileOutcome,
+    IngestReport,
+)
 from memctl.store.books import Event, FileEntry
 from memctl.watch.claim import Claimed, Claims
 from memctl.watch.inbox import InboxFile, Scan, Settling, scan
 from memctl.watch.report import EventKind, Listener, WatchEvent
 from memctl.watch.schedule import Schedule
+from memctl.watch.served import Served
 from memctl.watch.vault import Vault, own_documents
-
-if TYPE_CHECKING:
-    from memctl.store.ledger import Ledger
 
 Clock = Callable[[], datetime]
 
@@ -38,78 +39,6 @@ BYTES_AT_ONCE = 32 << 20
 LONGEST_RETRY_SECONDS = 300.0
 _log = logging.getLogger(__name__)
 _HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
-
-
-class Taker(Protocol):
-    """What takes sources in."""
-
-    def ingest(
-        self, sources: Sequence[Source], progress: ProgressListener | None = None
-    ) -> IngestReport:
-        """Take sources in; failures are outcomes, an exception means that the store failed."""
-        ...
-
-    def reprocess(self, document_ids: Sequence[str]) -> IngestReport:
-        """Read documents again from where their files are."""
-        ...
-
-    def rename(self, document_id: str, source: str) -> None:
-        """Note another name of the same content."""
-        ...
-
-    def retire(self, document_ids: Sequence[str]) -> None:
-        """Mark documents as gone."""
-        ...
-
-
-class Keeping(Protocol):
-    """What the watcher needs of a store."""
-
-    @property
-    def ledger(self) -> Ledger:
-        """What is going on."""
-        ...
-
-    def upkeep(self) -> object:
-        """Tidy up where that pays."""
-        ...
-
-
-class Served(Protocol):
-    """What the watcher needs of a knowledge base."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def layout(self) -> Layout:
-        """Where it stands."""
-        ...
-
-    @property
-    def settings(self) -> KnowledgeBaseSettings:
-        """What is pinned for it."""
-        ...
-
-    @property
-    def store(self) -> Keeping:
-        """Its store."""
-        ...
-
-    @property
-    def ingestor(self) -> Taker:
-        """What takes sources in."""
-        ...
-
-    def consolidate(self) -> ConsolidationReport:
-        """Draw insights, and note in the ledger when and how that went."""
-        ...
-
-    def close(self) -> None:
-        """Let go of its files."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +155,8 @@ class BaseWatch:
             if report.examined or report.waiting:
                 self._say("consolidated", message=message, detail=detail)
             return bool(report.examined)
+        if self.schedule.comparison_due():
+            self._compared(self.base.ingestor.compare())
         if self.schedule.upkeep_due():
             try:
                 self.base.store.upkeep()
@@ -437,9 +368,20 @@ class BaseWatch:
             return []
         report = self.base.ingestor.ingest(sources, lambda _: self.beat())
         self.schedule.note_write()
+        self._compared(report.facts)
         return _numbered(report)
 
     # --- saying ---
+
+    def _compared(self, facts: Compared) -> None:
+        """Say how new facts compare with what was known, and remember what waits."""
+        if facts.updated or facts.contradicted or facts.restated:
+            detail = {"added": facts.added, "updated": facts.updated}
+            detail |= {"contradicted": facts.contradicted, "restated": facts.restated}
+            self._say("compared", message=facts.told, detail=detail)
+        if facts.note:
+            _log.info("%d facts are still to be compared: %s", facts.waiting, facts.note)
+        self.schedule.note_comparison(waits=bool(facts.note))
 
     def _taken(self, outcome: FileOutcome) -> None:
         self.dealt_with += 1

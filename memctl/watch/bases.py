@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memctl.config import load_settings
 from memctl.errors import KnowledgeBaseUnavailable, MemctlError
-from memctl.watch.base import Served
+from memctl.pinned import load_settings
+from memctl.watch.served import Served
 
 if TYPE_CHECKING:
     from memctl.home import Home

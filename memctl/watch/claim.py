@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.choices import After
-from memctl.config import Layout
 from memctl.files import is_temporary
 from memctl.ingest.sources import is_hidden, printable
+from memctl.pinned import Layout
 from memctl.readers.sidecars import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.books import FileEntry

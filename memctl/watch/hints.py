@@ -81,7 +81,10 @@ class Hints:
         wake = self._wake
 
         class Ringing(FileSystemEventHandler):
+            """Rings for whatever may have changed a file."""
+
             def on_any_event(self, event: FileSystemEvent) -> None:
+                """Ring, unless a file was only looked at."""
                 if event.event_type not in ("opened", "closed_no_write"):
                     wake.ring()
 

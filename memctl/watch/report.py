@@ -22,6 +22,7 @@ EventKind = Literal[
     "put_back",
     "waiting",
     "resumed",
+    "compared",
     "consolidated",
     "upkeep",
 ]

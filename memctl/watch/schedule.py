@@ -19,6 +19,11 @@ PATIENCE_SECONDS = 60.0
 """So long a consolidation that is due waits for files that have not settled yet."""
 
 
+FIRST_COMPARE_SECONDS = 5.0
+LONGEST_COMPARE_SECONDS = 300.0
+"""So long facts that a model could not compare wait until it is tried again."""
+
+
 @dataclass(slots=True)
 class Schedule:
     """When a knowledge base was consolidated and tidied up last, and what is due now."""
@@ -30,6 +35,8 @@ class Schedule:
     _tidied: float | None = None
     _due_since: float | None = None
     _written: bool = False
+    _compare_at: float | None = None
+    _compare_seconds: float = 0.0
 
     def consolidation_due(self, interval_minutes: int, *, busy: bool = False) -> bool:
         """Whether the interval has gone by since the last consolidation began; 0 is never.
@@ -46,6 +53,21 @@ class Schedule:
     def _interval_is_over(self, minutes: int) -> bool:
         last = self.ledger.jobs.last(CONSOLIDATION)
         return last is None or self.clock() - last.started_at >= timedelta(minutes=minutes)
+
+    def comparison_due(self) -> bool:
+        """Whether facts wait to be compared, and the model that does it may be tried again."""
+        if self._compare_at is not None and self.monotonic() < self._compare_at:
+            return False
+        return self.ledger.comparisons.count() > 0
+
+    def note_comparison(self, *, waits: bool) -> None:
+        """Note whether facts could be compared; if not, it is tried again ever more seldom."""
+        if not waits:
+            self._compare_at, self._compare_seconds = None, 0.0
+            return
+        longer = min(2 * self._compare_seconds, LONGEST_COMPARE_SECONDS)
+        self._compare_seconds = longer or FIRST_COMPARE_SECONDS
+        self._compare_at = self.monotonic() + self._compare_seconds
 
     def note_write(self) -> None:
         """Note that there may be something to tidy up."""

@@ -22,9 +22,10 @@ from filelock import FileLock, Timeout
 
 from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import LockedError, MemctlError
-from memctl.watch.base import BaseWatch, Served, WatchOptions
+from memctl.watch.base import BaseWatch, WatchOptions
 from memctl.watch.hints import Hints, Wake
 from memctl.watch.report import Drained, EventKind, Left, Listener, WatchEvent
+from memctl.watch.served import Served
 from memctl.watch.status import waiting_files
 
 Clock = Callable[[], datetime]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from memctl.config import Layout
 from memctl.consolidate.job import CONSOLIDATION
 from memctl.ingest.sources import printable
-from memctl.watch.base import Served
+from memctl.pinned import Layout
 from memctl.watch.inbox import InboxFile, scan
+from memctl.watch.served import Served
 from memctl.watch.vault import Vault
 
 

@@ -80,7 +80,8 @@ def test_the_tour_ends_well_with_a_model_for_every_task(
     assert tour.returncode == 0, tour.stderr
     assert tour.stderr == ""
     asked = {asked.shape for asked in endpoint.asked if asked.path.endswith("/chat/completions")}
-    assert asked == {"DocumentReply", "AnswerReply", "InsightReply", "Picture"}
+    shapes = {"DocumentReply", "ComparisonReply", "AnswerReply", "InsightReply", "Picture"}
+    assert asked == shapes
     assert endpoint.count("/embeddings")
     assert endpoint.count("/rerank")
     assert "By the model: " in tour.stdout

@@ -101,8 +101,10 @@ def test_the_estimate_is_near_what_it_then_takes(
     (tmp_path / "short.md").write_text(WORDS * 10)
     (tmp_path / "long.md").write_text((WORDS * 20 + "\n\n") * 50)
     dry = memctl("ingest", "short.md", "long.md", "--dry-run", "-o", "json").json
-    [estimate] = dry["estimates"]
+    estimate, compared = dry["estimates"]
     assert (estimate["task"], estimate["model"]) == ("understand", "m")
+    assert (compared["task"], compared["model"], compared["calls"]) == ("compare", "m", 2)
+    assert 0 < compared["cost"] < estimate["cost"]
     assert endpoint.count() == 0
     memctl("ingest", "short.md", "long.md")
     (used,) = memctl("stats", "--cost").rows

@@ -152,3 +152,61 @@ def test_a_changed_kb_toml_is_told_of(memctl: Run, remote: FakeEndpoint, tmp_pat
     assert failed.code == 2
     assert "vectors are from endpoint/e with 32" in failed.err
     assert "memctl kb reembed default --embedder endpoint/other" in failed.err
+
+
+# --- several embedders at once -------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixed(memctl: Run, remote: FakeEndpoint) -> FakeEndpoint:
+    """Two knowledge bases, ``far`` with the endpoint's vectors and ``near`` with built-in ones."""
+    memctl("kb", "create", "far")
+    memctl("kb", "create", "near", "--embedder", "builtin")
+    for n in range(3):
+        memctl("ingest", "-k", "far", "--text", f"Boat number {n} goes to the island {n}.")
+        memctl("ingest", "-k", "near", "--text", f"Bed number {n} grows beans of kind {n}.")
+    memctl("ingest", "-k", "far", "--text", FERRY)
+    memctl("ingest", "-k", "near", "--text", GARDEN)
+    return remote
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
+def test_knowledge_bases_of_several_embedders_are_asked_together(
+    memctl: Run, mixed: FakeEndpoint, mode: str
+) -> None:
+    for question, text, kb in (
+        ("When does the ferry to Lisbon leave?", FERRY, "far"),
+        ("When are the tomatoes in the garden ripe?", GARDEN, "near"),
+    ):
+        found = memctl("query", "-k", "far", "-k", "near", "--mode", mode, question, "-o", "json")
+        assert (found.code, found.err) == (0, "")
+        # By vectors alone the nearest of each knowledge base stand beside each other.
+        first = found.json["hits"][: 2 if mode == "vector" else 1]
+        assert (text, kb) in [(hit["text"], hit["kb"]) for hit in first]
+        assert found.json["answer"]["found"]
+    assert FERRY in memctl("context", "-k", "far", "-k", "near", "ferry to Lisbon").out
+
+
+def test_it_is_said_how_vectors_of_several_embedders_were_compared(
+    memctl: Run, mixed: FakeEndpoint
+) -> None:
+    both = ("query", "-k", "far", "-k", "near", "--explain", "-o", "json", "ferry to Lisbon")
+    explain = memctl(*both).json["explain"]
+    assert explain["embedders"] == {"far": "endpoint/e", "near": "builtin/wordllama-256"}
+    assert explain["vectors_compared"] == "within each embedder"
+    alone = memctl("query", "-k", "far", "--explain", "-o", "json", "ferry to Lisbon")
+    assert "embedders" not in alone.json["explain"]
+
+
+def test_where_one_embedder_is_away_its_knowledge_base_alone_is_asked_by_keyword(
+    memctl: Run, mixed: FakeEndpoint
+) -> None:
+    mixed.fail(503, times=-1)
+    both = ("-k", "far", "-k", "near", "When does the ferry to Lisbon leave?")
+    found = memctl("query", *both, "--explain", "-o", "json")
+    assert found.code == 0
+    assert best(found) == FERRY
+    assert found.err.count("note: found by keyword alone in far: http") == 1
+    assert found.json["explain"]["embedders"]["far"] is None
+    assert "found by keyword alone in far" in memctl("context", *both).err
+    assert memctl("query", "--mode", "vector", *both).code == 1

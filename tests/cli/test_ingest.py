@@ -121,6 +121,13 @@ def test_a_file_of_json_lines_says_which_are_none_and_keeps_all(
     assert [word in text for word in ("Ann", "oops", "Oslo", '{"na')] == [True] * 4
 
 
+def test_lines_that_are_no_json_are_not_looked_for_again(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.jsonl").write_text(BAD_LINES)
+    memctl("ingest", "people.jsonl")
+    again = memctl("document", "reprocess", "--incomplete", "-o", "json")
+    assert (again.code, again.json["ingested"], again.json["outcomes"]) == (0, 0, [])
+
+
 def test_an_inbox_says_which_json_lines_are_none(
     memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

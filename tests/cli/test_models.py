@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
+import re
+import subprocess
+import sys
+import termios
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -48,7 +55,8 @@ def test_the_list_says_where_a_model_is_and_that_there_is_a_key_but_not_which(
     assert found["understand"]["has_key"]
     assert found["answer"]["builtin"]
     table = memctl("models", "list", "-o", "table").out
-    assert "present" in table
+    assert f"understand: {endpoint.url}, with a key" in table
+    assert "embed: http://127.0.0.1:9/v1, with a key" in table
     assert "built in: quotes from what was found" in table
     assert endpoint.count() == 0
 
@@ -112,6 +120,48 @@ def test_a_trial_is_one_call_however_many_retries_are_configured(
     assert endpoint.count() == 1
 
 
+def test_what_is_wrong_with_several_models_is_told_once_below_them(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.fail(401, times=-1)
+    use(endpoint, monkeypatch, understand="m", answer="m", embed="e")
+    told = memctl("models", "test", "-o", "table").out
+    assert told.count("answered 401") == 1
+    assert f"understand, answer, embed: {endpoint.url} answered 401" in told
+    assert "\n  hint: check the key" in told
+
+
+@pytest.mark.parametrize("command", [("models", "list"), ("stats", "--cost"), ("models", "test")])
+def test_tables_of_models_fit_a_terminal_of_80_columns(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    used(memctl)
+    endpoint.on("Ready", {"ready": True})
+    use(endpoint, monkeypatch, understand="gpt-5-mini", answer="a-model-with-a-rather-long-name")
+    shown = on_a_terminal(80, *command)
+    assert "…" not in shown
+    assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
+    assert "understand" in shown
+    assert ("1,000" if "--cost" in command else "gpt-5-mini") in shown
+
+
+def on_a_terminal(columns: int, *arguments: str) -> str:
+    """What a command shows on a terminal, without colours."""
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (40, columns))
+    command = [sys.executable, "-m", "memctl", *arguments]
+    environment = {**os.environ, "NO_COLOR": "1"}
+    process = subprocess.Popen(command, stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    shown = b""
+    with suppress(OSError):  # how Linux says that the other side is closed
+        while piece := os.read(master, 65_536):
+            shown += piece
+    os.close(master)
+    process.wait(60)
+    return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\r", "", shown.decode())
+
+
 def used(memctl: Run) -> None:
     """Have two knowledge bases, one of which has used a model."""
     from memctl.records import Usage
@@ -139,6 +189,15 @@ def test_costs_are_told_by_knowledge_base_day_task_and_model(memctl: Run) -> Non
     assert arrow.read_all().num_rows == 3
     assert memctl("stats", "--cost", "-o", "csv").out.count("\n") == 4
     assert len(memctl("stats", "--cost", "-o", "json").json) == 3
+
+
+def test_costs_of_what_is_asked_on_demand_or_archived_are_told_as_well(memctl: Run) -> None:
+    used(memctl)
+    assert memctl("kb", "set", "work", "--on-demand").code == 0
+    assert len(memctl("stats", "--cost").rows) == 3
+    assert memctl("kb", "archive", "work").code == 0
+    assert len(memctl("stats", "--cost").rows) == 3
+    assert memctl("stats", "--cost", "-k", "home").rows == []
 
 
 def test_where_no_model_was_used_the_cost_is_nothing(memctl: Run) -> None:

@@ -143,6 +143,20 @@ def test_several_knowledge_bases_are_asked_at_once(notes: Run) -> None:
     assert {hit["kb"] for hit in hits} == {"second"}
 
 
+def test_for_people_what_several_knowledge_bases_have_says_of_which_it_is(memctl: Run) -> None:
+    for kb in ("home", "work"):
+        memctl("kb", "create", kb)
+        memctl("ingest", "--text", "The launch of Aurora is on 12 May 2026.", "-k", kb)
+        memctl("ingest", "--text", "The launch of Aurora is on 19 June 2026.", "-k", kb)
+        memctl("consolidate", "-k", kb)
+    both = memctl("query", "when is the launch of Aurora?", "-o", "table").out
+    assert [f" of {kb}: memctl insight show" in both for kb in ("home", "work")] == [True, True]
+    assert [f". {kb}: " in both for kb in ("home", "work")] == [True, True]
+    alone = memctl("query", "when is the launch of Aurora?", "-k", "work", "-o", "table").out
+    assert "memctl insight show" in alone
+    assert "work" not in alone
+
+
 def test_questions_are_logged_and_can_be_looked_up(notes: Run) -> None:
     notes("query", "the budget")
     (row,) = notes("sql", "select question, mode, hits from queries").rows

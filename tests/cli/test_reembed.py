@@ -15,6 +15,7 @@ import pytest
 from fake_endpoint import DIMENSION, FakeEndpoint
 
 from memctl.models import BUILTIN_EMBEDDER
+from memctl.store.durability import manifest_version
 
 from .conftest import Run
 
@@ -160,9 +161,9 @@ REEMBED = "run(['kb', 'reembed', 'default', '--embedder', 'endpoint/e'])"
 PLAIN = f"from memctl.cli.main import run; {REEMBED}"
 KILLED_BEFORE_KB_TOML = f"""
 import os, signal
-import memctl.knowledge_base as base
+import memctl.pinned as pinned
 from memctl.cli.main import run
-base.save_settings = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+pinned.save_settings = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 {REEMBED}
 """
 KILLED_BEFORE_HEAD = f"""
@@ -242,3 +243,40 @@ def test_killed_at_the_switch_it_is_wholly_before_or_wholly_after_it(
     assert memctl("kb", "reembed", "default", "--embedder", "endpoint/e").code == 0
     assert pinned(tmp_path) == ("endpoint/e", DIMENSION)
     assert memctl("doctor").code == 0
+
+
+# --- damage and repair ---------------------------------------------------------------------------
+
+
+def test_a_lost_ledger_is_made_anew_with_the_vectors_that_are_there(
+    memctl: Run, remote: FakeEndpoint, tmp_path: Path
+) -> None:
+    assert memctl("kb", "reembed", "default", "--embedder", "endpoint/e").code == 0
+    there = hits(memctl)
+    (tmp_path / "home/kb/default/ledger.sqlite").write_bytes(b"junk")
+    assert memctl("doctor", "--repair").code == 0
+    assert hits(memctl) == there
+    fill(memctl, "The lighthouse is painted green.")
+    assert memctl("doctor").code == 0
+
+
+def test_after_a_repair_that_went_back_behind_the_change_it_can_be_made_again(
+    memctl: Run, remote: FakeEndpoint, tmp_path: Path
+) -> None:
+    before = hits(memctl)
+    assert memctl("kb", "reembed", "default", "--embedder", "endpoint/e").code == 0
+    there = hits(memctl)
+    versions = tmp_path / "home/kb/default/lance/memories.lance/_versions"
+    newest = max(versions.glob("*.manifest"), key=manifest_version)
+    newest.write_bytes(b"")
+    repaired = memctl("doctor", "--repair")
+    assert repaired.code == 0, repaired.err
+    assert f"from before the change, from {BUILTIN_EMBEDDER}" in repaired.out
+    refused = memctl("query", QUESTION)
+    assert refused.code == 2
+    assert f"its vectors are from {BUILTIN_EMBEDDER} with 256" in refused.err
+    again = memctl("kb", "reembed", "default", "--embedder", "endpoint/e", "-o", "json")
+    assert again.json["embedded"] == again.json["memories"]
+    assert hits(memctl) == there
+    assert memctl("kb", "reembed", "default", "--back").code == 0
+    assert hits(memctl) == before

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -70,17 +72,27 @@ def test_a_paused_one_is_not_watched(notes: Run) -> None:
     assert "memctl kb resume notes" in result.err
 
 
-def test_a_daemon_is_seen_keeps_others_out_and_stops_cleanly(notes: Run, tmp_path: Path) -> None:
+@contextmanager
+def watching(folder: Path, until: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the daemon, and go on once it has told of an event of some kind."""
     daemon = subprocess.Popen(
         [sys.executable, "-m", "memctl", "watch"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "MEMCTL_HOME": str(tmp_path / "home")},
+        env={**os.environ, "MEMCTL_HOME": str(folder / "home")},
     )  # fmt: skip
     try:
         assert daemon.stdout is not None
         for line in daemon.stdout:
-            if json.loads(line)["kind"] == "serving":
+            if json.loads(line)["kind"] == until:
                 break
+        yield daemon
+    finally:
+        daemon.kill()
+        daemon.wait()
+
+
+def test_a_daemon_is_seen_keeps_others_out_and_stops_cleanly(notes: Run, tmp_path: Path) -> None:
+    with watching(tmp_path, until="serving") as daemon:
         (status,) = notes("status").rows
         assert (status["alive"], status["pid"]) == (True, daemon.pid)
         second = notes("watch", "--once")
@@ -90,32 +102,21 @@ def test_a_daemon_is_seen_keeps_others_out_and_stops_cleanly(notes: Run, tmp_pat
         daemon.send_signal(signal.SIGTERM)
         _, err = daemon.communicate(timeout=30)
         assert (daemon.returncode, err) == (0, "")
-    finally:
-        daemon.kill()
-        daemon.wait()
     assert not notes("status").rows[0]["alive"]
 
 
 def test_stopping_while_files_move_is_quiet(notes: Run, tmp_path: Path) -> None:
     moving = tmp_path / "home/kb/notes/inbox/.moving"
     moving.touch()
-    daemon = subprocess.Popen(
-        [sys.executable, "-m", "memctl", "watch"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "MEMCTL_HOME": str(tmp_path / "home")},
-    )  # fmt: skip
-    try:
-        assert daemon.stdout is not None
-        for line in daemon.stdout:
-            if json.loads(line)["kind"] == "started":
-                break
+    with watching(tmp_path, until="started") as daemon:
         moving.rename(tmp_path / "moved")
         daemon.send_signal(signal.SIGTERM)
         _, err = daemon.communicate(timeout=30)
         assert (daemon.returncode, err) == (0, "")
-    finally:
-        daemon.kill()
-        daemon.wait()
+
+
+def test_status_shows_a_knowledge_base_that_is_named_twice_once(notes: Run) -> None:
+    assert [row["kb"] for row in notes("status", "-k", "notes", "-k", "notes").rows] == ["notes"]
 
 
 # --- consolidation -------------------------------------------------------------------------------

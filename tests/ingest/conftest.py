@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from memctl.config import KnowledgeBaseSettings
 from memctl.ingest.jsonl import from_jsonl
 from memctl.ingest.pipeline import Ingestor
 from memctl.ingest.sources import Labels, from_paths
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import IngestReport
 from memctl.store.store import Store
 from memctl.understand import BuiltinUnderstander

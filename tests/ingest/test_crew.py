@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memctl.config import KnowledgeBaseSettings
 from memctl.ids import document_id
 from memctl.ingest import crew as crew_module
 from memctl.ingest.batch import NotRead, Taken, Wanted, Worked
@@ -21,6 +20,7 @@ from memctl.ingest.reading import identify
 from memctl.ingest.sources import Source
 from memctl.ingest.work import workshop
 from memctl.ingest.workers import WorkerDied
+from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import SourceText
 
 if TYPE_CHECKING:

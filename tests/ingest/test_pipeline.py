@@ -348,7 +348,7 @@ def test_an_error_in_the_stream_of_sources_reaches_the_caller(bench: Bench) -> N
 def test_a_source_that_fails_in_its_first_part_is_reported_and_may_come_again(
     bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepare, "parts", lambda item: fails())
+    monkeypatch.setattr(prepare, "texts_of", lambda wanted: fails())
     report = bench.paths(big_csv, big_csv)
     assert (report.ingested, report.failed) == (0, 2)
 
@@ -473,6 +473,19 @@ def test_a_newer_version_of_a_source_in_parts_closes_all_of_them(
     closed = bench.store.snapshot().count("documents", col("status") == "superseded")
     assert closed == len(bench.rows("documents")) - 1 > 3
     assert bench.store.snapshot().count("memories", col("valid_to").is_null()) < 5
+
+
+def test_a_turn_that_begins_with_a_name_is_said_by_it(bench: Bench) -> None:
+    turn = {"session_id": "s", "turn": 1}
+    bench.records(
+        {"id": 1, "text": "Ann Lee: the pears are ripe", **turn},
+        {"id": 2, "text": "Remember: the pears are ripe", **turn},
+        {"id": 3, "text": "Ann Lee: the pears are ripe, too"},
+        {"id": 4, "text": "Ann Lee: they are ripe", "speaker": "Bob", **turn},
+    )
+    spoken = {row["external_id"]: row["speaker"] for row in bench.rows("memories")
+              if row["level"] == "evidence"}  # fmt: skip
+    assert spoken == {"1": "Ann Lee", "2": None, "3": None, "4": "Bob"}
 
 
 # --- reprocessing --------------------------------------------------------------------------------

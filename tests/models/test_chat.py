@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fake_endpoint import FakeEndpoint
+from fake_endpoint import FakeEndpoint, Said
 from pydantic import BaseModel, ConfigDict
 
 from memctl.config import BudgetSettings
-from memctl.errors import BadReply, ModelRefused, ModelUnavailable
+from memctl.errors import (
+    BadReply,
+    ModelRefused,
+    ModelUnavailable,
+    RequestRefused,
+    RequestTooLong,
+)
 from memctl.models.accounts import Account, BudgetSpent
 from memctl.models.chat import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
@@ -159,8 +167,9 @@ def test_what_passes_is_tried_again(endpoint: FakeEndpoint, ledger: Ledger) -> N
 
 def test_an_endpoint_that_hangs_is_given_up(endpoint: FakeEndpoint, ledger: Ledger) -> None:
     endpoint.fail(200, hang=0.5)
-    with pytest.raises(ModelUnavailable, match="cannot be reached"):
+    with pytest.raises(ModelUnavailable, match=r"did not answer within 0\.1 s") as caught:
         ask(model_of(endpoint, ledger, timeout_seconds=0.1))
+    assert "timeout_seconds" in caught.value.hint
 
 
 def test_an_endpoint_that_is_down_is_left_alone(endpoint: FakeEndpoint, ledger: Ledger) -> None:
@@ -212,3 +221,277 @@ def test_a_stream_that_breaks_off_says_so(endpoint: FakeEndpoint, ledger: Ledger
     pieces: list[str] = []
     with pytest.raises(ModelUnavailable, match="peer closed connection"):
         pieces += model_of(endpoint, ledger).stream("Count.", "")
+    assert "".join(pieces) == "one two "
+    [usage] = ledger.usage.all()
+    assert (usage.calls, usage.failed) == (0, 1)
+
+
+def test_a_stream_that_ends_in_an_error_of_the_server_says_which(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    event = json.dumps({"error": {"message": "out of memory", "code": 500}})
+    endpoint.fail(200, body=f"data: {event}\n\n")
+    with pytest.raises(ModelUnavailable, match=r"broke off: .*out of memory"):
+        list(model_of(endpoint, ledger).stream("Count.", ""))
+    assert ledger.usage.all()[0].failed == 1
+
+
+# --- what a server takes -------------------------------------------------------------------------
+
+
+def unsupported(param: str, code: str, message: str) -> dict[str, str]:
+    return {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+
+
+def reasoning_model(body: dict[str, Any]) -> dict[str, str] | None:
+    """What newer models of OpenAI refuse, in their words."""
+    if "max_tokens" in body:
+        return unsupported(
+            "max_tokens",
+            "unsupported_parameter",
+            "Unsupported parameter: 'max_tokens' is not supported with this model."
+            " Use 'max_completion_tokens' instead.",
+        )
+    if "temperature" in body:
+        return unsupported(
+            "temperature",
+            "unsupported_value",
+            "Unsupported value: 'temperature' does not support 0 with this model."
+            " Only the default (1) value is supported.",
+        )
+    return None
+
+
+def test_what_a_model_takes_is_found_out_once_and_costs_no_failed_calls(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    endpoint.judge = reasoning_model
+    endpoint.on("Colour", BLUE)
+    model = model_of(endpoint, ledger)
+    assert ask(model).name == "blue"
+    assert endpoint.count() == 3
+    ask(model, "the sea")
+    assert endpoint.count() == 4
+    body = endpoint.asked[-1].body
+    assert body["max_completion_tokens"] > 4096, "its thoughts count"
+    assert body["response_format"]["type"] == "json_schema"
+    [usage] = ledger.usage.all()
+    assert (usage.calls, usage.failed) == (2, 0)
+
+
+def test_a_stream_is_asked_for_in_the_way_that_the_model_takes(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    def judge(body: dict[str, Any]) -> Any:
+        if "stream_options" in body:
+            return "Unrecognized request argument supplied: stream_options"
+        return reasoning_model(body)
+
+    endpoint.judge = judge
+    endpoint.on("", "It is blue.")
+    assert "".join(model_of(endpoint, ledger).stream("Say it.", "the sky")) == "It is blue."
+
+
+def test_a_limit_that_no_name_fits_is_left_out(endpoint: FakeEndpoint, ledger: Ledger) -> None:
+    endpoint.judge = lambda body: (
+        "max_tokens must be at most 2048" if any("max_" in key for key in body) else None
+    )
+    endpoint.on("Colour", BLUE)
+    assert ask(model_of(endpoint, ledger)).name == "blue"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "'response_format.type' must be 'json_schema' or 'text'",
+        "This response_format type is unavailable now",
+        {"message": "Invalid schema for response_format 'Colour'", "param": "response_format"},
+        {"message": "The provided JSON schema contains features not supported by xgrammar."},
+    ],
+)
+def test_a_format_is_known_to_be_refused_by_the_words_for_it(
+    endpoint: FakeEndpoint, ledger: Ledger, words: Any
+) -> None:
+    endpoint.judge = lambda body: words if "response_format" in body else None
+    endpoint.on("Colour", BLUE)
+    assert ask(model_of(endpoint, ledger)).name == "blue"
+    assert endpoint.count() == 3
+
+
+TOO_LONG = [
+    {"message": "This model's maximum context length is 8192 tokens.", "param": "messages"},
+    {"message": "the request exceeds the available context size", "code": 400},
+    {"message": "too much", "type": "exceed_context_size_error"},
+    {"message": "see the code", "code": "context_length_exceeded"},
+]
+
+
+@pytest.mark.parametrize("words", TOO_LONG)
+def test_a_request_that_is_too_long_is_no_unknown_format(
+    endpoint: FakeEndpoint, ledger: Ledger, words: dict[str, Any]
+) -> None:
+    endpoint.judge = lambda _: words
+    with pytest.raises(RequestTooLong, match=words["message"][:12]) as caught:
+        ask(model_of(endpoint, ledger))
+    assert "longer context" in caught.value.hint
+    assert endpoint.count() == 1
+
+
+def test_a_server_whose_context_is_no_longer_than_a_reply_is_asked_without_a_limit(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    words = (
+        "This model's maximum context length is 4096 tokens. However, you requested 5096 tokens"
+        " (1000 in the messages, 4096 in the completion)."
+    )
+    endpoint.judge = lambda body: words if "max_tokens" in body else None
+    endpoint.on("Colour", BLUE)
+    assert ask(model_of(endpoint, ledger)).name == "blue"
+    assert endpoint.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("Your input violates our content policy", "another model may"),
+        ("Invalid image data", "sees no pictures"),
+        ("Something else is amiss", "memctl models test"),
+    ],
+)
+def test_a_request_that_is_refused_is_no_unknown_format(
+    endpoint: FakeEndpoint, ledger: Ledger, words: str, hint: str
+) -> None:
+    endpoint.judge = lambda _: {"message": words}
+    with pytest.raises(RequestRefused, match=f"answered 400: {words}") as caught:
+        ask(model_of(endpoint, ledger))
+    assert hint in caught.value.hint
+    assert endpoint.count() == 1
+    [usage] = ledger.usage.all()
+    assert usage.failed == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "The model `gpt-9` does not exist", "code": "model_not_found"},
+        {"message": "API key not valid. Please pass a valid API key."},
+        {"message": "no", "param": "model"},
+    ],
+)
+def test_a_wrong_setting_is_one_whatever_the_status(
+    endpoint: FakeEndpoint, ledger: Ledger, error: dict[str, str]
+) -> None:
+    endpoint.judge = lambda _: error
+    with pytest.raises(ModelRefused):
+        ask(model_of(endpoint, ledger))
+
+
+# --- what a model says ---------------------------------------------------------------------------
+
+JSON = '{"name": "blue", "hue": 240}'
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Said(f"<think>\nIs {{sky}} blue? I think so.\n</think>\n\n{JSON}"),
+        Said(f"It is {{surely}} blue.\n</think>\n{JSON}"),
+        Said(JSON, thoughts="Is {sky} blue?"),
+        Said("", thoughts=JSON),
+        Said(f"It is {{surely}} this:\n```json\n{JSON}\n```\nIs it {{not}}?"),
+        Said(f"Here you are: {JSON} Anything else?"),
+        Said(JSON, finish="length"),
+    ],
+)
+def test_json_is_found_behind_thoughts_and_in_fences(
+    endpoint: FakeEndpoint, ledger: Ledger, said: Said
+) -> None:
+    endpoint.on("Colour", said)
+    assert ask(model_of(endpoint, ledger)).name == "blue"
+    assert endpoint.count() == 1
+
+
+def test_a_reply_that_is_cut_is_not_asked_for_in_the_same_way(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    endpoint.on("Colour", Said('{"name": "bl', finish="length"))
+    with pytest.raises(RequestTooLong, match="cut off"):
+        ask(model_of(endpoint, ledger))
+    assert endpoint.count() == 1
+    [usage] = ledger.usage.all()
+    assert (usage.calls, usage.failed) == (1, 0), "it was paid for"
+
+
+@pytest.mark.parametrize("thought", [Said("<think>Hmm"), Said("", thoughts="Hmm")])
+def test_a_model_that_is_cut_while_it_thinks_gets_more_room(
+    endpoint: FakeEndpoint, ledger: Ledger, thought: Said
+) -> None:
+    cut = Said(thought.text, "length", thoughts=thought.thoughts)
+    endpoint.judge = lambda body: endpoint.on("Colour", BLUE if body["max_tokens"] > 4096 else cut)
+    model = model_of(endpoint, ledger)
+    assert ask(model).name == "blue"
+    ask(model, "the sea")
+    assert endpoint.count() == 3
+    endpoint.judge = lambda _: endpoint.on("Colour", cut)
+    with pytest.raises(RequestTooLong, match="thought until"):
+        ask(model, "the moon")
+
+
+@pytest.mark.parametrize(
+    "said", [Said(refusal="I cannot help with that."), Said("{", finish="content_filter")]
+)
+def test_a_model_that_will_not_is_not_asked_again(
+    endpoint: FakeEndpoint, ledger: Ledger, said: Said
+) -> None:
+    endpoint.on("Colour", said)
+    with pytest.raises(RequestRefused, match=said.refusal or "filter"):
+        ask(model_of(endpoint, ledger))
+    assert endpoint.count() == 1
+
+
+def test_an_empty_reply_is_asked_for_once_more_without_an_empty_message(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    endpoint.on("Colour", Said(""))
+    with pytest.raises(BadReply, match="it was empty"):
+        ask(model_of(endpoint, ledger))
+    assert [len(asked.body["messages"]) for asked in endpoint.asked] == [2, 2]
+
+
+def test_thoughts_are_not_among_the_pieces_of_a_reply(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    endpoint.on("", "<think> Is it? It is. </think> It is <b>blue</b> today.")
+    pieces = list(model_of(endpoint, ledger).stream("Say it.", "the sky"))
+    assert "".join(pieces) == "It is <b>blue</b> today."
+    assert len(pieces) > 2
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "words"),
+    [
+        (Said(""), BadReply, "replied with nothing"),
+        (Said("It is", finish="length"), BadReply, "cut off"),
+        (Said("", refusal="I will not."), RequestRefused, "I will not."),
+        (Said("<think> Hmm", finish="length"), RequestTooLong, "thought until"),
+    ],
+)
+def test_a_stream_without_a_whole_reply_says_so(
+    endpoint: FakeEndpoint, ledger: Ledger, said: Said, error: type[Exception], words: str
+) -> None:
+    endpoint.on("", said)
+    with pytest.raises(error, match=words):
+        list(model_of(endpoint, ledger).stream("Say it.", "the sky"))
+    assert ledger.usage.all()[0].calls == endpoint.count()
+
+
+def test_a_server_that_is_told_a_context_is_too_long_is_not_down(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    """llama.cpp once said so with 500."""
+    said = {"error": {"code": 500, "message": "the request exceeds the available context size"}}
+    endpoint.fail(500, times=-1, body=json.dumps(said))
+    model = model_of(endpoint, ledger)
+    for _ in range(4):
+        with pytest.raises(RequestTooLong):
+            ask(model)

@@ -133,6 +133,11 @@ def pretend_the_package_is_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
 
 
+def test_one_is_shared_by_all_of_a_process() -> None:
+    """Each search asks for it, to judge words by, where an endpoint embeds the passages."""
+    assert load_embedder(BUILTIN_EMBEDDER) is load_embedder(BUILTIN_EMBEDDER)
+
+
 def test_a_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MemctlError, match="not installed") as caught:

@@ -82,7 +82,7 @@ class Shelf:
 
     def searcher(self) -> Searcher:
         snapshots = {name: store.snapshot() for name, store in self.stores.items()}
-        return Searcher(snapshots, self.embedder, lambda: NOW)
+        return Searcher(snapshots, dict.fromkeys(snapshots, self.embedder), lambda: NOW)
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,12 @@ from memctl.errors import UsageError
 from memctl.retrieve.fusion import (
     FUSIONS,
     KEYWORD_WEIGHT,
+    NO_SPACE,
     Fusion,
     checked_fusion,
     fuse,
     reciprocal_rank,
+    within,
     zscore,
 )
 
@@ -61,3 +63,24 @@ def test_an_unknown_fusion_is_refused_with_the_valid_ones() -> None:
     with pytest.raises(UsageError) as caught:
         checked_fusion("borda")
     assert all(name in caught.value.hint for name in FUSIONS)
+
+
+def test_cosines_of_several_embedders_are_compared_within_each() -> None:
+    """One embedder gives all texts cosines from 0.8 up, the other one seldom more than 0.3."""
+    vector = np.array([0.80, 0.81, 0.90, 0.01, 0.02, 0.30, 0.0])
+    spaces = np.array([0, 0, 0, 1, 1, 1, NO_SPACE])
+    scaled = within(spaces, zscore, vector)
+    assert {int(row) for row in np.argsort(-scaled)[:2]} == {2, 5}
+    assert scaled[6] == 0
+    keyword = np.zeros(7)
+    fused = fuse(keyword, vector, "zscore", spaces)
+    assert np.argsort(fused).tolist() == np.argsort(scaled).tolist()
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+@given(scores)
+def test_one_embedder_for_all_changes_nothing(fusion: Fusion, values: list[float]) -> None:
+    array = np.array(values)
+    one = np.zeros(len(values), dtype=np.int64)
+    plain = fuse(array, array[::-1], fusion)
+    assert fuse(array, array[::-1], fusion, one).tolist() == plain.tolist()

@@ -45,7 +45,7 @@ def test_a_keyword_query_loads_the_model_only_where_words_do_not_decide(
         return embedder
 
     snapshots = {"kb": shelf.stores["kb"].snapshot()}
-    searcher = Searcher(snapshots, None, lambda: NOW, load_words=load)
+    searcher = Searcher(snapshots, {}, lambda: NOW, load_words=load)
     outcome = searcher.search("How much is the rent?", mode="keyword")
     assert answer(outcome).text == "The rent is 1,450 euros a month. [1]"
     assert outcome.hits[0].legs.keys() == {"keyword", "keyword_normalised"}

@@ -217,6 +217,20 @@ def test_a_mistake_is_one_line_with_the_tables_as_hint(ask: Callable[..., Any]) 
     assert "documents, memories, entities, relations" in bad.value.hint
 
 
+@pytest.mark.parametrize(
+    ("table", "suggestion"),
+    [("memory", ' Did you mean "memories"?'), ("tags", ""), ("pg_enu", ""), ("columns", "")],
+)
+def test_of_tables_only_its_own_are_suggested(
+    ask: Callable[..., Any], table: str, suggestion: str
+) -> None:
+    with pytest.raises(UsageError) as bad:
+        ask(f"select * from {table}")
+    assert bad.value.message == (
+        f"Catalog Error: Table with name {table} does not exist!{suggestion}"
+    )
+
+
 def test_a_query_that_takes_too_long_is_stopped(ask: Callable[..., Any]) -> None:
     endless = "select count(*) from range(100000000) a, range(100000000) b where a.range > b.range"
     with pytest.raises(MemctlError, match=r"stopped after 0\.3 seconds"):

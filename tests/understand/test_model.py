@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_endpoint import Asked, FakeEndpoint
+from fake_endpoint import Asked, FakeEndpoint, Said
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,9 +23,10 @@ from memctl.prompts import load_prompt
 from memctl.records import SourceText, Understanding
 from memctl.store.ledger import Ledger
 from memctl.understand import BuiltinUnderstander
-from memctl.understand.model import NOT_BY_MODEL, ModelUnderstander
+from memctl.understand.model import ModelUnderstander
+from memctl.understand.protocol import NOT_ALL_BY_MODEL, NOT_BY_MODEL
 from memctl.understand.quotes import find_name, find_quote
-from memctl.understand.windows import windows
+from memctl.understand.windows import spread, windows
 
 NOW = datetime(2026, 5, 12, 9, tzinfo=UTC)
 LEASE = "Ann Miller signed the lease.\nIt starts on 1 June\n2026, and Ann Miller pays 900 euros."
@@ -62,12 +64,14 @@ def make(endpoint: FakeEndpoint, tmp_path: Path) -> Make:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     account = Account(ledger.replies, ledger.usage, BudgetSettings(), lambda: NOW)
 
-    def made(when_unavailable: Any = "wait", concurrency: int = 4) -> ModelUnderstander:
+    def made(
+        when_unavailable: Any = "wait", concurrency: int = 4, most_windows: int = 50
+    ) -> ModelUnderstander:
         where = Connection(endpoint.url, retries=0, concurrency=concurrency)
         model = ChatModel(Endpoint(where), "m", "understand", account)
         prompt = load_prompt("understand")
         return ModelUnderstander(
-            model, prompt, BuiltinUnderstander(), concurrency, when_unavailable
+            model, prompt, BuiltinUnderstander(), concurrency, most_windows, when_unavailable
         )
 
     return made
@@ -230,6 +234,89 @@ def test_nonsense_about_one_document_leaves_the_others_alone(
     endpoint.on("DocumentReply", lambda asked: "hm" if "odd" in asked.said else reply())
     found = make().understand([source(text) for text in ("One odd thing.", LEASE)])
     assert [each.missing for each in found] == [(NOT_BY_MODEL,), ()]
+
+
+@pytest.mark.parametrize("way", ["refused", "cut"])
+def test_a_document_is_read_in_smaller_windows_where_the_model_takes_less(
+    endpoint: FakeEndpoint, make: Make, way: str
+) -> None:
+    text = "\n\n".join(f"Paragraph {n} speaks at some length. " * 6 for n in range(100))
+
+    def judge(body: dict[str, Any]) -> Any:
+        is_long = len(body["messages"][1]["content"]) > 5_000
+        return "the request exceeds the available context size" if is_long else None
+
+    def cut(asked: Asked) -> Any:
+        return Said('{"gist": "Par', finish="length") if judge(asked.body) else reply()
+
+    if way == "refused":
+        endpoint.judge = judge
+    endpoint.on("DocumentReply", reply() if way == "refused" else cut)
+    found = understood(make(), text)
+    assert found.missing == ()
+    read = [asked.data[-1] for asked in endpoint.asked if not judge(asked.body)]
+    assert "".join(read) == text
+    before = endpoint.count()
+    understood(make(), text)
+    assert endpoint.count() <= before + 2, "no reply is paid for again"
+
+
+@pytest.mark.parametrize(
+    "words", ["Your input violates our content policy", "maximum context length is 100 tokens"]
+)
+def test_a_document_that_the_model_does_not_take_is_understood_built_in(
+    endpoint: FakeEndpoint, make: Make, words: str
+) -> None:
+    endpoint.judge = lambda body: words if "odd" in str(body["messages"]) else None
+    endpoint.on("DocumentReply", reply())
+    found = make("wait").understand([source(text) for text in ("One odd thing.", LEASE)])
+    assert [each.missing for each in found] == [(NOT_BY_MODEL,), ()]
+
+
+def test_of_a_document_that_is_too_long_windows_are_read_from_beginning_to_end(
+    endpoint: FakeEndpoint, make: Make
+) -> None:
+    calm = "The harbour was quiet, and people walked along the pier before lunch. "
+    sale = "We decided to sell the old boat to Marta Keller on 3 May 2026."
+    paragraphs = [f"On that day {n} it rained a little. {calm * 4}" for n in range(300)]
+    paragraphs[60] = sale
+    text = "\n\n".join(paragraphs)
+    endpoint.on("DocumentReply", reply(entities=[], facts=[]))
+    [found] = make(most_windows=3).understand([source(text)])
+    count = len(windows(text))
+    told = [json.loads(asked.data[0])["part"] for asked in endpoint.asked]
+    assert told == [f"1 of {count}", f"{count // 2 + 1} of {count}", f"{count} of {count}"]
+    assert found.missing == (NOT_ALL_BY_MODEL,)
+    assert found.method.startswith("model/")
+    assert found.gist == "Ann Miller signed a lease from June 2026."
+    read = [asked.data[-1] for asked in endpoint.asked]
+    assert not any(sale in part for part in read)
+    assert [statement.text for statement in found.distilled] == [sale]
+    assert "Marta Keller" in [entity.name for entity in found.entities]
+    assert "2026-05-03" in found.dates
+
+
+@pytest.mark.parametrize(("share", "asked"), [(0.5, 2), (0.01, 1), (1.0, 4)])
+def test_a_part_of_a_document_gets_its_share_of_the_windows(
+    endpoint: FakeEndpoint, make: Make, share: float, asked: int
+) -> None:
+    endpoint.on("DocumentReply", reply())
+    text = "Ann Miller signed the lease. " * 3_000
+    make(most_windows=4).understand([source(text, part=1, share=share)])
+    assert endpoint.count() == asked
+
+
+@given(st.integers(1, 500), st.integers(1, 60))
+def test_windows_to_read_are_the_first_the_last_and_some_evenly_between(
+    count: int, most: int
+) -> None:
+    numbers = spread([(n, n + 1) for n in range(count)], most)
+    assert len(numbers) == len(set(numbers)) == min(count, most)
+    assert numbers == sorted(numbers)
+    assert numbers[0] == 0
+    assert numbers[-1] == count - 1 or most == 1
+    gaps = {after - before for before, after in pairwise(numbers)}
+    assert not gaps or max(gaps) - min(gaps) <= 1
 
 
 # --- quotes and windows --------------------------------------------------------------------------

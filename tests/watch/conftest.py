@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from memctl.config import Inbox, Layout, load_config
+from memctl.config import load_config
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
+from memctl.pinned import Inbox, Layout
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
 from memctl.watch.report import WatchEvent

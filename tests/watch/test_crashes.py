@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memctl.config import Inbox
+from memctl.pinned import Inbox
 
 if TYPE_CHECKING:
     from conftest import Place

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 
-from memctl.config import Inbox
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
 from memctl.ingest.pipeline import Ingestor
+from memctl.pinned import Inbox
 from memctl.watch import base as base_module
 from memctl.watch import moving
 from memctl.watch.bases import HomeBases

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from fake_endpoint import Asked, FakeEndpoint
 
 from memctl.config import load_config
 from memctl.home import Home
+from memctl.records import Filters
+from memctl.watch import schedule
 from memctl.watch.report import WatchEvent
 from memctl.watch.status import watch_status
 
@@ -121,6 +124,87 @@ def test_files_of_an_inbox_that_keeps_them_wait_where_they_are(
     endpoint.mend()
     assert len(of_kind(modelled.drain(), "ingested")) == 1
     assert modelled.tree(vault) == ["a.md"]
+
+
+def stating(asked: Asked) -> dict[str, object]:
+    """A reply whose only fact is the first line of the text."""
+    said = asked.data[-1].strip().splitlines()[0]
+    fact = {
+        "subject": "Aurora", "relation": "flies on", "object": said, "type": "fact",
+        "quote": said, "why": "when",
+    }  # fmt: skip
+    return REPLY | {"entities": [{"name": "Aurora", "type": "project"}], "facts": [fact]}
+
+
+UPDATE = {"verdicts": [{"new": 1, "known": 1, "verdict": "update", "why": "another day"}]}
+
+
+def current_facts(place: Place) -> list[str]:
+    rows = place.rows("memories", "type", "text", "valid_to")
+    return [row["text"] for row in rows if row["type"] == "fact" and row["valid_to"] is None]
+
+
+def test_facts_that_could_not_be_compared_are_in_the_next_round(
+    modelled: Place, endpoint: FakeEndpoint
+) -> None:
+    endpoint.on("DocumentReply", stating)
+    endpoint.on("ComparisonReply", UPDATE)
+    modelled.drop("a.txt", "Aurora flies on Monday.")
+    assert of_kind(modelled.drain(), "compared") == []
+    endpoint.fail(503, after=1, times=-1)
+    modelled.drop("b.txt", "Aurora flies on Tuesday.")
+    events = modelled.drain()
+    assert len(of_kind(events, "ingested")) == 1
+    assert of_kind(events, "compared") == of_kind(events, "waiting") == []
+    assert len(current_facts(modelled)) == 2
+    endpoint.mend()
+    (compared,) = of_kind(modelled.drain(), "compared")
+    assert (compared.message, compared.detail["updated"]) == ("1 updated", 1)
+    assert current_facts(modelled) == ["Aurora flies on Tuesday."]
+
+
+def test_a_daemon_compares_facts_when_the_endpoint_is_back(
+    modelled: Place, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "FIRST_COMPARE_SECONDS", 0.2)
+    endpoint.on("DocumentReply", stating)
+    endpoint.on("ComparisonReply", UPDATE)
+    modelled.drop("a.txt", "Aurora flies on Monday.")
+    modelled.drain()
+    endpoint.fail(503, after=1, times=2)
+    modelled.drop("b.txt", "Aurora flies on Tuesday.")
+    service = modelled.service()
+    thread = threading.Thread(target=service.run)
+    thread.start()
+    try:
+        wait_for(lambda: len(of_kind(modelled.events, "compared")) == 1)
+    finally:
+        service.stop()
+        thread.join(30)
+    assert current_facts(modelled) == ["Aurora flies on Tuesday."]
+    assert endpoint.count(shape="ComparisonReply") == 3
+
+
+def test_a_file_of_a_vault_that_goes_lets_what_it_had_ended_hold_again(
+    modelled: Place, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    endpoint.on("DocumentReply", stating)
+    endpoint.on("ComparisonReply", UPDATE)
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    modelled.keep(vault)
+    (vault / "a.md").write_text("Aurora flies on Monday.")
+    modelled.drain()
+    (vault / "b.md").write_text("Aurora flies on Tuesday.")
+    modelled.drain()
+    assert current_facts(modelled) == ["Aurora flies on Tuesday."]
+    before = datetime.now(UTC)
+    (vault / "b.md").unlink()
+    modelled.drain()
+    assert current_facts(modelled) == ["Aurora flies on Monday."]
+    with modelled.open() as base:
+        then = base.memories(Filters(types=("fact",), as_of=before))["text"].to_pylist()
+    assert then == ["Aurora flies on Tuesday."]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:

@@ -1,0 +1,202 @@
+"""The stages of one knowledge base, made as its settings and those of the program want them.
+
+Knows which model or built-in way each stage gets; does none of their work, and opens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memctl.config import Config
+from memctl.errors import ConfigError
+from memctl.pinned import KnowledgeBaseSettings, Layout
+
+if TYPE_CHECKING:
+    from memctl.choices import WhenUnavailable
+    from memctl.consolidate.consolidator import Consolidator
+    from memctl.consolidate.model_insights import InsightWriter
+    from memctl.ingest.comparing import Comparer
+    from memctl.ingest.estimate import Estimator
+    from memctl.ingest.perceive import Perceiver
+    from memctl.ingest.pipeline import Ingestor
+    from memctl.memories.editing import Editor
+    from memctl.models.protocols import Embedder
+    from memctl.models.providers import Providers
+    from memctl.store.store import Store
+    from memctl.understand.protocol import Understander
+
+_ROUNDS = 2
+"""So many documents in a row each place of an endpoint gets before there may be a commit."""
+
+
+@dataclass
+class Stages:
+    """Makes the stages of a knowledge base when they are first wanted."""
+
+    layout: Layout
+    settings: KnowledgeBaseSettings
+    """What is pinned; other settings need other stages."""
+    store: Store
+    config: Config
+    clock: Callable[[], datetime]
+
+    @cached_property
+    def providers(self) -> Providers:
+        """The models that the settings name; what they reply and cost is kept in the ledger."""
+        from memctl.models.accounts import Account
+        from memctl.models.providers import Providers
+
+        ledger = self.store.ledger
+        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
+        return Providers(self.config, account)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model that the vectors are from.
+
+        Raises:
+            ConfigError: It cannot be had as things are configured, or is not the one that the
+                vectors are from.
+        """
+        from memctl.models import BUILTIN_EMBEDDER, load_embedder
+
+        wanted = self.settings.embedder
+        if wanted != (self.store.embedder or wanted):
+            raise self._of_another_embedder(wanted, self.settings.dimension)
+        if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
+            found: Embedder = load_embedder(wanted)
+        else:
+            found = self.providers.embedder(wanted, self.settings.dimension)
+        if found.dimension != self.store.dimension:
+            raise self._of_another_embedder(wanted, found.dimension)
+        return found
+
+    def _of_another_embedder(self, wanted: str, dimension: int) -> ConfigError:
+        name, made, its = self.layout.name, self.store.embedder or wanted, self.store.dimension
+        return ConfigError(
+            f"{name!r} is set to {wanted} with {dimension} dimensions, but its vectors are"
+            f" from {made} with {its}",
+            f"make new ones: memctl kb reembed {name} --embedder {wanted}",
+        )
+
+    @cached_property
+    def ingestor(self) -> Ingestor:
+        """What takes sources in, and waits for models or not, as configured."""
+        return self.ingestor_that(self.config.models.when_unavailable)
+
+    def ingestor_that(self, when_unavailable: WhenUnavailable) -> Ingestor:
+        """Return an ingestor that waits for models, or does without them while they are away."""
+        from memctl.ingest.pipeline import Ingestor
+        from memctl.ingest.prepare import Limits
+
+        # A call takes seconds: small groups, so that what is paid for is soon committed.
+        models = self.config.models
+        is_slow = bool(models.understand or models.transcribe or models.image)
+        together = _ROUNDS * self.config.endpoint.concurrency if is_slow else None
+        return Ingestor(
+            self.store,
+            self.settings,
+            self.embedder,
+            self._understander(when_unavailable),
+            self.clock,
+            perceiver=self._perceiver(),
+            limits=Limits(together=together),
+            comparer=self._comparer(),
+        )
+
+    def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
+        """Return what turns text into structure: a model where one is configured for it.
+
+        Raises:
+            ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
+        """
+        from memctl.understand import BuiltinUnderstander
+
+        builtin = BuiltinUnderstander()
+        model = self.providers.chat("understand") if self.config.models.understand else None
+        if model is None:
+            return builtin
+        from memctl.prompts import load_prompt
+        from memctl.understand.model import ModelUnderstander
+
+        prompt = load_prompt("understand", self.layout.prompts)
+        at_once, most = self.config.endpoint.concurrency, self.config.models.most_windows
+        return ModelUnderstander(model, prompt, builtin, at_once, most, when_unavailable)
+
+    def _comparer(self) -> Comparer | None:
+        """Return what compares new facts with what is known; None where no model understands.
+
+        Raises:
+            ConfigError: As :meth:`_understander`.
+        """
+        if not self.config.models.understand:
+            return None
+        from memctl.ingest.comparing import Comparer
+        from memctl.prompts import load_prompt
+
+        model = self.providers.chat("understand", "compare")
+        prompt = load_prompt("compare", self.layout.prompts)
+        at_once = self.config.endpoint.concurrency
+        return Comparer(self.store, model, prompt, at_once, self.clock) if model else None
+
+    def _perceiver(self) -> Perceiver | None:
+        """Return what looks at pictures and listens to recordings; None where no model does."""
+        if not self.config.models.transcribe and not self.config.models.image:
+            return None
+        from memctl.ingest.perceive import Perceiver
+        from memctl.prompts import load_prompt
+
+        prompt = load_prompt("image", self.layout.prompts)
+        return Perceiver(
+            self.providers.transcriber(),
+            self.providers.image_reader(prompt.text, prompt.id),
+            self.config.endpoint.concurrency,
+        )
+
+    def estimator(self) -> Estimator:
+        """Return what tells beforehand what models would be asked by an ingest."""
+        from memctl.ingest.estimate import Estimator, plan_of
+
+        return Estimator(plan_of(self.config, self.settings, self.layout.prompts))
+
+    def consolidator(self, *, asks_model: bool) -> Consolidator:
+        """Return what draws insights.
+
+        Args:
+            asks_model: Whether the model that is configured, if any, may be asked.
+
+        Raises:
+            ConfigError: It may, but no endpoint is configured, or its prompt or key cannot be read.
+        """
+        from memctl.consolidate.consolidator import Consolidator
+        from memctl.consolidate.grouping import Thresholds
+
+        return Consolidator(
+            self.store,
+            self.embedder,
+            self.clock,
+            kb=self.layout.name,
+            thresholds=Thresholds(near_duplicate=self.config.consolidate.near_duplicate),
+            writer=self._insight_writer() if asks_model else None,
+        )
+
+    def _insight_writer(self) -> InsightWriter | None:
+        if not self.config.models.consolidate:
+            return None
+        from memctl.consolidate.model_insights import InsightWriter
+        from memctl.prompts import load_prompt
+
+        chat = self.providers.chat("consolidate")
+        prompt = load_prompt("consolidate", self.layout.prompts)
+        waits = self.config.models.when_unavailable == "wait"
+        return InsightWriter(chat, prompt, waits=waits) if chat else None
+
+    def editor(self) -> Editor:
+        """Return what changes single memories and documents."""
+        from memctl.memories.editing import Editor
+
+        return Editor(self.store, lambda: self.embedder, self.clock)
