@@ -18,6 +18,7 @@ from memctl.cli import (
     demo,
     doctor,
     document,
+    graph,
     ingest,
     insight,
     kb,
@@ -95,6 +96,7 @@ kb.register(app)
 memory.register(app)
 document.register(app)
 insight.register(app)
+graph.register(app)
 consolidate.register(app)
 watch.register(app)
 stats.register(app)

@@ -37,6 +37,7 @@ from memctl.store.frozen import (
     identity,
     obstacle,
 )
+from memctl.store.graph_book import NameBook
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 
@@ -89,6 +90,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE comparisons (
             memory_id TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE name_decisions (
+            one TEXT NOT NULL, other TEXT NOT NULL, same INTEGER NOT NULL, at TEXT NOT NULL,
+            PRIMARY KEY (one, other)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -134,6 +140,7 @@ class Ledger:
         self.replies = ReplyBook(self)
         self.usage = UsageBook(self)
         self.comparisons = ComparisonBook(self)
+        self.names = NameBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
