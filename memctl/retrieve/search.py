@@ -33,6 +33,7 @@ from memctl.retrieve.candidates import (
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
+from memctl.retrieve.ended import with_ended
 from memctl.retrieve.fusion import (
     NO_SPACE,
     Fusion,
@@ -205,13 +206,14 @@ class Searcher:
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
         found = self._ranked(gatherer, where, plan)
+        at = plan.filters.as_of or self._clock()
         ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
             mode=plan.mode,
             statistics=statistics,
             languages=self._languages,
-            hits=hits_of(self._sources, ranked[:limit]),
+            hits=with_ended(self._sources, hits_of(self._sources, ranked[:limit]), at),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
             meaning=meaning,
