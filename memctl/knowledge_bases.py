@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
@@ -173,15 +172,18 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.retrieve.answer import answer
 
         try:
-            if self._answerer is None or not outcome.hits:
+            answerer = self._answerer(outcome.hits[0].kb) if outcome.hits else None
+            if answerer is None:
                 return answer(outcome)
-            return self._answerer.answer(outcome, options.get("told"))
+            return answerer.answer(outcome, options.get("told"))
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
             return replace(answer(outcome), note=error.message, hint=error.hint)
 
-    @cached_property
-    def _answerer(self) -> ModelAnswerer | None:
-        """The model that answers, if any; the first knowledge base keeps its replies and costs.
+    def _answerer(self, name: str) -> ModelAnswerer | None:
+        """Return the model that answers, if any; one knowledge base keeps its reply and cost.
+
+        Args:
+            name: Of the knowledge base: that which has the best hit.
 
         Raises:
             ConfigError: The settings cannot be used.
@@ -192,10 +194,10 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.prompts import load_prompt
         from memctl.retrieve.model_answer import ModelAnswerer
 
-        first = self._members[0]
-        first.store.ledger.require_writable()
-        chat = first.providers.chat("answer")
-        own = first.layout.prompts if len(self) == 1 else None
+        payer = next(member for member in self if member.name == name)
+        payer.store.ledger.require_writable()
+        chat = payer.providers.chat("answer")
+        own = payer.layout.prompts if len(self) == 1 else None
         budget = self._config.query.answer_tokens
         return ModelAnswerer(chat, load_prompt("answer", own), budget) if chat else None
 

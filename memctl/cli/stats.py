@@ -96,7 +96,10 @@ def _cost_columns(width: int, rows: pa.Table) -> list[Column]:
 
 
 def _show_cost(session: Session, kb: KnowledgeBasesOption, output: Output) -> None:
-    with session.reading(kb) as bases:
+    names = kb
+    if not names and session.config.kb is None:  # what is asked on demand alone has cost as well
+        names = [entry.name for entry in session.home.entries() if not entry.problem]
+    with session.reading(names) as bases:
         rows = listed(session, bases, lambda base, _: base.usage(), limit=0)
     emit(rows, _cost_columns(session.console.width, rows), output)
     if chosen(output) != "table":

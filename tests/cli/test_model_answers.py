@@ -259,6 +259,21 @@ def test_a_prompt_of_the_knowledge_base_stands_in_and_is_told(
     assert endpoint.asked[0].instructions.startswith("Answer like a pirate.")
 
 
+def test_an_answer_from_several_knowledge_bases_is_paid_by_that_with_the_best_hit(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(answer="m").items():
+        monkeypatch.setenv(name, value)
+    endpoint.on("AnswerReply", {"not_in_memory": True, "sentences": []})
+    for name, text in (("a", "Tomatoes want sun."), ("b", "The ferry leaves at nine.")):
+        memctl("kb", "create", name)
+        memctl("ingest", "-k", name, "--text", text)
+    for _ in range(2):
+        memctl("query", "When does the ferry leave?")
+    [row] = memctl("stats", "--cost").rows
+    assert (row["kb"], row["calls"], row["cached"]) == ("b", 1, 1)
+
+
 # --- streams -------------------------------------------------------------------------------------
 
 

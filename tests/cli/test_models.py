@@ -191,6 +191,15 @@ def test_costs_are_told_by_knowledge_base_day_task_and_model(memctl: Run) -> Non
     assert len(memctl("stats", "--cost", "-o", "json").json) == 3
 
 
+def test_costs_of_what_is_asked_on_demand_or_archived_are_told_as_well(memctl: Run) -> None:
+    used(memctl)
+    assert memctl("kb", "set", "work", "--on-demand").code == 0
+    assert len(memctl("stats", "--cost").rows) == 3
+    assert memctl("kb", "archive", "work").code == 0
+    assert len(memctl("stats", "--cost").rows) == 3
+    assert memctl("stats", "--cost", "-k", "home").rows == []
+
+
 def test_where_no_model_was_used_the_cost_is_nothing(memctl: Run) -> None:
     memctl("ingest", "--text", "The boat is green.")
     assert memctl("stats", "--cost").rows == []
