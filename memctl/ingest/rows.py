@@ -11,6 +11,7 @@ from memctl.ids import memory_id
 from memctl.ingest.batch import PIPELINE_VERSION, Identified, Prepared, Wanted
 from memctl.ingest.chunking import Passage
 from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
+from memctl.understand.outline import speaker_of
 from memctl.understand.passage import passage_for_embedding, passage_terms
 
 MOST_GIST_SOURCES = 8
@@ -168,7 +169,7 @@ def _memory(
         time_start=passage.time_start,
         time_end=passage.time_end,
         heading=passage.heading,
-        speaker=passage.speaker or parts.wanted.item.source.speaker,
+        speaker=passage.speaker or parts.wanted.item.source.speaker or _spoken_by(parts, type_),
         session_id=document.session_id,
         turn=turn,
         entities=document.entities if whole else _named_in(document.entities, text),
@@ -178,6 +179,12 @@ def _memory(
         importance=document.importance,
         method=document.reader,
     )
+
+
+def _spoken_by(parts: Parts, type_: str) -> str | None:
+    """Who says a turn that came on its own, as its first words tell: ``Ann: I prefer tea``."""
+    is_one_turn = type_ == "turn" and len(parts.passages) == 1
+    return speaker_of(parts.read.text) if is_one_turn else None
 
 
 def _gist(parts: Parts, document: Document, evidence: Sequence[Memory]) -> Iterator[Memory]:

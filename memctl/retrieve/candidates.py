@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Literal
 
@@ -11,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from memctl.retrieve.kept import COLUMNS, Condition, Row, Rows, matrix
 from memctl.retrieve.question import Question
 from memctl.retrieve.scoring import KeywordScorer, cosines
 from memctl.retrieve.statistics import TermStatistics
-from memctl.store.filters import Expr, col
+from memctl.store.filters import Expr, both, col
 from memctl.store.schema import VECTOR
 from memctl.store.snapshot import Snapshot
 
@@ -24,7 +26,8 @@ Key = tuple[str, str]
 Leg = Literal["keyword", "vector"]
 BOTH: frozenset[Leg] = frozenset(("keyword", "vector"))
 
-_COLUMNS = ("id", "level", "type", "source_ids", "search_text")
+Look = Callable[[], pa.Table]
+"""Finds memories; their rows have the columns of candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,9 @@ class Candidate:
     """Cosine of its vector with the question's; 0 where there is none to compare by."""
     terms: frozenset[str]
     """Its terms that are the question's."""
+    row: Row = field(compare=False, repr=False)
+    direction: NDArray[np.float32] | None = field(compare=False, repr=False)
+    """Its vector; None where there is none to compare by."""
 
 
 class Gatherer:
@@ -63,35 +69,75 @@ class Gatherer:
         legs: frozenset[Leg] = BOTH,
     ) -> None:
         self._sources = sources
-        self._question = question
+        self.question = question
         self._vectors = vectors
         self._looking = legs
         self._scorer = KeywordScorer(question, statistics)
 
-    def gather(self, where: Expr, limit: int) -> dict[Key, Candidate]:
+    def gather(self, condition: Condition, limit: int) -> dict[Key, Candidate]:
         """Return what each leg finds best in each source, ``limit`` a leg and source."""
         found: dict[Key, Candidate] = {}
-        for kb, snapshot in self._sources.items():
-            for table in self._legs(kb, snapshot, where, limit):
-                found |= self._scored(kb, table, found)
+        for kb in self._sources:
+            for look in self._legs(kb, condition, limit):
+                found |= self._scored(kb, look(), found)
         return found
 
-    def fetch(self, kb: str, ids: Iterable[str], where: Expr) -> dict[Key, Candidate]:
+    def fetch(self, kb: str, ids: Sequence[str], condition: Condition) -> dict[Key, Candidate]:
         """Return these memories of one source, as far as the condition holds for them."""
-        condition = where & col("id").is_in(ids)
-        table = self._sources[kb].scan("memories", condition, self._columns(kb))
+        kept = condition.kept.get(kb)
+        if kept is not None:
+            return self._scored(kb, kept.get(ids), {})
+        return self._matching(kb, both(condition.where, col("id").is_in(ids)))
+
+    def turns(
+        self, kb: str, places: Collection[tuple[str, int]], condition: Condition
+    ) -> dict[Key, Candidate]:
+        """Return what stands at places of one source's conversations: session and turn."""
+        kept = condition.kept.get(kb)
+        if kept is not None:
+            return self._scored(kb, kept.turns(places), {})
+        sessions, numbers = (sorted(set(each)) for each in zip(*places, strict=True))
+        where = col("session_id").is_in(sessions) & col("turn").is_in(numbers)
+        return self._matching(kb, both(condition.where, where))
+
+    def with_terms(
+        self, terms: Iterable[str], condition: Condition, limit: int
+    ) -> dict[Key, Candidate]:
+        """Return the memories in which other terms than the question's weigh most, by source."""
+        wanted = tuple(dict.fromkeys(terms))
+        found: dict[Key, Candidate] = {}
+        for kb in self._sources:
+            found |= self._scored(kb, self._keyword(kb, wanted, condition, limit), found)
+        return found
+
+    def _matching(self, kb: str, where: Expr | None) -> dict[Key, Candidate]:
+        table = self._sources[kb].scan("memories", where, self._columns(kb))
         return self._scored(kb, table, {})
 
     def _columns(self, kb: str) -> tuple[str, ...]:
-        return (*_COLUMNS, VECTOR) if kb in self._vectors else _COLUMNS
+        return (*COLUMNS, VECTOR) if kb in self._vectors else COLUMNS
 
-    def _legs(self, kb: str, snapshot: Snapshot, where: Expr, limit: int) -> Iterator[pa.Table]:
-        columns = self._columns(kb)
-        if "keyword" in self._looking and self._question.terms:
-            terms = dict.fromkeys(chain(self._question.terms, *self._question.phrases))
-            yield snapshot.keyword(tuple(terms), where, limit, columns)
+    def _legs(self, kb: str, condition: Condition, limit: int) -> Iterator[Look]:
+        if "keyword" in self._looking and self.question.terms:
+            terms = tuple(dict.fromkeys(chain(self.question.terms, *self.question.phrases)))
+            yield partial(self._keyword, kb, terms, condition, limit)
         if "vector" in self._looking and kb in self._vectors:
-            yield snapshot.nearest(self._vectors[kb], where, limit, columns)
+            yield partial(self._nearest, kb, condition, limit)
+
+    def _keyword(self, kb: str, terms: Sequence[str], condition: Condition, limit: int) -> pa.Table:
+        kept, snapshot = condition.kept.get(kb), self._sources[kb]
+        if kept is None:
+            return snapshot.keyword(terms, condition.where, limit, self._columns(kb))
+        found = snapshot.keyword(terms, condition.where, limit, ("id",))
+        return kept.get(found["id"].to_pylist())
+
+    def _nearest(self, kb: str, condition: Condition, limit: int) -> pa.Table:
+        kept = condition.kept.get(kb)
+        if kept is not None:
+            return kept.nearest(self._vectors[kb], limit)
+        return self._sources[kb].nearest(
+            self._vectors[kb], condition.where, limit, self._columns(kb)
+        )
 
     def _scored(
         self, kb: str, table: pa.Table, known: Mapping[Key, Candidate]
@@ -99,28 +145,38 @@ class Gatherer:
         new = [row for row, id in enumerate(table["id"].to_pylist()) if (kb, id) not in known]
         if not new:
             return {}
-        table = table.take(new)
-        texts: list[str] = table["search_text"].to_pylist()
-        keyword = [self._scorer.score(text) for text in texts]
-        vector = self._cosines(kb, table)
-        columns = [table[name].to_pylist() for name in ("id", "level", "type", "source_ids")]
+        if len(new) < table.num_rows:
+            table = table.take(new)
+        rows = Rows(table)
+        keyword = [self._scorer.score(text) for text in rows["search_text"]]
+        directions = self._directions(kb, table)
+        cosine = self._cosines(kb, directions, table.num_rows)
+        columns = [rows[name] for name in ("id", "level", "type", "source_ids")]
         return {
             (kb, id): Candidate(
                 key=(kb, id),
                 level=level,
                 type=type_,
                 source_ids=tuple(source_ids or ()),
-                keyword=keyword[row][0],
-                vector=float(vector[row]),
-                terms=keyword[row][1],
+                keyword=keyword[at][0],
+                vector=cosine[at],
+                terms=keyword[at][1],
+                row=Row(rows, at),
+                direction=None if directions is None else directions[at],
             )
-            for row, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
+            for at, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
         }
 
-    def _cosines(self, kb: str, table: pa.Table) -> NDArray[np.float64]:
-        if kb not in self._vectors:
-            return np.zeros(table.num_rows)
-        return cosines(self._vectors[kb], _matrix(table[VECTOR]))
+    def _cosines(
+        self, kb: str, directions: NDArray[np.float32] | None, count: int
+    ) -> Sequence[float]:
+        if directions is None:
+            return [0.0] * count
+        exact: list[float] = cosines(self._vectors[kb], directions).tolist()
+        return exact
+
+    def _directions(self, kb: str, table: pa.Table) -> NDArray[np.float32] | None:
+        return matrix(table[VECTOR]) if kb in self._vectors else None
 
 
 def keywords(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
@@ -131,9 +187,3 @@ def keywords(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
 def vectors(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
     """Return the candidates' scores in the vector leg."""
     return np.array([candidate.vector for candidate in candidates], dtype=np.float64)
-
-
-def _matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
-    # A null vector would make `flatten` skip its row.
-    flat = column.combine_chunks().fill_null([0.0] * column.type.list_size).flatten()
-    return np.asarray(flat).astype(np.float32).reshape(len(column), column.type.list_size)

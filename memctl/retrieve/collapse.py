@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memctl.retrieve.candidates import Candidate, Key
@@ -28,8 +28,19 @@ def collapsed(items: Sequence[Collapsed], collapses: bool) -> list[Collapsed]:
     With ``collapses`` a distilled memory is left out, but raises the best of the passages that it
     rests on; ``via_<type>`` tells the score that it had.
     """
-    kept = _without_distilled(items) if collapses else list(items)
-    return sorted(kept, key=lambda item: (-item.score, item.candidate.key))
+    return ordered(_without_distilled(items) if collapses else items)
+
+
+def ordered(items: Iterable[Collapsed]) -> list[Collapsed]:
+    """Return the items best first; equal scores by knowledge base and id."""
+    return sorted(items, key=lambda item: (-item.score, item.candidate.key))
+
+
+def raised(item: Collapsed, clue: str, by: float) -> Collapsed:
+    """Return the item with a higher score, and ``clue`` telling by how much; as it is by 0."""
+    if not by:
+        return item
+    return replace(item, score=item.score + by, legs=item.legs | {clue: by})
 
 
 def _without_distilled(items: Sequence[Collapsed]) -> list[Collapsed]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from memctl.records import Ended, Hit
@@ -15,27 +16,33 @@ from memctl.retrieve.candidates import Sources
 from memctl.store.filters import col
 from memctl.store.snapshot import Snapshot
 
+_ENDED = (col("level") == "memory") & ~col("superseded_by").is_null()
 _PLACE = ("id", "document_id", "start", "end")
 _COLUMNS = (*_PLACE, "valid_to", "superseded_by")
 
 
-def with_ended(sources: Sources, hits: Sequence[Hit], at: datetime) -> tuple[Hit, ...]:
-    """Return the hits with what of them had ended by a time.
+class Endings:
+    """Marks what of hits has ended; looks only where anything has.
 
     Args:
         sources: Snapshots by the name of their knowledge base.
-        hits: From these.
-        at: When; what ended later held then.
     """
-    documents: dict[str, set[str]] = {}
-    for hit in hits:
-        if hit.document_id is not None:
-            documents.setdefault(hit.kb, set()).add(hit.document_id)
-    found = {kb: _by_document(sources[kb], ids, at) for kb, ids in documents.items()}
-    return tuple(
-        _marked(hit, found[hit.kb].get(hit.document_id, ())) if hit.document_id else hit
-        for hit in hits
-    )
+
+    def __init__(self, sources: Sources) -> None:
+        self._all = sources
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return {kb: source for kb, source in self._all.items() if source.count("memories", _ENDED)}
+
+    def marked(self, hits: Sequence[Hit], at: datetime) -> tuple[Hit, ...]:
+        """Return the hits with what of them had ended by a time; what ended later held then."""
+        documents: dict[str, set[str]] = {}
+        for hit in hits:
+            if hit.document_id is not None and hit.kb in self._sources:
+                documents.setdefault(hit.kb, set()).add(hit.document_id)
+        found = {kb: _by_document(self._sources[kb], ids, at) for kb, ids in documents.items()}
+        return tuple(_marked(h, found.get(h.kb, {}).get(h.document_id or "", ())) for h in hits)
 
 
 def has_ended(hit: Hit, start: int, end: int) -> bool:
@@ -59,8 +66,7 @@ def _marked(hit: Hit, ended: Iterable[Ended]) -> Hit:
 def _by_document(
     source: Snapshot, documents: Iterable[str], at: datetime
 ) -> Mapping[str, list[Ended]]:
-    where = col("document_id").is_in(sorted(documents)) & (col("level") == "memory")
-    where &= ~col("superseded_by").is_null() & (col("valid_to") <= at)
+    where = col("document_id").is_in(sorted(documents)) & _ENDED & (col("valid_to") <= at)
     rows = source.scan("memories", where, _COLUMNS).to_pylist()
     if not rows:
         return {}

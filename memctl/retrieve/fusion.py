@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,15 @@ Scores = NDArray[np.float64]
 Spaces = NDArray[np.int64]
 NO_SPACE = -1
 
+
+class Scale(Protocol):
+    """Puts scores on the scale that so many of the first of them set, or all."""
+
+    def __call__(self, scores: Scores, setting: int | None = None, /) -> Scores:
+        """Return the scores on that scale."""
+        ...
+
+
 KEYWORD_WEIGHT = 0.75
 """The rest is the vectors' share.  Static word vectors are the weaker leg on every kind of text
 measured (encyclopedia, abstracts, chat), yet at this share they improve each of them."""
@@ -24,19 +32,35 @@ RANK_CONSTANT = 60
 """From Cormack, Clarke and Büttcher (2009)."""
 
 
-def fuse(keyword: Scores, vector: Scores, fusion: Fusion, spaces: Spaces | None = None) -> Scores:
+def fuse(
+    keyword: Scores,
+    vector: Scores,
+    fusion: Fusion,
+    spaces: Spaces | None = None,
+    setting: int | None = None,
+) -> Scores:
     """Return one score for each candidate from its exact score in both legs.
 
     ``zscore`` and ``minmax`` put the legs on one scale over the candidates and take their
     weighted sum.  ``rrf`` looks at ranks alone; it is offered because it is well known, and was
     2 to 10 points of recall worse.  Cosines of several embedders say nothing of each other, so
     they are put on one scale within each of them; see ``within``.
+
+    Args:
+        keyword: The scores in one leg.
+        vector: Those in the other.
+        fusion: How to make one of two.
+        spaces: As for ``within``.
+        setting: So many of the first set the scale that the rest are put on; None for all.
     """
     scale = {"zscore": zscore, "minmax": minmax, "rrf": reciprocal_rank}[fusion]
-    return KEYWORD_WEIGHT * scale(keyword) + (1 - KEYWORD_WEIGHT) * within(spaces, scale, vector)
+    fused = KEYWORD_WEIGHT * scale(keyword, setting)
+    return fused + (1 - KEYWORD_WEIGHT) * within(spaces, scale, vector, setting)
 
 
-def within(spaces: Spaces | None, scale: Callable[[Scores], Scores], scores: Scores) -> Scores:
+def within(
+    spaces: Spaces | None, scale: Scale, scores: Scores, setting: int | None = None
+) -> Scores:
     """Return the scores scaled among those of the same embedder, and 0 for those of none.
 
     Args:
@@ -44,12 +68,14 @@ def within(spaces: Spaces | None, scale: Callable[[Scores], Scores], scores: Sco
             of one.
         scale: Puts scores on a scale.
         scores: To be scaled.
+        setting: As for ``fuse``.
     """
     if spaces is None:
-        return scale(scores)
+        return scale(scores, setting)
     scaled = np.zeros_like(scores)
     for space in set(spaces[spaces != NO_SPACE].tolist()):
-        scaled[spaces == space] = scale(scores[spaces == space])
+        own = spaces == space
+        scaled[own] = scale(scores[own], None if setting is None else int(own[:setting].sum()))
     return scaled
 
 
@@ -65,23 +91,25 @@ def checked_fusion(name: str) -> Fusion:
     raise UsageError(f"unknown fusion {name!r}", f"use one of: {', '.join(FUSIONS)}")
 
 
-def zscore(scores: Scores) -> Scores:
+def zscore(scores: Scores, setting: int | None = None) -> Scores:
     """Return how many standard deviations each score lies above the mean; 0 if all are equal."""
-    if not len(scores):
-        return scores
-    return _divided(scores - scores.mean(), float(scores.std()))
+    of = scores[:setting]
+    if not len(of):
+        return np.zeros_like(scores)
+    return _divided(scores - of.mean(), float(of.std()))
 
 
-def minmax(scores: Scores) -> Scores:
+def minmax(scores: Scores, setting: int | None = None) -> Scores:
     """Return the scores scaled to 0 for the lowest and 1 for the highest; 0 if all are equal."""
-    if not len(scores):
-        return scores
-    return _divided(scores - scores.min(), float(np.ptp(scores)))
+    of = scores[:setting]
+    if not len(of):
+        return np.zeros_like(scores)
+    return _divided(scores - of.min(), float(np.ptp(of)))
 
 
-def reciprocal_rank(scores: Scores) -> Scores:
+def reciprocal_rank(scores: Scores, setting: int | None = None) -> Scores:
     """Return 1 / (60 + rank); equal scores share the best of their ranks."""
-    ranks = 1 + np.searchsorted(np.sort(-scores), -scores)
+    ranks = 1 + np.searchsorted(np.sort(-scores[:setting]), -scores)
     result: Scores = 1.0 / (RANK_CONSTANT + ranks)
     return result
 

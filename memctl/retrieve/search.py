@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, get_args
 
@@ -20,37 +20,22 @@ from memctl.choices import Mode
 from memctl.errors import KnowledgeBaseUnavailable, MemctlError, ModelUnavailable, UsageError
 from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
-from memctl.retrieve.candidates import (
-    BOTH,
-    Candidate,
-    Gatherer,
-    Key,
-    Leg,
-    Sources,
-    keywords,
-    vectors,
-)
+from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
+from memctl.retrieve.clues import own_score, with_clues
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
-from memctl.retrieve.ended import with_ended
-from memctl.retrieve.fusion import (
-    NO_SPACE,
-    Fusion,
-    Scores,
-    Spaces,
-    checked_fusion,
-    fuse,
-    minmax,
-    within,
-    zscore,
-)
+from memctl.retrieve.ended import Endings
+from memctl.retrieve.fusion import checked_fusion
 from memctl.retrieve.hits import hits_of
+from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question, understood
+from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.rerank import reranked
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
+from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
 
@@ -71,6 +56,8 @@ _MOST_LANGUAGES = 4
 _LEAST_LANGUAGE_SHARE = 0.02
 _LANGUAGE_SAMPLE = 4_096
 _STATISTICS_KEPT = 64
+_CONDITIONS_KEPT = 8
+_AFTER_ALL = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)  # without slots, for what is worked out late is kept
@@ -126,16 +113,21 @@ class SearchOutcome:
 
     @cached_property
     def relevance(self) -> Relevance:
-        """How well the best hits bear on the question."""
+        """How well the hits bear on the question, those best by their own words before others."""
         best = with_kin(self.candidates, self.hits, self._kin, self.languages)
         best = with_exact(self.demand, with_days(self.asked, best, self.hits), self.hits)
         if self.mode == "keyword":
-            by_words_alone = relevance(self.question, best, self.statistics)
+            by_words_alone = self._judged(best)
             if by_words_alone.is_relevant:
                 return by_words_alone
         if not self.has_cosines:
             best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
-        return relevance(self.question, best, self.statistics)
+        return self._judged(best)
+
+    def _judged(self, candidates: Sequence[Candidate]) -> Relevance:
+        own = [own_score(hit) for hit in self.hits]
+        order = sorted(range(len(own)), key=lambda at: -own[at])
+        return relevance(self.question, [candidates[at] for at in order], self.statistics)
 
     @cached_property
     def _kin(self) -> Kin:
@@ -164,6 +156,7 @@ class Searcher:
         load_words: Callable[[], Embedder] | None = None,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
+        self._endings = Endings(self._sources)
         self._embedders = embedders
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
@@ -171,6 +164,7 @@ class Searcher:
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
+        self._lasting: OrderedDict[Filters, Condition] = OrderedDict()
 
     def search(
         self,
@@ -195,17 +189,17 @@ class Searcher:
             ModelError: The question's vector cannot be had by any embedder, or by one of them in
                 the mode ``vector``; never in the mode ``keyword``.
         """
-        plan = _Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
+        plan = Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
         asked = understood(question, self._languages)
-        where = memory_filter(plan.main_filters, self._clock())
-        statistics = self._statistics_for(plan.main_filters, where)
+        condition = self._condition(plan.main_filters)
+        statistics = self._statistics_for(plan.main_filters, condition.where)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._vectors(asked, plan.mode, meaning)
         plan = replace(plan, spaces=self._spaces(vectors))
         asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
-        found = self._ranked(gatherer, where, plan)
+        found = self._ranked(gatherer, condition, plan, statistics)
         at = plan.filters.as_of or self._clock()
         ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
         return SearchOutcome(
@@ -213,7 +207,7 @@ class Searcher:
             mode=plan.mode,
             statistics=statistics,
             languages=self._languages,
-            hits=with_ended(self._sources, hits_of(self._sources, ranked[:limit]), at),
+            hits=self._endings.marked(hits_of(self._sources, ranked[:limit]), at),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
             meaning=meaning,
@@ -267,37 +261,61 @@ class Searcher:
         is_one = len(spaces) == len(self._sources) and len(set(spaces.values())) == 1
         return {} if is_one else spaces
 
-    def _ranked(self, gatherer: Gatherer, where: Expr, plan: _Plan) -> list[Collapsed]:
-        found = gatherer.gather(where, max(CANDIDATES, 2 * plan.limit))
+    def _ranked(
+        self, gatherer: Gatherer, condition: Condition, plan: Plan, statistics: TermStatistics
+    ) -> list[Collapsed]:
+        found = gatherer.gather(condition, max(CANDIDATES, 2 * plan.limit))
         if plan.collapses:
-            found |= _missing_sources(gatherer, found, where)
+            found |= _missing_sources(gatherer, found, condition)
         candidates = sorted(found.values(), key=lambda candidate: candidate.key)
-        scored = _scored(candidates, plan)
-        return collapsed(scored, plan.collapses)
+        items = collapsed(scored(candidates, plan), plan.collapses)
+        if plan.mode != "hybrid" or not plan.collapses:
+            return items
+        around = Surroundings(gatherer, condition, candidates, plan, statistics, self._languages)
+        return with_clues(items, gatherer.question, around)
 
     def _bearing_insights(
-        self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: _Plan
+        self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
     ) -> tuple[Hit, ...]:
         filters = replace(plan.filters, levels=("insight",))
         if not plan.collapses or not self._has_insights(filters):
             return ()
-        found = gatherer.gather(memory_filter(filters, self._clock()), 2 * MOST_INSIGHTS)
+        found = gatherer.gather(self._condition(filters), 2 * MOST_INSIGHTS)
         bearing = [
             candidate
             for candidate in sorted(found.values(), key=lambda candidate: candidate.key)
             if relevance(question, [candidate], statistics).is_relevant
         ]
-        ranked = collapsed(_scored(bearing, plan), collapses=False)
+        ranked = collapsed(scored(bearing, plan), collapses=False)
         return hits_of(self._sources, ranked[:MOST_INSIGHTS])
 
     def _has_insights(self, filters: Filters) -> bool:
         if filters not in self._insights:
             where = memory_filter(filters, self._clock())
-            counts = (source.count("memories", where) for source in self._sources.values())
-            self._insights[filters] = any(counts)
+            self._insights[filters] = any(self._counts(where).values())
         return self._insights[filters]
 
-    def _statistics_for(self, filters: Filters, where: Expr) -> TermStatistics:
+    def _condition(self, filters: Filters) -> Condition:
+        """What has to hold of memories; what it holds of is kept where nothing of it can end."""
+        lasting = self._lasting.get(filters)
+        if lasting is not None:
+            return lasting
+        now, ever = (memory_filter(filters, at) for at in (self._clock(), _AFTER_ALL))
+        counts = self._counts(now)
+        if self._counts(ever) != counts:
+            return Condition(now)
+        where = None if self._counts(None) == counts else now
+        few = {kb: source for kb, source in self._sources.items() if counts[kb] <= MOST_KEPT}
+        kept = {kb: Kept(source, where) for kb, source in few.items()}
+        self._lasting[filters] = Condition(where, kept)
+        while len(self._lasting) > _CONDITIONS_KEPT:
+            self._lasting.popitem(last=False)
+        return self._lasting[filters]
+
+    def _counts(self, where: Expr | None) -> Mapping[str, int]:
+        return {kb: source.count("memories", where) for kb, source in self._sources.items()}
+
+    def _statistics_for(self, filters: Filters, where: Expr | None) -> TermStatistics:
         known = self._statistics.get(filters)
         if known is None:
             each = (term_statistics(source, where) for source in self._sources.values())
@@ -308,7 +326,7 @@ class Searcher:
         return known
 
     def _explanation(
-        self, plan: _Plan, question: Question, statistics: TermStatistics, candidates: int
+        self, plan: Plan, question: Question, statistics: TermStatistics, candidates: int
     ) -> dict[str, Any]:
         return {
             "mode": plan.mode,
@@ -321,7 +339,7 @@ class Searcher:
             **self._explained_spaces(plan),
         }
 
-    def _explained_spaces(self, plan: _Plan) -> dict[str, Any]:
+    def _explained_spaces(self, plan: Plan) -> dict[str, Any]:
         """Whose vectors each source was searched by, where they are not those of one embedder."""
         if not plan.spaces:
             return {}
@@ -329,66 +347,11 @@ class Searcher:
         return {"embedders": named, "vectors_compared": "within each embedder"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What was asked for, checked."""
-
-    mode: Mode
-    fusion: Fusion
-    filters: Filters
-    limit: int
-    spaces: Mapping[str, int] = field(default_factory=dict)
-    """A number for the embedder of each knowledge base, where they have several."""
-
-    def __post_init__(self) -> None:
-        if self.limit < 1:
-            raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
-
-    @property
-    def collapses(self) -> bool:
-        """Whether a distilled memory and its passage are one hit: unless one kind is asked for."""
-        return not self.filters.types and not self.filters.levels
-
-    @property
-    def main_filters(self) -> Filters:
-        """The filters of the hits: insights stand apart unless asked for."""
-        if not self.collapses:
-            return self.filters
-        return replace(self.filters, levels=("evidence", "memory"))
-
-
 def _checked_mode(name: str) -> Mode:
     for mode in MODES:
         if mode == name:
             return mode
     raise UsageError(f"unknown mode {name!r}", f"use one of: {', '.join(MODES)}")
-
-
-def _scored(candidates: Sequence[Candidate], plan: _Plan) -> list[Collapsed]:
-    """Return each candidate with its score in this mode and what it is made of."""
-    keyword, vector = keywords(candidates), vectors(candidates)
-    scale = minmax if plan.fusion == "minmax" else zscore
-    spaces = _spaces_of(candidates, plan)
-    scaled = {"keyword": scale(keyword), "vector": within(spaces, scale, vector)}
-    scores = _final(keyword, vector, plan, spaces)
-    return [
-        Collapsed(candidate, float(scores[row]), _legs(row, candidate, scaled, plan.mode))
-        for row, candidate in enumerate(candidates)
-    ]
-
-
-def _spaces_of(candidates: Sequence[Candidate], plan: _Plan) -> Spaces | None:
-    if not plan.spaces:
-        return None
-    return np.array([plan.spaces.get(candidate.key[0], NO_SPACE) for candidate in candidates])
-
-
-def _final(keyword: Scores, vector: Scores, plan: _Plan, spaces: Spaces | None) -> Scores:
-    if plan.mode == "hybrid":
-        return fuse(keyword, vector, plan.fusion, spaces)
-    if plan.mode == "keyword":
-        return keyword
-    return vector if spaces is None else within(spaces, zscore, vector)
 
 
 def _by_keyword_alone(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
@@ -399,21 +362,8 @@ def _by_keyword_alone(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
     return tuple(f"found by keyword alone in {', '.join(kbs[why])}: {why}" for why in kbs)
 
 
-def _legs(
-    row: int, candidate: Candidate, scaled: Mapping[str, Scores], mode: Mode
-) -> dict[str, float]:
-    legs: dict[str, float] = {}
-    if mode != "vector":
-        legs["keyword"] = candidate.keyword
-        legs["keyword_normalised"] = float(scaled["keyword"][row])
-    if mode != "keyword":
-        legs["vector"] = candidate.vector
-        legs["vector_normalised"] = float(scaled["vector"][row])
-    return legs
-
-
 def _missing_sources(
-    gatherer: Gatherer, found: Mapping[Key, Candidate], where: Expr
+    gatherer: Gatherer, found: Mapping[Key, Candidate], condition: Condition
 ) -> dict[Key, Candidate]:
     """Return the passages behind distilled memories of which no passage was found itself."""
     wanted: dict[str, set[str]] = {}
@@ -423,7 +373,7 @@ def _missing_sources(
             wanted.setdefault(kb, set()).add(candidate.source_ids[0])
     missing: dict[Key, Candidate] = {}
     for kb, ids in wanted.items():
-        missing |= gatherer.fetch(kb, sorted(ids), where)
+        missing |= gatherer.fetch(kb, sorted(ids), condition)
     return missing
 
 

@@ -62,7 +62,7 @@ class TermStatistics:
 NO_STATISTICS = TermStatistics(0, 0, 0, {})
 
 
-def term_statistics(snapshot: Snapshot, where: Expr) -> TermStatistics:
+def term_statistics(snapshot: Snapshot, where: Expr | None) -> TermStatistics:
     """Count terms in a sample of the memories for which the condition holds."""
     count = snapshot.count("memories", where)
     texts = pa.concat_arrays(
@@ -77,7 +77,7 @@ def term_statistics(snapshot: Snapshot, where: Expr) -> TermStatistics:
     return TermStatistics(count, len(texts), *_counted(lists))
 
 
-def _sample(snapshot: Snapshot, where: Expr, count: int) -> Iterator[pa.Table]:
+def _sample(snapshot: Snapshot, where: Expr | None, count: int) -> Iterator[pa.Table]:
     if count <= SAMPLE:
         yield snapshot.scan("memories", where, ["search_text"])
         return

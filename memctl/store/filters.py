@@ -293,6 +293,13 @@ def _escaped(character: str) -> str:
 # --- what people ask for -------------------------------------------------------------------------
 
 
+def both(one: Expr | None, other: Expr | None) -> Expr | None:
+    """Return the condition that both hold, None being the one that always does."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
 def where(text: str) -> Expr:
     """Return a user's SQL condition as an expression.
 

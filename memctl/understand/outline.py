@@ -73,6 +73,12 @@ def code_spans(source: SourceText) -> list[tuple[int, int]]:
     return [(part.start, part.end) for part in source.segments if part.kind == "code"]
 
 
+def speaker_of(turn: str) -> str | None:
+    """Return who says a turn of a conversation, where it begins with a name and a colon."""
+    said = _SPOKEN.match(turn)
+    return said["name"] if said and _is_speaker(said["name"]) else None
+
+
 def _segment_lines(text: str, segment: Segment) -> Iterator[Line]:
     if segment.kind in WITHOUT_SENTENCES:
         return

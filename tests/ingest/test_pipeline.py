@@ -475,6 +475,19 @@ def test_a_newer_version_of_a_source_in_parts_closes_all_of_them(
     assert bench.store.snapshot().count("memories", col("valid_to").is_null()) < 5
 
 
+def test_a_turn_that_begins_with_a_name_is_said_by_it(bench: Bench) -> None:
+    turn = {"session_id": "s", "turn": 1}
+    bench.records(
+        {"id": 1, "text": "Ann Lee: the pears are ripe", **turn},
+        {"id": 2, "text": "Remember: the pears are ripe", **turn},
+        {"id": 3, "text": "Ann Lee: the pears are ripe, too"},
+        {"id": 4, "text": "Ann Lee: they are ripe", "speaker": "Bob", **turn},
+    )
+    spoken = {row["external_id"]: row["speaker"] for row in bench.rows("memories")
+              if row["level"] == "evidence"}  # fmt: skip
+    assert spoken == {"1": "Ann Lee", "2": None, "3": None, "4": "Bob"}
+
+
 # --- reprocessing --------------------------------------------------------------------------------
 
 

@@ -1,0 +1,162 @@
+"""Bridges: a passage that names what another one is about, or somebody who is named there too.
+
+A question over two hops ("the father of the painter of ...") shares words with the first passage
+alone; what leads on to the second is a name in the first.  A name that few passages share and the
+question itself lacks is followed from the best hits, and what it leads to counts the more, the
+more it tells of what the first passage leaves open.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from math import log2
+
+from memctl.retrieve.candidates import Candidate, Key
+from memctl.retrieve.collapse import Collapsed, ordered, raised
+from memctl.retrieve.names import Phrase, phrases_of, title_phrases
+from memctl.retrieve.question import Question, Slot, slot_weight
+from memctl.retrieve.surroundings import Surroundings
+
+FOLLOWED = 5
+"""So many of the best hits are followed, each less than the one before it."""
+FADING = 0.8
+WEIGHT = 4.0
+"""In standard deviations of the candidates' scores, for a name of two passages."""
+OF_TITLE = 2.5
+"""A name that is what one of the passages is about counts so many times."""
+OPEN_SHARE = 0.7
+"""Share of the weight that depends on what the passage adds to what is told of the question."""
+MUCH_ADDED = 0.25
+"""Share of the question's content that counts as much added."""
+MOST_SHARING = 12
+"""A name in more documents leads nowhere."""
+_MOST_TERMS = 32
+_FETCHED = 60
+_IN_ITEMS = 120
+
+
+def with_bridges(
+    items: Sequence[Collapsed], question: Question, around: Surroundings
+) -> list[Collapsed]:
+    """Return the items with what the names in the best of them lead to."""
+    seeds = [item for item in ordered(items) if item.candidate.level == "evidence"][:FOLLOWED]
+    names = _new_names(seeds, around)
+    if not names:
+        return list(items)
+    known = {item.candidate.key: item for item in items}
+    fetched = around.with_terms(_rarest_terms(names, around), _FETCHED)
+    near = [item.candidate for item in ordered(items)[:_IN_ITEMS]]
+    passages = {each.key: each for each in near if each.level == "evidence"}
+    passages = fetched | passages
+    gains = _gains(seeds, names, _Pool(passages.values(), around), question, around)
+    new = around.scored({key: passages[key] for key in gains if key not in known})
+    return [
+        raised(item, "bridge", gains.get(item.candidate.key, 0.0) * around.spread)
+        for item in (known | new).values()
+    ]
+
+
+def _new_names(seeds: Sequence[Collapsed], around: Surroundings) -> Mapping[Key, Sequence[Phrase]]:
+    """The names in each seed that the question lacks."""
+    asked = around.question_terms
+    found = {
+        seed.candidate.key: [
+            phrase
+            for phrase in phrases_of(seed.candidate, around.languages)
+            if not asked.issuperset(phrase)
+        ]
+        for seed in seeds
+    }
+    return {key: phrases for key, phrases in found.items() if phrases}
+
+
+def _rarest_terms(names: Mapping[Key, Sequence[Phrase]], around: Surroundings) -> list[str]:
+    terms = {term for phrases in names.values() for phrase in phrases for term in phrase}
+    return sorted(terms, key=lambda term: (-around.statistics.idf(term), term))[:_MOST_TERMS]
+
+
+class _Pool:
+    """The passages that may be linked, with the names that they have."""
+
+    def __init__(self, candidates: Iterable[Candidate], around: Surroundings) -> None:
+        self.candidates = list(candidates)
+        self._documents = [each.row["document_id"] or each.key[1] for each in self.candidates]
+        self._titles = [title_phrases(each, around.languages) for each in self.candidates]
+        texts = [f" {each.row['search_text']} \n" for each in self.candidates]
+        self._ends = list(accumulate(map(len, texts)))
+        self._text = "".join(texts)
+        self._holders: dict[Phrase, list[int]] = {}
+
+    def linked(self, seed: Candidate, phrases: Iterable[Phrase]) -> dict[int, float]:
+        """Return the numbers of those that share some names with a seed, and how strongly."""
+        own, about = seed.row["document_id"] or seed.key[1], self._titles_of(seed)
+        links: dict[int, float] = {}
+        for phrase in phrases:
+            holders = self._with(phrase)
+            sharing = {own, *(self._documents[at] for at in holders)}
+            if not 2 <= len(sharing) <= MOST_SHARING:
+                continue
+            rarity = 1 / log2(1 + len(sharing))
+            for at in holders:
+                if self._documents[at] != own:
+                    is_title = phrase in about or phrase in self._titles[at]
+                    links[at] = max(links.get(at, 0.0), rarity * (OF_TITLE if is_title else 1.0))
+        return links
+
+    def _titles_of(self, seed: Candidate) -> tuple[Phrase, ...]:
+        return next(
+            (
+                titles
+                for each, titles in zip(self.candidates, self._titles, strict=True)
+                if each.key == seed.key
+            ),
+            (),
+        )
+
+    def _with(self, phrase: Phrase) -> list[int]:
+        """The numbers of the passages that a phrase stands in, found in all of them at once."""
+        known = self._holders.get(phrase)
+        if known is not None:
+            return known
+        needle = f" {' '.join(phrase)} "
+        found = self._holders[phrase] = []
+        at = self._text.find(needle)
+        while at >= 0:
+            number = bisect_right(self._ends, at)
+            found.append(number)
+            at = self._text.find(needle, self._ends[number])
+        return found
+
+
+def _gains(
+    seeds: Sequence[Collapsed],
+    names: Mapping[Key, Sequence[Phrase]],
+    pool: _Pool,
+    question: Question,
+    around: Surroundings,
+) -> dict[Key, float]:
+    """The best that any seed gives to each passage that it leads to."""
+    weights = {slot: slot_weight(slot, around.statistics) for slot in question.slots}
+    gains: dict[Key, float] = {}
+    for rank, seed in enumerate(seeds):
+        phrases = names.get(seed.candidate.key, ())
+        for at, link in pool.linked(seed.candidate, phrases).items():
+            other = pool.candidates[at]
+            added = min(_added(seed.candidate, other, weights) / MUCH_ADDED, 1.0)
+            share = (1 - OPEN_SHARE) + 2 * OPEN_SHARE * added
+            gain = WEIGHT * link * FADING**rank * share
+            gains[other.key] = max(gain, gains.get(other.key, 0.0))
+    return gains
+
+
+def _added(seed: Candidate, other: Candidate, weights: Mapping[Slot, float]) -> float:
+    """Which share of the question's content the other has and the seed has not."""
+    total = sum(weights.values())
+    added = sum(
+        weight
+        for slot, weight in weights.items()
+        if seed.terms.isdisjoint(slot) and not other.terms.isdisjoint(slot)
+    )
+    return added / total if total else 0.0

@@ -1,0 +1,75 @@
+"""Hits that resemble other good hits: what a question is about shows in all of them together.
+
+After the cluster hypothesis (van Rijsbergen 1979) and the regularization of scores (Diaz 2005).
+It helps a question about a subject, and buries the one right hit where the question is after
+somebody or something with a name, so it stays out there; and in conversations, where turns that
+resemble each other say little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memctl.retrieve.collapse import Collapsed, raised
+from memctl.retrieve.names import phrases_of
+from memctl.retrieve.question import Question
+from memctl.retrieve.surroundings import Surroundings
+
+WEIGHT = 1.0
+"""Of the mean score of those alike, against a hit's own."""
+SHARPNESS = 6
+"""Power of the cosine: only the nearest count."""
+_LOOKED_AT = 100
+_NAMED_IN = 10
+
+
+def with_likeness(
+    items: Sequence[Collapsed], question: Question, around: Surroundings
+) -> list[Collapsed]:
+    """Return the items, raised by those that they resemble, where the question names nothing."""
+    best, rest = list(items[:_LOOKED_AT]), list(items[_LOOKED_AT:])
+    if len(best) < 2 or _is_about_turns(best) or _names_something(question, best, around):
+        return list(items)
+    directions = _directions(best)
+    if directions is None:
+        return list(items)
+    alike = np.clip(directions @ directions.T, 0, None) ** SHARPNESS
+    np.fill_diagonal(alike, 0)
+    shares = alike / np.maximum(alike.sum(axis=1, keepdims=True), 1e-9)
+    gains = WEIGHT * (shares @ np.array([max(item.score, 0.0) for item in best]))
+    return [
+        *(raised(item, "alike", float(gain)) for item, gain in zip(best, gains, strict=True)),
+        *rest,
+    ]
+
+
+def _is_about_turns(best: Sequence[Collapsed]) -> bool:
+    return 2 * sum(item.candidate.type == "turn" for item in best) > len(best)
+
+
+def _names_something(question: Question, best: Sequence[Collapsed], around: Surroundings) -> bool:
+    """Whether it is written like a name, or is the name of something in the best hits."""
+    if question.names:
+        return True
+    asked = around.question_terms
+    return any(
+        asked.issuperset(phrase)
+        for item in best[:_NAMED_IN]
+        for phrase in phrases_of(item.candidate, around.languages)
+    )
+
+
+def _directions(best: Sequence[Collapsed]) -> NDArray[np.float32] | None:
+    """The vectors, of length 1; None unless all are of one embedder."""
+    rows = [item.candidate.direction for item in best]
+    known = [row for row in rows if row is not None]
+    if len(known) < len(rows) or len({len(row) for row in known}) != 1:
+        return None
+    matrix = np.stack(known)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    result: NDArray[np.float32] = matrix / lengths
+    return result

@@ -1,0 +1,93 @@
+"""The scores of candidates in a mode, on one scale that later ones can be put on, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from memctl.choices import Mode
+from memctl.errors import UsageError
+from memctl.records import Filters
+from memctl.retrieve.candidates import Candidate, keywords, vectors
+from memctl.retrieve.collapse import Collapsed
+from memctl.retrieve.fusion import NO_SPACE, Fusion, Scores, Spaces, fuse, minmax, within, zscore
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for, checked."""
+
+    mode: Mode
+    fusion: Fusion
+    filters: Filters
+    limit: int
+    spaces: Mapping[str, int] = field(default_factory=dict)
+    """A number for the embedder of each knowledge base, where they have several."""
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
+
+    @property
+    def collapses(self) -> bool:
+        """Whether a distilled memory and its passage are one hit: unless one kind is asked for."""
+        return not self.filters.types and not self.filters.levels
+
+    @property
+    def main_filters(self) -> Filters:
+        """The filters of the hits: insights stand apart unless asked for."""
+        if not self.collapses:
+            return self.filters
+        return replace(self.filters, levels=("evidence", "memory"))
+
+
+def scored(
+    candidates: Sequence[Candidate], plan: Plan, setting: int | None = None
+) -> list[Collapsed]:
+    """Return each candidate with its score in this mode and what it is made of.
+
+    Args:
+        candidates: The candidates.
+        plan: What was asked for.
+        setting: So many of the first set the scale that the rest are put on; None for all.
+    """
+    keyword, vector = keywords(candidates), vectors(candidates)
+    scale = minmax if plan.fusion == "minmax" else zscore
+    spaces = _spaces_of(candidates, plan)
+    scaled = {"keyword": scale(keyword, setting), "vector": within(spaces, scale, vector, setting)}
+    scores = _final(keyword, vector, plan, spaces, setting)
+    return [
+        Collapsed(candidate, float(scores[row]), _legs(row, candidate, scaled, plan.mode))
+        for row, candidate in enumerate(candidates)
+    ]
+
+
+def _spaces_of(candidates: Sequence[Candidate], plan: Plan) -> Spaces | None:
+    if not plan.spaces:
+        return None
+    return np.array([plan.spaces.get(candidate.key[0], NO_SPACE) for candidate in candidates])
+
+
+def _final(
+    keyword: Scores, vector: Scores, plan: Plan, spaces: Spaces | None, setting: int | None
+) -> Scores:
+    if plan.mode == "hybrid":
+        return fuse(keyword, vector, plan.fusion, spaces, setting)
+    if plan.mode == "keyword":
+        return keyword
+    return vector if spaces is None else within(spaces, zscore, vector, setting)
+
+
+def _legs(
+    row: int, candidate: Candidate, scaled: Mapping[str, Scores], mode: Mode
+) -> dict[str, float]:
+    legs: dict[str, float] = {}
+    if mode != "vector":
+        legs["keyword"] = candidate.keyword
+        legs["keyword_normalised"] = float(scaled["keyword"][row])
+    if mode != "keyword":
+        legs["vector"] = candidate.vector
+        legs["vector_normalised"] = float(scaled["vector"][row])
+    return legs

@@ -1,0 +1,73 @@
+"""What stands around the candidates of one search: more memories, scored on the same scale."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from memctl.retrieve.candidates import Candidate, Gatherer, Key
+from memctl.retrieve.collapse import Collapsed
+from memctl.retrieve.kept import Condition
+from memctl.retrieve.ranking import Plan, scored
+from memctl.retrieve.statistics import TermStatistics
+
+
+class Surroundings:
+    """Finds passages that a search by the question itself has not brought up.
+
+    Args:
+        gatherer: Finds candidates.
+        condition: What has to hold for all of them.
+        candidates: What the legs brought up; sets the scale.
+        plan: What was asked for.
+        statistics: How common terms are.
+        languages: Those that the question was asked in, the most frequent first.
+    """
+
+    def __init__(
+        self,
+        gatherer: Gatherer,
+        condition: Condition,
+        candidates: Sequence[Candidate],
+        plan: Plan,
+        statistics: TermStatistics,
+        languages: Sequence[str],
+    ) -> None:
+        self._gatherer = gatherer
+        self._condition = condition
+        self._candidates = candidates
+        self._plan = plan
+        self.statistics = statistics
+        self.languages = languages
+        scores = [item.score for item in scored(candidates, plan)]
+        self.spread = float(np.std(scores)) if scores else 0.0
+        """The standard deviation of the candidates' scores, in which clues are weighed."""
+
+    @property
+    def question_terms(self) -> frozenset[str]:
+        """The terms that the question itself looks for."""
+        return frozenset(self._gatherer.question.terms)
+
+    def turns(self, kb: str, places: Collection[tuple[str, int]]) -> dict[Key, Candidate]:
+        """Return the passages at places of one knowledge base's conversations: session, turn."""
+        return _passages(self._gatherer.turns(kb, places, self._condition))
+
+    def with_terms(self, terms: Iterable[str], limit: int) -> dict[Key, Candidate]:
+        """Return the passages among the memories in which these terms weigh most.
+
+        Args:
+            terms: The terms.
+            limit: Memories a knowledge base.
+        """
+        return _passages(self._gatherer.with_terms(terms, self._condition, limit))
+
+    def scored(self, more: Mapping[Key, Candidate]) -> dict[Key, Collapsed]:
+        """Return more candidates with their scores on the scale of the first."""
+        together = [*self._candidates, *more.values()]
+        added = scored(together, self._plan, len(self._candidates))[len(self._candidates) :]
+        return {item.candidate.key: item for item in added}
+
+
+def _passages(found: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    return {key: each for key, each in found.items() if each.level == "evidence"}

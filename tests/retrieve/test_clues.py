@@ -1,0 +1,216 @@
+"""What speaks for a hit besides its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from memctl.models import Embedder
+from memctl.records import Filters, Hit, Memory
+from memctl.retrieve.search import MODES, Searcher
+from tests.retrieve.conftest import NOW, Shelf
+
+MemoryOf = Callable[..., Memory]
+
+FILLING = ("tide", "ladder", "pepper", "marble", "kettle", "saddle", "lantern", "willow", "anvil")
+
+
+def filling(memory_of: MemoryOf, count: int) -> list[Memory]:
+    """Passages that have little to do with anything asked here."""
+    return [
+        memory_of(
+            f"f{n}", f"The {FILLING[n % 9]} stood by the {FILLING[n // 9 % 9]} again, day {n}."
+        )
+        for n in range(count)
+    ]
+
+
+def hits_by_id(searcher: Searcher, question: str, **more: Any) -> dict[str, Hit]:
+    found = searcher.search(question, limit=25, **more).hits
+    return {hit.external_id or "": hit for hit in found}
+
+
+# --- bridges ------------------------------------------------------------------------------------
+
+
+def two_hops(memory_of: MemoryOf) -> list[Memory]:
+    return [
+        memory_of("painting", "The painting The Grey Harbour was made by Odile Marchetti in 1911.",
+                  title="The Grey Harbour", entities=("The Grey Harbour", "Odile Marchetti")),
+        memory_of("painter", "Odile Marchetti was born in Ravenna, where she went to school.",
+                  title="Odile Marchetti", entities=("Odile Marchetti", "Ravenna")),
+        *(memory_of(f"p{n}", f"The painting of a harbour, number {n}, was made by somebody else.")
+          for n in range(12)),
+        *filling(memory_of, 60),
+    ]  # fmt: skip
+
+
+def test_a_name_in_the_best_hit_leads_to_what_it_names(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(two_hops(memory_of))
+    hits = shelf.searcher().search("In which town was the painter of The Grey Harbour born?").hits
+    assert {hit.external_id for hit in hits[:2]} == {"painting", "painter"}
+    assert hits[1].legs["bridge"] > 0
+
+
+def test_a_name_that_everything_has_leads_nowhere(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of(f"n{n}", f"Odile Marchetti saw the {FILLING[n % 9]} on day {n}.",
+                      entities=("Odile Marchetti",))
+            for n in range(40)
+        ]
+    )  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), "Who saw the lantern?")
+    assert not any("bridge" in hit.legs for hit in hits.values())
+
+
+def test_passages_of_one_document_are_no_bridge(shelf: Shelf, memory_of: MemoryOf) -> None:
+    both: dict[str, Any] = {"document_id": "d", "title": "Odile Marchetti"}
+    shelf.put([memory_of("a", "She painted the harbour.", **both),
+               memory_of("b", "She kept bees.", **both), *filling(memory_of, 20)])  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), "Who painted the harbour?")
+    assert "bridge" not in hits["a"].legs
+    assert "bridge" not in hits["b"].legs
+
+
+def test_a_bridge_is_followed_only_to_what_the_filters_allow(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    open_, closed = two_hops(memory_of)[:2]
+    shelf.put([open_, memory_of("painter", closed.text, title=closed.title, namespace="private",
+                                entities=closed.entities), *filling(memory_of, 60)])  # fmt: skip
+    question = "In which town was the painter of The Grey Harbour born?"
+    allowed = Filters(namespaces=("",))
+    assert "painter" not in hits_by_id(shelf.searcher(), question, filters=allowed)
+
+
+# --- conversations ------------------------------------------------------------------------------
+
+
+def chat(memory_of: MemoryOf, *turns: tuple[str, str]) -> list[Memory]:
+    return [
+        memory_of(f"t{n}", f"{speaker}: {text}", type="turn", speaker=speaker,
+                  session_id="s", turn=n)
+        for n, (speaker, text) in enumerate(turns)
+    ]  # fmt: skip
+
+
+def test_who_is_named_is_looked_for_among_those_who_speak(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    turns = [("Nadia", "I went to the market for pears."), ("Piotr", "The market had pears too.")]
+    rest = [
+        ("Nadia" if n % 2 else "Piotr", f"Well, the {FILLING[n % 9]} is fine.") for n in range(20)
+    ]
+    shelf.put(chat(memory_of, *turns, *rest))
+    nadia = hits_by_id(shelf.searcher(), "What did Nadia say of the market and the pears?")
+    piotr = hits_by_id(shelf.searcher(), "What did Piotr say of the market and the pears?")
+    assert "speaker" in nadia["t0"].legs
+    assert "speaker" not in nadia["t1"].legs
+    assert next(iter(piotr)) == "t1"
+
+
+def test_a_misspelt_name_is_still_a_speaker(shelf: Shelf, memory_of: MemoryOf) -> None:
+    turns = [("Nikolas", "I bought the pears."), ("Wanda", "I bought the plums.")]
+    shelf.put(chat(memory_of, *turns))
+    hits = hits_by_id(shelf.searcher(), "What did Nicolas buy?")
+    assert "speaker" in hits["t0"].legs
+    assert "speaker" not in hits["t1"].legs
+
+
+def test_naming_everybody_names_nobody(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(chat(memory_of, ("Nadia", "I bought pears."), ("Piotr", "I bought plums.")))
+    hits = hits_by_id(shelf.searcher(), "What did Nadia and Piotr buy?")
+    assert not any("speaker" in hit.legs for hit in hits.values())
+
+
+def test_the_turn_beside_a_good_one_comes_up_with_it(shelf: Shelf, memory_of: MemoryOf) -> None:
+    others = [("Nadia", f"The {FILLING[n % 9]} again, number {n}.") for n in range(150)]
+    pair = [("Piotr", "Which animal do you keep as a pet?"), ("Nadia", "Seven ferrets!")]
+    shelf.put(chat(memory_of, *others[:75], *pair, *others[75:]))
+    hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
+    assert list(hits)[:2] == ["t75", "t76"]
+    assert hits["t76"].legs["neighbours"] > 0
+
+
+def test_long_turns_stand_on_their_own(shelf: Shelf, memory_of: MemoryOf) -> None:
+    long = " ".join(f"{word}{n}" for n in range(10) for word in FILLING)
+    turns = [("Piotr", "Which animal do you keep as a pet?"), ("Nadia", f"Ferrets. {long}")]
+    shelf.put(chat(memory_of, *turns, *[("Nadia", long)] * 5))
+    hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
+    assert not any("neighbours" in hit.legs for hit in hits.values())
+
+
+def test_turns_of_two_conversations_are_not_neighbours(shelf: Shelf, memory_of: MemoryOf) -> None:
+    asked = memory_of("a", "Which animal do you keep as a pet?", type="turn", session_id="s",
+                      turn=1, namespace="one")  # fmt: skip
+    other = memory_of("b", "Seven ferrets!", type="turn", session_id="s", turn=2, namespace="two")
+    shelf.put([asked, other, *filling(memory_of, 30)])
+    hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
+    assert "neighbours" not in hits["b"].legs
+
+
+# --- likeness -----------------------------------------------------------------------------------
+
+
+def test_hits_that_resemble_each_other_raise_each_other(shelf: Shelf, memory_of: MemoryOf) -> None:
+    texts = ("heat conduction in a composite slab", "conduction of heat through slabs",
+             "temperature in a heated composite plate")  # fmt: skip
+    shelf.put([*(memory_of(f"h{n}", text) for n, text in enumerate(texts)),
+               *filling(memory_of, 20)])  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), "heat conduction in slabs")
+    assert all(hits[id].legs["alike"] > 0 for id in ("h0", "h1"))
+
+
+def test_a_question_that_names_something_is_not_answered_by_likeness(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put([memory_of("n", "Odile Marchetti moved to Lyon.", entities=("Odile Marchetti",)),
+               *filling(memory_of, 20)])  # fmt: skip
+    for question in ("Where did Odile Marchetti move?", "where did odile marchetti move"):
+        hits = hits_by_id(shelf.searcher(), question)
+        assert not any("alike" in hit.legs for hit in hits.values())
+
+
+# --- few rows and many ----
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_kept_in_memory_are_searched_as_rows_on_disk_are(
+    shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    turns = chat(memory_of, ("Nadia", "Which pet do you keep?"), ("Piotr", "Seven ferrets!"))
+    empty = memory_of("empty", "")
+    shelf.put([*two_hops(memory_of), *turns, empty])
+    questions = ("In which town was the painter of The Grey Harbour born?", "Which pet is kept?",
+                 "marble", "what did Piotr say")  # fmt: skip
+
+    def asked(filters: Filters | None) -> list[list[tuple[str, float]]]:
+        searcher = shelf.searcher()
+        found = [searcher.search(each, mode=mode, filters=filters).hits for each in questions]
+        return [[(hit.memory_id, round(hit.score, 4)) for hit in hits] for hits in found]
+
+    for filters in (None, Filters(namespaces=("",), types=("turn", "passage"))):
+        in_memory = asked(filters)
+        monkeypatch.setattr("memctl.retrieve.search.MOST_KEPT", 0)
+        assert asked(filters) == in_memory
+        monkeypatch.undo()
+
+
+# --- what holds of all memories -----------------------------------------------------------------
+
+
+def test_what_expires_while_a_searcher_is_kept_is_not_found_any_more(
+    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder
+) -> None:
+    soon = NOW + timedelta(hours=1)
+    shelf.put([memory_of("brief", "The code of the door is 4711.", expires_at=soon)])
+    now = [NOW]
+    snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
+    searcher = Searcher(snapshots, dict.fromkeys(snapshots, embedder), lambda: now[0])
+    assert searcher.search("code of the door").hits
+    now[0] = datetime(2026, 6, 2, tzinfo=UTC)
+    assert not searcher.search("code of the door").hits
