@@ -298,6 +298,18 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A fact that does not hold any more: where it stands in its document, and what took over."""
+
+    start: int
+    end: int
+    at: datetime
+    """When memctl came to know that."""
+    by: str
+    """Id of the memory in favour of which it ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One thing found, best first; ``score`` is comparable within one result only."""
 
@@ -328,6 +340,8 @@ class Hit:
     created_at: datetime
     legs: Mapping[str, float] = field(default_factory=dict)
     """What each leg and each step gave, for ``--explain``."""
+    ended: tuple[Ended, ...] = ()
+    """What of it does not hold any more, as offsets in its document."""
 
 
 @dataclass(frozen=True, slots=True)
