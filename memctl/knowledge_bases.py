@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
-from memctl.choices import Mode
+from memctl.choices import HOPS, Mode
 from memctl.errors import MemctlError, NotFoundError
 from memctl.records import Answer, Context, Filters, QueryResult, Question
 
@@ -38,7 +38,9 @@ class AskOptions(TypedDict, total=False):
     """How a question is to be asked; what is left out is as configured."""
 
     mode: Mode | None
-    """How memories are found: ``hybrid``, ``keyword`` or ``vector``."""
+    """How memories are found: ``hybrid``, ``keyword``, ``vector`` or ``graph``."""
+    hops: int | None
+    """So many steps at most that ``graph`` goes; 2 by default."""
     filters: Filters
     """What the hits are limited to."""
     limit: int | None
@@ -57,13 +59,18 @@ def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
 
 
 def _found(
-    searcher: Searcher, question: str, mode: Mode, filters: Filters | None, limit: int
+    searcher: Searcher,
+    question: str,
+    mode: Mode,
+    filters: Filters | None,
+    limit: int,
+    hops: int = HOPS,
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
     """Search, by keyword alone where no embedder can be had now; return what was done without."""
     from memctl.retrieve.search import AWAY
 
     try:
-        outcome = searcher.search(question, mode=mode, filters=filters, limit=limit)
+        outcome = searcher.search(question, mode=mode, filters=filters, limit=limit, hops=hops)
         return outcome, outcome.notes
     except AWAY as error:
         if mode != "hybrid":
@@ -154,7 +161,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         mode = options.get("mode") or defaults.mode
         filters = _narrowed(options.get("filters"), asked.namespace)
         limit = options.get("limit") or defaults.limit
-        outcome, notes = _found(searcher, asked.text, mode, filters, limit)
+        hops = options.get("hops") or HOPS
+        outcome, notes = _found(searcher, asked.text, mode, filters, limit, hops)
         return QueryResult(
             question=asked.text,
             hits=outcome.hits,
@@ -241,7 +249,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         first = self._members[0]
         reranker = first.providers.reranker() if self._config.models.rerank else None
         load_words = self._word_embedder if by_words else None
-        return Searcher(self._snapshots(), embedders, first.clock, reranker, load_words)
+        decisions = {member.name: member.name_decisions() for member in self}
+        return Searcher(self._snapshots(), embedders, first.clock, reranker, load_words, decisions)
 
     def _word_embedder(self) -> Embedder:
         """Return what keywords are judged by; no other model than the built-in one is opened."""

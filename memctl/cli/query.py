@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.choices import Mode
+from memctl.choices import MOST_HOPS, Mode
 from memctl.cli.answers import show_result, tell_note
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.filters import type_hint
@@ -41,6 +41,10 @@ _HITS = (
 )
 ModeOption = Annotated[
     Mode | None, typer.Option("--mode", help="How memories are found; hybrid by default.")
+]
+HopsOption = Annotated[
+    int | None,
+    typer.Option("--hops", min=1, max=MOST_HOPS, help="How far --mode graph goes; 2 by default."),
 ]
 LimitOption = Annotated[
     int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
@@ -83,6 +87,7 @@ def query(
     ] = None,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    hops: HopsOption = None,
     limit: LimitOption = None,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
     stream: Annotated[
@@ -106,6 +111,7 @@ def query(
         _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
     options: AskOptions = {
         "mode": mode,
+        "hops": hops,
         "filters": filters,
         "limit": limit,
         "answer": not no_answer,

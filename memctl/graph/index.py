@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.graph.mentions import PAGE, Link, Mentions, Passage, read_mentions
@@ -79,9 +80,15 @@ class Index:
     places: Mapping[tuple[str, str], int]
     """The node that each name means in each context."""
 
-    def at(self) -> dict[str, int]:
-        """Return the number of every passage by its id."""
+    @cached_property
+    def at(self) -> Mapping[str, int]:
+        """The number of every passage by its id."""
         return {id_: number for number, id_ in enumerate(self.ids)}
+
+    @cached_property
+    def sharing(self) -> Sequence[int]:
+        """In how many documents each node is named."""
+        return [len({self.documents[at] for at in holders}) for holders in self.holders]
 
 
 def build_index(

@@ -6,13 +6,15 @@ Knows the columns that names come from; what they mean is decided by ``resolutio
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from memctl.graph.names import key_of, person_of
+from memctl.graph.names import WRITTEN_EXACTLY, key_of, person_of
+from memctl.graph.spotting import Spotter
 from memctl.store.filters import Expr, col
 from memctl.understand.stopwords import words
 
@@ -88,8 +90,9 @@ def read_mentions(snapshot: Snapshot, where: Expr | None) -> Mentions:
     links = list(_link_rows(snapshot))
     types = _types(snapshot)
     linked = _linked(links, rows)
-    called = _called(rows, links)
-    passages = tuple(_passage(row, types, linked, called) for row in rows)
+    spotted = _spotted(rows, types)
+    called = _called(rows, links, spotted)
+    passages = tuple(_passage(row, types, linked, spotted, called) for row in rows)
     standing = {passage.id for passage in passages}
     return Mentions(passages, types, tuple(_links(links, rows, called, standing)))
 
@@ -98,12 +101,14 @@ def _passage(
     row: Mapping[str, Any],
     types: dict[str, str],
     linked: Mapping[str, list[str]],
+    spotted: Mapping[str, tuple[str, ...]],
     called: Mapping[str, str],
 ) -> Passage:
     speaker = (row["speaker"] or "").strip()
     if speaker.casefold() in _ROLES:
         speaker = ""
     names = dict.fromkeys(row["entities"] or ())
+    names |= dict.fromkeys(spotted[row["id"]])
     names |= dict.fromkeys(linked.get(row["id"], ()))
     if speaker:
         names[speaker] = None
@@ -149,6 +154,20 @@ def _types(snapshot: Snapshot) -> dict[str, str]:
     return types
 
 
+# --- names that nobody noted ---------------------------------------------------------------------
+
+
+def _spotted(
+    rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]
+) -> Mapping[str, tuple[str, ...]]:
+    """The names and titles of any memory that stand in the text of each."""
+    noted = (name for row in rows for name in row["entities"] or ())
+    names = (name for name in noted if types.get(name) not in WRITTEN_EXACTLY)
+    titles = (title for _, title, _ in _titles(rows))
+    spotter = Spotter(dict.fromkeys(chain(names, titles)))
+    return {row["id"]: tuple(spotter.names_in(row["text"] or "")) for row in rows}
+
+
 # --- wikilinks and titles ------------------------------------------------------------------------
 
 
@@ -176,7 +195,9 @@ def _linked(
 
 
 def _called(
-    rows: Sequence[Mapping[str, Any]], links: Sequence[tuple[str, str, tuple[str, ...]]]
+    rows: Sequence[Mapping[str, Any]],
+    links: Sequence[tuple[str, str, tuple[str, ...]]],
+    spotted: Mapping[str, tuple[str, ...]],
 ) -> dict[str, str]:
     """What each document is called: the title or file name that is a name elsewhere.
 
@@ -184,23 +205,26 @@ def _called(
     """
     linking = {source for source, _, _ in links}
     keys = {key_of(target) for _, target, _ in links}
-    counts = Counter(key for names in _names_by_document(rows).values() for key in names)
+    naming = _documents_naming(rows, spotted)
     called: dict[str, str] = {}
     for document, title, stem in _titles(rows):
         for name in filter(None, (title, stem)):
             key = key_of(name)
-            if key in keys or counts[key] > 1:
+            if key in keys or naming.get(key, set()) - {document}:
                 called.setdefault(document, name)
         if document in linking and (title or stem):
             called.setdefault(document, title or stem)
     return called
 
 
-def _names_by_document(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, set[str]]:
+def _documents_naming(
+    rows: Iterable[Mapping[str, Any]], spotted: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, set[str]]:
+    """The documents in which each name stands, by its key."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        own = found[row["document_id"] or row["id"]]
-        own.update(key_of(name) for name in row["entities"] or ())
+        for name in (*(row["entities"] or ()), *spotted[row["id"]]):
+            found[key_of(name)].add(row["document_id"] or row["id"])
     return found
 
 

@@ -15,8 +15,9 @@ from memctl.retrieve.likeness import with_likeness
 from memctl.retrieve.question import Question
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.turns import with_turns
+from memctl.retrieve.walk import LEG as WALK
 
-CLUES = ("alike", "speaker", "neighbours", "bridge")
+CLUES = ("alike", "speaker", "neighbours", "bridge", WALK)
 
 
 def own_score(hit: Hit) -> float:

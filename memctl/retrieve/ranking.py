@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memctl.choices import Mode
+from memctl.choices import HOPS, MOST_HOPS, Mode
 from memctl.errors import UsageError
 from memctl.records import Filters
 from memctl.retrieve.candidates import Candidate, keywords, vectors
@@ -23,12 +23,16 @@ class Plan:
     fusion: Fusion
     filters: Filters
     limit: int
+    hops: int = HOPS
+    """So many steps at most that the mode ``graph`` goes."""
     spaces: Mapping[str, int] = field(default_factory=dict)
     """A number for the embedder of each knowledge base, where they have several."""
 
     def __post_init__(self) -> None:
         if self.limit < 1:
             raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
+        if not 1 <= self.hops <= MOST_HOPS:
+            raise UsageError(f"cannot go {self.hops} hops", f"1 to {MOST_HOPS}")
 
     @property
     def collapses(self) -> bool:
@@ -73,7 +77,7 @@ def _spaces_of(candidates: Sequence[Candidate], plan: Plan) -> Spaces | None:
 def _final(
     keyword: Scores, vector: Scores, plan: Plan, spaces: Spaces | None, setting: int | None
 ) -> Scores:
-    if plan.mode == "hybrid":
+    if plan.mode in ("hybrid", "graph"):
         return fuse(keyword, vector, plan.fusion, spaces, setting)
     if plan.mode == "keyword":
         return keyword
