@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.graph.mentions import PAGE, Link, Mentions, Passage, read_mentions
-from memctl.graph.names import is_everyday, is_given_name, key_of, person_of
-from memctl.graph.resolution import Decisions, Resolution, resolve, shorts_of
+from memctl.graph.names import company_of, is_everyday, is_given_name, key_of, person_of
+from memctl.graph.resolution import Decisions, Resolution, owners_of, resolve
 from memctl.ids import entity_id
 from memctl.store.filters import Expr, both, col
 
@@ -148,7 +148,7 @@ def _with_short_forms(mentions: Mentions, resolution: Resolution) -> _Found:
     names = []
     for passage in mentions.passages:
         own = list(passage.names)
-        for written, node in shorts.standing_in(passage, nodes):
+        for written, node in shorts.standing_in(passage):
             nodes[passage.context, written] = node
             own.append(written)
         names.append(tuple(dict.fromkeys(own)))
@@ -156,37 +156,41 @@ def _with_short_forms(mentions: Mentions, resolution: Resolution) -> _Found:
 
 
 class _Shorts:
-    """The first and family names that mean one person in a context."""
+    """The first and family names, and bare names of companies, that mean one in a context."""
 
     def __init__(self, mentions: Mentions, resolution: Resolution) -> None:
         people: dict[str, dict[str, Person]] = defaultdict(dict)
         taken: dict[str, dict[str, str]] = defaultdict(dict)
+        owners: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for (context, name), node in resolution.nodes.items():
             key = resolution.keys[name]
             person = person_of(key, mentions.types.get(name, "other"))
-            if person is not None and person.is_full and not person.generation:
+            bare, kind = company_of(key)
+            if kind:
+                owners[context][bare].add(node)
+            elif person is not None and person.is_full and not person.generation:
                 people[context][node] = person
             taken[context][key] = node
+        for context, fulls in people.items():
+            for word, nodes in owners_of(fulls).items():
+                owners[context][word] |= nodes
         self._words = {
             context: {
-                word: node
-                for word, node in shorts_of(fulls)
-                if len(word) > 1 and taken[context].get(word, node) == node
+                word: next(iter(nodes))
+                for word, nodes in words.items()
+                if len(word) > 1 and len({*nodes, taken[context].get(word, "")} - {""}) == 1
             }
-            for context, fulls in people.items()
+            for context, words in owners.items()
         }
 
-    def standing_in(
-        self, passage: Passage, nodes: Mapping[tuple[str, str], str]
-    ) -> Iterator[tuple[str, str]]:
-        """Yield the short forms in a passage that names nobody in full by them."""
+    def standing_in(self, passage: Passage) -> Iterator[tuple[str, str]]:
+        """Yield the short forms in a passage, as they are written, with the node of each."""
         words = self._words.get(passage.context)
         if not words:
             return
-        there = {nodes.get((passage.context, name)) for name in passage.names}
         for written in dict.fromkeys(_WORDS.findall(passage.text)):
             node = words.get(written.casefold())
-            if node is not None and node not in there and _stands_alone(written, passage.text):
+            if node is not None and _stands_alone(written, passage.text):
                 yield written, node
 
 

@@ -96,7 +96,10 @@ def company_of(key: str) -> tuple[str, str]:
 
 
 def person_of(key: str, type_: str) -> Person | None:
-    """Return the parts of a name that may be a person's; None where it is none."""
+    """Return the parts of a name that may be a person's; None where it is none.
+
+    Of a single word it says nothing but that it may be short for a whole name.
+    """
     if type_ not in ("person", "other", "page"):
         return None
     parts = key.split(" ")
@@ -104,7 +107,7 @@ def person_of(key: str, type_: str) -> Person | None:
     generation = parts.pop() if len(parts) > 1 and parts[-1] in _GENERATIONS else ""
     if not parts or not all(map(_may_be_of_a_name, parts)):
         return None
-    if type_ != "person" and not (honorific or _is_named_like_one(parts)):
+    if len(parts) > 1 and type_ != "person" and not (honorific or _is_named_like_one(parts)):
         return None
     if len(parts) == 1:
         given, family = ("", parts[0]) if honorific else (parts[0], "")
@@ -120,8 +123,7 @@ def _is_named_like_one(parts: list[str]) -> bool:
     """Whether words that nothing else is known of begin like a person's name and go on like it."""
     if not is_given_name(parts[0]):
         return False
-    last = parts[-1].capitalize()
-    return not (len(parts) > 1 and (last in _NO_PERSONS or is_place(" ".join(parts))))
+    return parts[-1].capitalize() not in _NO_PERSONS and not is_place(" ".join(parts))
 
 
 def is_given_name(word: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memctl.graph.names import (
@@ -111,7 +111,7 @@ class _Resolver:
         names = self._names[context]
         nodes = {name: self._everywhere(name, names) for name in names}
         fulls = self._fulls(names, nodes)
-        for name in names:
+        for name in sorted(names, key=lambda name: -self._middle_letters(name)):
             if (context, name) not in self._strangers:
                 nodes[name] = self._short_for(name, names, nodes, fulls) or nodes[name]
         for name in names:
@@ -163,6 +163,11 @@ class _Resolver:
             return None
         return person_of(self.keys[name], self._types[name])
 
+    def _middle_letters(self, name: str) -> int:
+        """How much of a middle name is written: who says most of it is known first."""
+        person = self._persons[name]
+        return len(" ".join(person.middle)) if person else 0
+
     def _is_anybody(self, name: str) -> bool:
         """Whether it is a first name alone, of which the knowledge base knows several people."""
         person = self._persons[name]
@@ -190,25 +195,28 @@ class _Resolver:
         fulls: Mapping[str, Person],
     ) -> str | None:
         """The one node in the context that a name is short for."""
-        type_ = self._types[name]
-        if type_ in ("email", "handle"):
-            meant = {node for node, person in fulls.items() if _is_address_of(name, person)}
+        by_person: set[str] = set()
+        if self._types[name] in ("email", "handle"):
+            by_person = {node for node, person in fulls.items() if _is_address_of(name, person)}
         elif self._persons[name] is not None:
-            meant = self._people(name, names, nodes[name], fulls)
-        elif is_acronym(name):
-            acronym = self.keys[name]
-            meant = {
-                nodes[other]
-                for other in names
-                if self._types[other] not in WRITTEN_EXACTLY
-                and self._persons[other] is None
-                and acronym in initials_of(self._plain[self.keys[other]])
-            }
-        else:
-            return None
+            by_person = self._people(name, names, nodes[name], fulls)
+        came_to = {self._everywhere(other, names): nodes[other] for other in names}
+        meant = {came_to[node] for node in by_person}
+        if is_acronym(name) and self._types[name] not in WRITTEN_EXACTLY:
+            meant |= self._spelled_out(name, names, nodes)
         meant.discard(nodes[name])
         only = next(iter(meant)) if len(meant) == 1 else None
         return None if only is None or self._is_apart(nodes[name], name, only) else only
+
+    def _spelled_out(self, name: str, names: Sequence[str], nodes: Mapping[str, str]) -> set[str]:
+        """The names of several words whose first letters an acronym has."""
+        return {
+            nodes[other]
+            for other in names
+            if self._types[other] not in WRITTEN_EXACTLY
+            and self._types[other] != "person"
+            and self.keys[name] in initials_of(self._plain[self.keys[other]])
+        }
 
     def _is_apart(self, node: str, name: str, other: str) -> bool:
         return any(self._decisions.are_apart(one, other) for one in (node, self.keys[name]))
@@ -301,12 +309,10 @@ def _best(keys: Iterable[str]) -> str:
     return min(keys, key=lambda key: (-len(key.split(" ")), -len(key), key))
 
 
-def shorts_of(fulls: Mapping[str, Person]) -> Iterator[tuple[str, str]]:
-    """Yield each first or family name that one alone of some people has, with whose it is."""
+def owners_of(fulls: Mapping[str, Person]) -> Mapping[str, set[str]]:
+    """Return the people that each first or family name may be short for, by their nodes."""
     owners: dict[str, set[str]] = defaultdict(set)
     for node, person in fulls.items():
-        for word in {person.given, person.family}:
+        for word in (person.given, person.family):
             owners[word].add(node)
-    for word, nodes in owners.items():
-        if len(nodes) == 1:
-            yield word, next(iter(nodes))
+    return owners

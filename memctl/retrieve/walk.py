@@ -19,6 +19,7 @@ from memctl.graph.names import is_everyday, key_of
 from memctl.retrieve.bridge import (
     FADING,
     FOLLOWED,
+    MOST_SHARING,
     OF_TITLE,
     WEIGHT,
     added,
@@ -32,8 +33,6 @@ from memctl.retrieve.surroundings import Surroundings
 LEG = "graph"
 FARTHEST = 0.8
 """A passage whose vector is at a larger cosine distance from the question's starts no walk."""
-MOST_SHARING = 24
-"""A name in more documents leads nowhere."""
 STEP = 0.5
 """Of a step's strength, a step that follows it has so much."""
 BY_NAME = 0.25
