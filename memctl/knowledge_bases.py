@@ -208,6 +208,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         budget: int = 2000,
         mode: Mode | None = None,
         filters: Filters | None = None,
+        auto: bool = False,
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
@@ -218,20 +219,31 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             budget: The most tokens that it may have.
             mode: How memories are found; by default as configured.
             filters: What it is limited to.
+            auto: Whether it may be any message, of which most need no memory: those get a text
+                only if they refer to what was before, or if what is known clearly bears on them.
 
         Raises:
             UsageError: The question is empty, or an option cannot be used.
         """
         from memctl.retrieve.context import build_context, token_counter
+        from memctl.retrieve.need import is_needed, is_order, refers_back
 
+        referring = refers_back(question) if auto else ""
+        if auto and not referring and is_order(question):
+            return Context(question, "", 0, budget, (), why="not a question")
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
         outcome, notes = _found(
             self._searcher(mode), question, mode or self._config.query.mode, filters, limit
         )
+        why = f"refers to what was before: {referring!r}" if referring else ""
+        if auto and not referring:
+            why = f"relevance {outcome.relevance.score:.2f}"
+            if not is_needed(outcome.asked, outcome.relevance):
+                return Context(question, "", 0, budget, (), notes, why)
         count = token_counter(outcome.embedder)
         hits = outcome.hits if outcome.relevance.is_near else ()
         context = build_context(question, hits, outcome.insights, budget, count)
-        return replace(context, notes=notes)
+        return replace(context, notes=notes, why=why)
 
     def _searcher(self, mode: Mode | None) -> Searcher:
         from memctl.retrieve.search import Searcher

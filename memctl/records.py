@@ -400,6 +400,8 @@ class Context:
     citations: tuple[Citation, ...]
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+    why: str = ""
+    """What decided, where it was left open whether the message needs memory."""
 
 
 # --- reports -------------------------------------------------------------------------------------
