@@ -300,4 +300,4 @@ def test_automatic_context_of_a_message_that_memory_knows_nothing_about_is_empty
 ) -> None:
     asked = "what did we say about zebras in Antarctica?"
     told = notes("context", "--auto", asked, "-o", "json").json
-    assert (told["text"], told["why"]) == ("", "refers to what was before: 'did we say'")
+    assert (told["text"], told["why"]) == ("", "refers to what was before: 'what did we'")
