@@ -387,6 +387,8 @@ class QueryResult:
     explain: Metadata = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+    query_id: str | None = None
+    """Under which it stands in the query log; None where it is not logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +402,8 @@ class Context:
     citations: tuple[Citation, ...]
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+    query_id: str | None = None
+    """Under which it stands in the query log; None where it is not logged."""
 
 
 # --- reports -------------------------------------------------------------------------------------
