@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from memctl.swift import swift
+
 Level = Literal["evidence", "memory", "insight"]
 LEVELS: tuple[Level, ...] = ("evidence", "memory", "insight")
 
@@ -24,6 +26,7 @@ Metadata = Mapping[str, Any]
 # --- readers: a file becomes text with positions -------------------------------------------------
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A run of a document's text that one locator describes; segments are in order, disjoint.
@@ -46,6 +49,7 @@ class Segment:
     said_at: datetime | None = None
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class SourceText:
     """What a reader got out of one source, or out of one part of a source too big for memory.
@@ -107,6 +111,7 @@ class Distilled:
     """Who or what, how, and what it says, where the method can tell them apart."""
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Understanding:
     """What was understood of one document."""
@@ -139,6 +144,7 @@ class Understanding:
 # --- what is stored ------------------------------------------------------------------------------
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Document:
     """One row of the ``documents`` table; see ``store.schema`` for the Arrow types."""
@@ -179,6 +185,7 @@ class Document:
     metadata: Metadata = field(default_factory=dict)
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One row of the ``memories`` table, without its vector."""
@@ -291,6 +298,18 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A fact that does not hold any more: where it stands in its document, and what took over."""
+
+    start: int
+    end: int
+    at: datetime
+    """When memctl came to know that."""
+    by: str
+    """Id of the memory in favour of which it ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One thing found, best first; ``score`` is comparable within one result only."""
 
@@ -321,6 +340,8 @@ class Hit:
     created_at: datetime
     legs: Mapping[str, float] = field(default_factory=dict)
     """What each leg and each step gave, for ``--explain``."""
+    ended: tuple[Ended, ...] = ()
+    """What of it does not hold any more, as offsets in its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +443,7 @@ class ReembedReport:
     seconds: float
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
     """What became of one source: ``ingested``, ``known``, ``superseded``, ``failed``."""

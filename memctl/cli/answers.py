@@ -101,11 +101,19 @@ def _show_insight(console: Console, insight: Hit, *, name_kb: bool) -> None:
     paragraph(console, f"from {sources}{of}: memctl insight show {insight.memory_id}", "dim", 4)
 
 
+def _no_longer(hit: Hit) -> list[str]:
+    """What of a hit does not hold any more, in its words."""
+    offset = hit.start or 0
+    return [hit.text[max(0, span.start - offset) : span.end - offset] for span in hit.ended]
+
+
 def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> None:
     kind = "" if hit.level == "evidence" else f"{hit.type}, "
     of = f"{hit.kb}: " if name_kb else ""
     paragraph(console, f"{hit.rank:3}. {of}{kind}{place(hit)}", "cyan")
     paragraph(console, one_line(hit.text, _SNIPPET), "", 5)
+    for said in _no_longer(hit):
+        paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)
     if explain:
         legs = "  ".join(f"{leg} {score:.3f}" for leg, score in hit.legs.items())
         paragraph(console, f"score {hit.score:.3f}: {legs}", "dim", 5)

@@ -18,6 +18,7 @@ from memctl.records import (
     Relation,
     SourceText,
 )
+from memctl.swift import swift
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,7 @@ PIPELINE_VERSION = 1
 
 
 @packed
+@swift
 @dataclass(frozen=True, slots=True)
 class Identified:
     """A source whose content is known by its hash."""
@@ -48,6 +50,7 @@ class Stored:
 
 
 @packed
+@swift
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A source that is to be read, with the document it will be."""
@@ -64,6 +67,7 @@ class Wanted:
     """Its parts as they are remembered, where there is no file to read again."""
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A document, or one part of one, with its rows; ``embed`` has the text of each vector."""
@@ -76,6 +80,7 @@ class Prepared:
 
 
 @packed
+@swift
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What there is to tell of a document that was read."""

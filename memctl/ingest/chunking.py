@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memctl.records import Segment, SegmentKind, SourceText
+from memctl.swift import swift
 from memctl.understand.sentences import sentences
 
 Span = tuple[int, int]
@@ -28,6 +29,7 @@ _LINE_END = re.compile(r"\n")
 _WORD_END = re.compile(r"\s+")
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Passage:
     """``text[start:end]`` of a document, with the locators of the segment it begins in."""

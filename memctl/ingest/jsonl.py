@@ -160,10 +160,10 @@ def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
     stated = fields.get("metadata")
     if stated is not None and not isinstance(stated, dict):
         raise BadRecord('"metadata" is not an object')
-    unknown = fields.keys() - _KNOWN
-    if not unknown:
+    if fields.keys() <= _KNOWN:
         return stated or {}
-    return {**{key: value for key, value in fields.items() if key in unknown}, **(stated or {})}
+    unknown = {key: value for key, value in fields.items() if key not in _KNOWN}
+    return {**unknown, **(stated or {})}
 
 
 def _instant(value: object) -> datetime | None:

@@ -11,6 +11,7 @@ from memctl.ids import memory_id
 from memctl.ingest.batch import PIPELINE_VERSION, Identified, Prepared, Wanted
 from memctl.ingest.chunking import Passage
 from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
+from memctl.swift import swift
 from memctl.understand.outline import speaker_of
 from memctl.understand.passage import passage_for_embedding, passage_terms
 
@@ -21,6 +22,7 @@ IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Parts:
     """All that is known of one document, or of one part of it, when its rows are made."""

@@ -24,6 +24,7 @@ from memctl.ingest.packing import packed
 from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
 from memctl.records import FileOutcome, LeftOut, LeftOutListener, LeftOutReason, Metadata
+from memctl.swift import swift
 
 DEFAULT_NAMESPACE = "default"
 
@@ -39,6 +40,7 @@ class Labels:
 
 
 @packed
+@swift
 @dataclass(frozen=True, slots=True)
 class Source:
     """One thing to ingest: the file at ``path``, or ``text`` itself where there is no file."""

@@ -20,7 +20,7 @@ from memctl.ingest.rows import Parts, prepared
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import SourceText
-from memctl.understand.protocol import NOT_BY_MODEL, Understander
+from memctl.understand.protocol import MODEL, NOT_BY_MODEL, Understander
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,13 +83,19 @@ class Workshop:
             return []
         if self.perceiver is not None:
             read = self.perceiver.complete(read)
-        understood = self.understander.understand([_with_origin(*each) for each in read])
+        understood = self.understander.understand(self._told_of(read))
         return [
             _kept(wanted)
             if wanted.by_model and NOT_BY_MODEL in what.missing
             else prepared(Parts(wanted, text, self._passages(wanted, text), what, now))
             for (wanted, text), what in zip(read, understood, strict=True)
         ]
+
+    def _told_of(self, read: Sequence[tuple[Wanted, SourceText]]) -> list[SourceText]:
+        """The texts; only a model makes anything of where they came from."""
+        if self.understander.method.startswith(MODEL):
+            return [_with_origin(*each) for each in read]
+        return [text for _, text in read]
 
     def _passages(self, wanted: Wanted, text: SourceText) -> Sequence[Passage]:
         for part in wanted.stored:

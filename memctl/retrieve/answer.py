@@ -161,6 +161,7 @@ def _needs_date(item: Statement) -> bool:
 
 def _sentence(item: Statement, number: int) -> str:
     words = " ".join(_MARKERS.sub("", item.text).split())
+    words = f"No longer so: {words}" if item.has_ended else words
     return f"{item.path}{UNDER}{words} [{number}]" if item.path else f"{words} [{number}]"
 
 

@@ -187,7 +187,17 @@ def _told_once(ordered: Sequence[_Excerpt]) -> Iterator[_Excerpt]:
 
 
 def _block(number: int, item: _Excerpt) -> str:
-    return f"[{number}] {_origin(item.hit)}\n{item.text.strip()}"
+    return "\n".join([f"[{number}] {_origin(item.hit)}", item.text.strip(), *_no_longer(item)])
+
+
+def _no_longer(item: _Excerpt) -> Iterator[str]:
+    """Say what of an excerpt does not hold any more, each on a line of its own."""
+    offset, text = item.offset, item.hit.text
+    for span in item.hit.ended:
+        start, end = max(span.start - offset, item.start), min(span.end - offset, item.end)
+        if start < end:
+            said = " ".join(text[start:end].split())
+            yield f"(known since {span.at.date().isoformat()} to hold no longer: “{said}”)"
 
 
 def _origin(hit: Hit) -> str:

@@ -10,7 +10,7 @@ from memctl.records import Hit
 from memctl.retrieve.candidates import Key, Sources
 from memctl.retrieve.collapse import Collapsed
 
-_FROM_ELSEWHERE = {"rank", "score", "kb", "memory_id", "legs"}
+_FROM_ELSEWHERE = {"rank", "score", "kb", "memory_id", "legs", "ended"}
 _COLUMNS = [item.name for item in fields(Hit) if item.name not in _FROM_ELSEWHERE]
 
 

@@ -25,6 +25,7 @@ from memctl.retrieve.clues import own_score, with_clues
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
+from memctl.retrieve.ended import Endings
 from memctl.retrieve.fusion import checked_fusion
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
@@ -155,6 +156,7 @@ class Searcher:
         load_words: Callable[[], Embedder] | None = None,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
+        self._endings = Endings(self._sources)
         self._embedders = embedders
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
@@ -198,13 +200,14 @@ class Searcher:
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
         reranker = self._reranker if plan.mode == "hybrid" else None
         found = self._ranked(gatherer, condition, plan, statistics)
+        at = plan.filters.as_of or self._clock()
         ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
             mode=plan.mode,
             statistics=statistics,
             languages=self._languages,
-            hits=hits_of(self._sources, ranked[:limit]),
+            hits=self._endings.marked(hits_of(self._sources, ranked[:limit]), at),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain=self._explanation(plan, asked, statistics, len(ranked)),
             meaning=meaning,

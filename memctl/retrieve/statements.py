@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from memctl.records import Hit
 from memctl.retrieve.days import day_terms, days_of
 from memctl.retrieve.demand import Surroundings
+from memctl.retrieve.ended import has_ended
 from memctl.retrieve.exact import has_exact
 from memctl.retrieve.expectation import kind_of, meets
 from memctl.retrieve.forms import is_row, states
@@ -31,6 +32,8 @@ _GOES_ON = 3
 """Sentences back that one without a subject may go on about."""
 
 _FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.8, 0.6, 0.6, 0.3
+_STANDS_IN = 0.6
+"""A sentence of this share of the score answers instead of one that does not hold any more."""
 _FOR_A_QUESTION = -1.0
 _FOR_A_TITLE = -0.5
 _FOR_STATING = 0.5
@@ -64,12 +67,23 @@ class Statement:
         """The sentence, exactly as it stands there."""
         return self.hit.text[self.start : self.end]
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it does not hold any more."""
+        return has_ended(self.hit, self.start, self.end)
+
 
 def answering(outcome: SearchOutcome) -> list[Statement]:
-    """Return the sentences that have what the question demands, best first."""
+    """Return the sentences that have what the question demands, best first.
+
+    What does not hold any more is among them only where nothing else answers nearly as well.
+    """
     near = statements(outcome)
     literal = [item for item in near if outcome.demand.is_met_by(item.around)]
-    return literal or [item for item in near if outcome.wider_demand.is_met_by(item.around)]
+    found = literal or [item for item in near if outcome.wider_demand.is_met_by(item.around)]
+    current = [item for item in found if not item.has_ended]
+    stands_in = bool(current) and current[0].score >= _STANDS_IN * found[0].score
+    return current if stands_in else found
 
 
 def statements(outcome: SearchOutcome) -> list[Statement]:

@@ -43,10 +43,10 @@ _LONGEST_BEFORE_DIGITS = 24
 _LONGEST_AFTER_DIGITS = 48
 """No date has more after its first run of digits, nor looks further to see that it has ended."""
 _YEAR_DIGITS = 4
-_AFTER_DAY = re.compile(
-    rf"(?:st|nd|rd|th|\.)?\s(?:(?:of\s|de\s)?(?:{_MONTH})\b|days\b)", re.IGNORECASE
-)
-_BEFORE_DAY = re.compile(rf"\b(?:{_MONTH})\.?\s$", re.IGNORECASE)
+_CENTURIES = ("15", "16", "17", "18", "19", "20")
+_AFTER_DAY = re.compile(r"(?:st|nd|rd|th|\.)?\s(?:(?:of|de)\s)?([^\W\d_]++)\b", re.IGNORECASE)
+_BEFORE_DAY = re.compile(r"\b([^\W\d_]++)\.?\s$")
+_BESIDE_DAY = frozenset({*_MONTHS, "days"})
 _LONGEST_MONTH = max(map(len, _MONTHS)) + 2
 _NEAR_HINT = re.compile(
     r"\b(?:to(?:day|night|morrow)|yesterday|"
@@ -108,11 +108,13 @@ def _may_be_of_date(text: str, digits: re.Match[str]) -> bool:
     Every date that is not told from today has such a run.
     """
     start, end = digits.span()
-    if end - start == _YEAR_DIGITS and text.startswith(("1", "2"), start):
+    if end - start == _YEAR_DIGITS and text.startswith(_CENTURIES, start):
         return True
-    if _AFTER_DAY.match(text, end):
+    after = _AFTER_DAY.match(text, end)
+    if after and after[1].lower() in _BESIDE_DAY:
         return True
-    return _BEFORE_DAY.search(text, max(0, start - _LONGEST_MONTH), start) is not None
+    before = _BEFORE_DAY.search(text, max(0, start - _LONGEST_MONTH), start)
+    return before is not None and before[1].lower() in _MONTHS
 
 
 def _near_digits(text: str) -> Iterator[re.Match[str]]:

@@ -7,9 +7,9 @@ advice and fragments never do.  What is distilled is always the document's own t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from memctl.records import Distilled, SourceText
 from memctl.understand import objections as against
@@ -56,6 +56,13 @@ def _patterns_by_word() -> Mapping[str, tuple[int, ...]]:
     return {word: tuple(numbers) for word, numbers in found.items()}
 
 
+@lru_cache(maxsize=4096)
+def _patterns_for(telling: frozenset[str]) -> tuple[int, ...]:
+    """The patterns, by number, that may match a sentence with these words."""
+    by_word = _patterns_by_word()
+    return tuple(sorted({number for word in telling for number in by_word.get(word, ())}))
+
+
 @cache
 def _telling_words() -> frozenset[str]:
     """Words without any of which no sentence is worth remembering."""
@@ -96,8 +103,7 @@ def _statement(text: str, line: Line) -> Distilled | None:
     if line.speaker and line.speaker.lower() in _MACHINES:
         return None
     sentence = text[line.start : line.end]
-    said = set(_WORD.findall(sentence.lower()))
-    telling = said & _telling_words()
+    telling = _telling_words().intersection(_WORD.findall(sentence.lower()))
     if not telling:
         return None
     marker = _MARKER.match(sentence)
@@ -123,16 +129,14 @@ def _distilled(text: str, start: int, end: int, finding: _Finding, line: Line) -
     )
 
 
-def _find(sentence: str, line: Line, telling: Set[str]) -> _Finding | None:
+def _find(sentence: str, line: Line, telling: frozenset[str]) -> _Finding | None:
     """What a sentence with these telling words is, if it is worth remembering."""
     said_so = not _LABEL_WORDS.isdisjoint(telling)
     finding = (_labelled(sentence) or _told(sentence)) if said_so else None
     if finding:
         noise = against.QUESTION.search(sentence) or _is_noise(sentence[finding.skipped :])
         return None if noise else finding
-    by_word = _patterns_by_word()
-    numbers = {number for word in telling for number in by_word.get(word, ())}
-    finding = next(_matching(sentence, line, sorted(numbers)), None)
+    finding = next(_matching(sentence, line, _patterns_for(telling)), None)
     return None if finding is None or _speaks_against(sentence) else finding
 
 

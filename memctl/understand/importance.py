@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memctl.records import Distilled
+from memctl.swift import swift
 
 _STEPS = 1024
 
@@ -40,6 +41,7 @@ _TRIGGER_SIGNS = (
 _NUMBERS = re.compile(r"\d[\d.,:/-]*")
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What a text was found to hold, as far as its importance depends on it."""

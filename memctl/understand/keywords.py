@@ -35,6 +35,8 @@ _EARLY = 20
 """Phrases within so many tokens from the start lose nothing for their place."""
 _REMEMBERED = 100_000
 _TOKEN = re.compile(r"[^\W_]+(?:['’.\-][^\W_]+)*|[^\w\s]|\n")
+_ASCII_TOKEN = re.compile(r"[A-Za-z0-9]+(?:['.\-][A-Za-z0-9]+)*|[^\w\s]|\n")
+"""The same where all is ASCII, found a quarter faster."""
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 
 _WEAK = words(
@@ -83,17 +85,11 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\w)")
 _DROPPED = _WEAK | _VERBS
 
 
-class _Phrase:
-    """A run of words that may say what the text is about, with how often and how early it comes."""
-
-    __slots__ = ("count", "first", "score", "shown", "words")
-
-    def __init__(self, shown: str, words: tuple[str, ...], first: int) -> None:
-        self.shown = shown
-        self.words = words
-        self.count = 1
-        self.first = first
-        self.score = 0.0
+Words = tuple[str, ...]
+_Place = tuple[int, int]
+"""Where the run ends that a phrase begins, and where it starts, in tokens."""
+_Ranked = tuple[float, int, int, Words]
+"""What a phrase counts for, negative so that the best comes first; its place; its words."""
 
 
 def keywords(
@@ -104,36 +100,44 @@ def keywords(
     embedder: Embedder | None = None,
 ) -> tuple[str, ...]:
     """Return the phrases that say what a text is about, the most telling first."""
-    phrases = _phrases(text[:_SCANNED], _carriers(language or "en"))
-    if not phrases:
-        return ()
-    ranked = _ranked(phrases)
+    text = text[:_SCANNED]
+    tokens = _tokens(text)
+    ranked = _ranked(tokens, _carriers(language or "en"))
     if embedder is not None and len(ranked) > limit:
-        _weigh_by_meaning(text[:_SCANNED], ranked, embedder)
-    return tuple(phrase.shown for phrase in _different(ranked, limit))
+        ranked = _weighed_by_meaning(text, tokens, ranked, embedder)
+    return tuple(_shown(tokens, phrase) for phrase in _different(ranked, limit))
 
 
-def _phrases(text: str, carriers: Mapping[str, str]) -> list[_Phrase]:
-    """Every run of words between stop words, weak words and marks."""
+def _tokens(text: str) -> list[str]:
+    """Words and marks, and a line end after the last one."""
     if "://" in text or "www." in text:
         text = _URL.sub("\n", text)
-    tokens = [*_TOKEN.findall(text), "\n"]
-    plain = [carriers[token] for token in tokens]
-    found: dict[tuple[str, ...], _Phrase] = {}
+    return [*(_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text), "\n"]
+
+
+def _shown(tokens: Sequence[str], phrase: _Ranked) -> str:
+    """A phrase as it was written."""
+    _, _, start, words = phrase
+    return " ".join(tokens[start : start + len(words)])
+
+
+def _phrases(plain: Sequence[str]) -> tuple[dict[Words, int], dict[Words, _Place]]:
+    """How often each run of words between others comes, and where it comes first."""
+    counts: dict[Words, int] = {}
+    places: dict[Words, _Place] = {}
     start = 0
     for position, word in enumerate(plain):
         if word:
             continue
         if position > start:
-            end = min(position, start + _LONGEST_PHRASE)
-            key = tuple(plain[start:end])
-            known = found.get(key)
-            if known:
-                known.count += 1
+            words = tuple(plain[start : min(position, start + _LONGEST_PHRASE)])
+            if words in counts:
+                counts[words] += 1
             else:
-                found[key] = _Phrase(" ".join(tokens[start:end]), key, position)
+                counts[words] = 1
+                places[words] = position, start
         start = position + 1
-    return list(found.values())
+    return counts, places
 
 
 class _Carriers(dict[str, str]):
@@ -162,51 +166,62 @@ def _carriers(language: str) -> _Carriers:
     return _Carriers(language)
 
 
-def _ranked(phrases: Sequence[_Phrase]) -> list[_Phrase]:
-    counts: dict[str, int] = {}
-    for phrase in phrases:
-        for word in phrase.words:
-            counts[word] = counts.get(word, 0) + phrase.count
-    for phrase in phrases:
-        phrase.score = _score(phrase, counts)
-    by_score = sorted(phrases, key=lambda phrase: (-phrase.score, phrase.first))
-    return by_score[:_CANDIDATES]
+def _ranked(tokens: Sequence[str], carriers: Mapping[str, str]) -> list[_Ranked]:
+    """The runs of words between stop words, weak words and marks, the most telling first."""
+    counts, places = _phrases([carriers[token] for token in tokens])
+    of_words: dict[str, int] = {}
+    for phrase, count in counts.items():
+        for word in phrase:
+            of_words[word] = of_words.get(word, 0) + count
+    ranked: list[_Ranked] = []
+    for phrase, (position, start) in places.items():
+        score = _score(phrase, counts[phrase], of_words)
+        if position > _EARLY:
+            score /= 1.0 + 0.15 * log(position / _EARLY)
+        found = -score, position, start, phrase
+        if tokens[start][0].isupper() and not _shown(tokens, found).isupper():
+            found = -score * 1.25, position, start, phrase
+        ranked.append(found)
+    ranked.sort()
+    return ranked[:_CANDIDATES]
 
 
-def _score(phrase: _Phrase, counts: Mapping[str, int]) -> float:
+def _score(phrase: Words, times: int, counts: Mapping[str, int]) -> float:
+    """What a phrase counts for that comes so many times, and its words so often."""
     weight = 0.0
-    for word in phrase.words:
+    for word in phrase:
         count = counts[word]
         heft = _HEFT[len(word)] if len(word) < _LONG_WORD else _HEFT[_LONG_WORD]
         weight += heft * (_LOG_OF_2 if count == 1 else log(1 + count))
-    weight *= _BY_LENGTH[len(phrase.words)]
-    if phrase.count > 1:
-        weight *= 1 + log(phrase.count)
-    if phrase.first > _EARLY:
-        weight /= 1.0 + 0.15 * log(phrase.first / _EARLY)
-    return weight * 1.25 if phrase.shown[0].isupper() and not phrase.shown.isupper() else weight
+    weight *= _BY_LENGTH[len(phrase)]
+    return weight if times == 1 else weight * (1 + log(times))
 
 
-def _weigh_by_meaning(text: str, ranked: list[_Phrase], embedder: Embedder) -> None:
-    vectors = embedder.embed([text[:4000], *(phrase.shown for phrase in ranked)])
-    for phrase, likeness in zip(ranked, vectors[1:] @ vectors[0], strict=True):
-        phrase.score *= 0.5 + max(0.0, float(likeness))
-    ranked.sort(key=lambda phrase: (-phrase.score, phrase.first))
+def _weighed_by_meaning(
+    text: str, tokens: Sequence[str], ranked: Sequence[_Ranked], embedder: Embedder
+) -> list[_Ranked]:
+    vectors = embedder.embed([text[:4000], *(_shown(tokens, phrase) for phrase in ranked)])
+    likenesses = vectors[1:] @ vectors[0]
+    return sorted(
+        (score * (0.5 + max(0.0, float(likeness))), position, start, words)
+        for (score, position, start, words), likeness in zip(ranked, likenesses, strict=True)
+    )
 
 
-def _different(ranked: Sequence[_Phrase], limit: int) -> list[_Phrase]:
+def _different(ranked: Sequence[_Ranked], limit: int) -> list[_Ranked]:
     """Take the best that share at most half of their words with one already taken."""
-    chosen: list[_Phrase] = []
+    chosen: list[_Ranked] = []
     taken: set[str] = set()
     for phrase in ranked:
-        if taken.isdisjoint(phrase.words) or not any(_alike(phrase, other) for other in chosen):
+        words = phrase[-1]
+        if taken.isdisjoint(words) or not any(_alike(words, other[-1]) for other in chosen):
             chosen.append(phrase)
-            taken.update(phrase.words)
+            taken.update(words)
             if len(chosen) == limit:
                 break
     return chosen
 
 
-def _alike(some: _Phrase, other: _Phrase) -> bool:
-    shared = len(set(some.words) & set(other.words))
-    return 2 * shared > min(len(some.words), len(other.words))
+def _alike(some: Words, other: Words) -> bool:
+    shared = len(set(some) & set(other))
+    return 2 * shared > min(len(some), len(other))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memctl.records import Segment, SegmentKind, SourceText
+from memctl.swift import swift
 from memctl.understand.sentences import sentences
 from memctl.understand.stopwords import words
 
@@ -34,6 +35,7 @@ _NOT_NAMES = words(
 _CONVERSING = re.compile(r"\b(?:I|I['’]\w+|you|my|your|me|we|our|us|i|im|u)\b|[!?]")
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Line:
     """One sentence: ``text[start:end]``, without the name of who said it."""

@@ -43,6 +43,8 @@ _PIECE = re.compile(
     r"|(?P<number>\d+(?:[.,:/\-]\d+)+(?![^\W\d_]))"
     rf"|(?P<word>{_LETTER}+(?:[.'\-@&]{_LETTER}+)*(?:\+\+|#(?!\w))?)"
 )
+_CLOSING = ".,;:!?"
+"""Marks that end a token without being part of it."""
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2010\u2011", "'''--")
 _CLITIC = re.compile(r"'(?:s|ll|re|ve|d|m)$")
@@ -97,8 +99,12 @@ class _Vocabulary(dict[str, tuple[str, ...]]):
         return found
 
     def _analyse(self, token: str) -> Iterator[str]:
-        plain = token
-        if not token.isascii():
+        plain = token.rstrip(_CLOSING)
+        if plain.isascii():
+            if plain.isalpha():  # one word, as most tokens are
+                yield from self._word(plain)
+                return
+        else:
             plain = unicodedata.normalize("NFKC", token).translate(_APOSTROPHES)
             plain = _INVISIBLE.sub("", plain)
         for match in _PIECE.finditer(plain):

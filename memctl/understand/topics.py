@@ -31,7 +31,7 @@ def topics(
     """
     found = [tag.replace("-", " ").replace("_", " ") for tag in tags[:3]]
     if len(source.text) < _SHORT and not source.segments:
-        return _distinct([*found, *(phrase for phrase in phrases[:2])])
+        return _distinct([*found, *phrases[:2]])
     headings = "\n".join(_headings(source))
     if headings:
         named = keywords(headings, language, limit=3)
@@ -61,9 +61,10 @@ def _is_of_long_title(phrase: str, title: str) -> bool:
 
 def _distinct(found: Iterable[str]) -> tuple[str, ...]:
     chosen: list[str] = []
+    taken: set[str] = set()
     for phrase in found:
-        topic = " ".join(phrase.lower().split())
-        own = set(topic.split())
-        if topic and not any(own & set(other.split()) for other in chosen):
-            chosen.append(topic)
+        words = phrase.lower().split()
+        if words and taken.isdisjoint(words):
+            chosen.append(" ".join(words))
+            taken.update(words)
     return tuple(chosen[:MOST_TOPICS])

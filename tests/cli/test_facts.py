@@ -147,6 +147,57 @@ def test_a_newer_fact_ends_the_older_one_which_is_still_what_was_known_before(
     assert [row["text"] for row in closed] == [ACME]
 
 
+def test_what_a_passage_says_that_holds_no_longer_is_marked_and_is_no_answer(
+    memctl: Run, model: FakeEndpoint
+) -> None:
+    tell(memctl, f"{ACME} Zoe plays chess.", "2024-02-01")
+    between = datetime.now(UTC).isoformat()
+    tell(memctl, f"Bo likes long walks. {BOLT}", "2026-02-01")
+    question = "Where does Ann work?"
+    now = memctl("query", question, "-o", "json").json
+    assert "Acme" not in now["answer"]["text"]
+    old = next(hit for hit in now["hits"] if "Acme" in hit["text"])
+    (ended,) = old["ended"]
+    assert old["text"][ended["start"] : ended["end"]] == ACME
+    assert ended["by"] == facts(memctl)[BOLT]["id"]
+    then = memctl("query", question, "--as-of", between, "-o", "json").json
+    assert then["answer"]["text"] == f"{ACME} [1]"
+    assert [hit["ended"] for hit in then["hits"]] == [[]]
+    assert f"no longer: {ACME}" in memctl("query", question, "-o", "table").out
+    context = memctl("context", question).out
+    assert f"to hold no longer: “{ACME}”)" in context
+    assert context.count("to hold no longer") == 1
+    alone = memctl("query", question, "--until", "2025-01-01", "-o", "json").json
+    assert alone["answer"]["text"] == f"No longer so: {ACME} [1]"
+    memctl("document", "delete", facts(memctl)[BOLT]["document_id"], "--yes")
+    assert memctl("query", question, "-o", "json").json["answer"]["text"] == f"{ACME} [1]"
+
+
+def test_a_model_that_answers_is_told_what_holds_no_longer(
+    memctl: Run, model: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(memctl, ACME, "2024-02-01")
+    tell(memctl, BOLT, "2026-02-01")
+    monkeypatch.setenv("MEMCTL_MODELS_ANSWER", "m")
+    reply = {"not_in_memory": False, "sentences": [{"text": BOLT, "memories": [1]}]}
+    model.on("AnswerReply", reply)
+    assert memctl("query", "Where does Ann work?").code == 0
+    given = next(asked.data for asked in model.asked if asked.shape == "AnswerReply")
+    told = {text.splitlines()[1]: text.splitlines()[2:] for text in given}
+    assert told[BOLT] == []
+    assert len(told[ACME]) == 1
+    assert told[ACME][0].endswith(f"to hold no longer: “{ACME}”)")
+
+
+def test_what_a_person_corrected_is_not_marked_in_its_source(
+    memctl: Run, model: FakeEndpoint
+) -> None:
+    tell(memctl, ACME, "2024-02-01")
+    memctl("memory", "edit", facts(memctl)[ACME]["id"], "--text", "Ann works at Acme in Bonn.")
+    hits = memctl("query", "Where does Ann work?", "-o", "json").json["hits"]
+    assert [hit["ended"] for hit in hits if hit["level"] == "evidence"] == [[]]
+
+
 def test_a_fact_that_arrives_late_does_not_overthrow_a_newer_one(
     memctl: Run, model: FakeEndpoint
 ) -> None:

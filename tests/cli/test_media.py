@@ -241,3 +241,19 @@ def test_models_for_other_things_leave_pictures_and_sound_alone(
     assert memctl("ingest", "call.wav").code == 0
     assert the_document(memctl)["missing"] == ["transcript"]
     assert endpoint.count() == 0
+
+
+def test_pictures_are_looked_at_several_at_a_time_and_records_go_in_beside_them(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_ENDPOINT_CONCURRENCY", "3")
+    endpoint.delay = 0.1
+    (tmp_path / "pictures").mkdir()
+    for n in range(9):
+        picture(tmp_path / "pictures" / f"{n}.png", 100 + 10 * n)
+    done = seeing("ingest", "pictures", "-o", "json").json
+    assert (done["ingested"], done["incomplete"], endpoint.count()) == (9, 0, 9)
+    assert endpoint.most_at_once == 3
+    lines = "".join(f'{{"text": "Note {n} on the harbour."}}\n' for n in range(600))
+    done = seeing("ingest", "--jsonl", "-", "-o", "json", stdin=lines).json
+    assert (done["ingested"], done["failed"], endpoint.count()) == (600, 0, 9)
