@@ -59,6 +59,17 @@ class QuerySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryLogSettings:
+    """What a knowledge base notes of the questions it is asked; nothing of it leaves the disk."""
+
+    enabled: bool = setting(True, "note every question, with what it found and how long it took")
+    keep: int = setting(
+        10_000, "so many questions are kept, the newest ones", low=1, high=1_000_000
+    )
+    redact: bool = setting(True, "what looks like a key, a token or a password is not noted")
+
+
+@dataclass(frozen=True, slots=True)
 class NewKnowledgeBase:
     """What a knowledge base is created with; later changes here leave existing ones alone."""
 
@@ -204,6 +215,7 @@ class Config:
     )
     log: LogSettings = LogSettings()
     query: QuerySettings = QuerySettings()
+    query_log: QueryLogSettings = QueryLogSettings()
     new_kb: NewKnowledgeBase = NewKnowledgeBase()
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
@@ -217,6 +229,7 @@ class Config:
 SECTIONS: Mapping[str, type[Any]] = {
     "log": LogSettings,
     "query": QuerySettings,
+    "query_log": QueryLogSettings,
     "new_kb": NewKnowledgeBase,
     "watch": WatchSettings,
     "consolidate": ConsolidateSettings,

@@ -17,6 +17,7 @@ from memctl.config import Config
 from memctl.errors import KnowledgeBaseUnavailable, NotFoundError, UsageError
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
 from memctl.pinned import KnowledgeBaseSettings, Layout, load_settings, pin_embedder
+from memctl.query_log import QueryLog
 from memctl.records import (
     ConsolidationReport,
     Context,
@@ -34,12 +35,13 @@ from memctl.stages import Stages
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode
+    from memctl.choices import Mode, Verdict
     from memctl.ingest.pipeline import Ingestor
     from memctl.memories.editing import Edit, Editor, Statement
     from memctl.memories.viewing import DocumentView, MemoryView
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
+    from memctl.query_statistics import QueryStatistics
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
@@ -73,6 +75,7 @@ class KnowledgeBase:
         self.config = config
         self.clock = clock
         self.settings = settings
+        self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
 
     @property
     def settings(self) -> KnowledgeBaseSettings:
@@ -113,6 +116,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Let go of its files."""
+        self.query_log.flush()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -276,6 +280,10 @@ class KnowledgeBase:
             question, budget=budget, mode=mode, filters=filters, auto=auto
         )
 
+    def feedback(self, query_id: str, verdict: Verdict) -> str:
+        """Note how good what a question gave was; see ``KnowledgeBases.feedback``."""
+        return KnowledgeBases([self]).feedback(query_id, verdict)
+
     # --- thinking --------------------------------------------------------------------------------
 
     def consolidate(
@@ -422,6 +430,13 @@ class KnowledgeBase:
         from memctl.statistics import statistics
 
         return statistics(self.name, self.store, self.clock())
+
+    def query_statistics(self) -> QueryStatistics:
+        """Return what the query log says: how many questions, how fast, how well answered."""
+        from memctl.query_statistics import query_statistics
+
+        self.query_log.flush()
+        return query_statistics(self.name, self.store.ledger)
 
     def usage(self) -> pa.Table:
         """Return what models used, by day (UTC), task and model, the latest day first."""

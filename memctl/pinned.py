@@ -115,6 +115,7 @@ class KnowledgeBaseSettings:
     )
     status: StoredStatus = setting("active", "whether it takes part")
     always_on: bool = setting(True, "watched, and asked by queries that name no knowledge base")
+    private: bool = setting(False, "the query log keeps no text of questions that are asked of it")
     embedder: str = setting("builtin/wordllama-256", "the model that its vectors are from")
     dimension: int = setting(256, "length of its vectors", low=1, high=65_536)
     chunk_strategy: ChunkStrategy = setting("recursive", "how text is cut into passages")
