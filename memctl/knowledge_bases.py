@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.retrieve.model_answer import ModelAnswerer
     from memctl.retrieve.search import Searcher, SearchOutcome
+    from memctl.retrieve.standing import Standing
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
 
@@ -273,7 +274,18 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         first = self._members[0]
         reranker = first.providers.reranker() if self._config.models.rerank else None
         load_words = self._word_embedder if by_words else None
-        return Searcher(self._snapshots(), embedders, first.clock, reranker, load_words)
+        return Searcher(
+            self._snapshots(), embedders, first.clock, reranker, load_words, self._standing()
+        )
+
+    def _standing(self) -> Standing:
+        from memctl.retrieve.standing import Standing
+
+        asked = self._config.query
+        half_lives = {member.name: float(member.settings.half_life) for member in self}
+        return Standing(
+            asked.importance_weight, asked.confidence_weight, asked.recency_weight, half_lives
+        )
 
     def _word_embedder(self) -> Embedder:
         """Return what keywords are judged by; no other model than the built-in one is opened."""
