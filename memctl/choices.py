@@ -19,3 +19,6 @@ Purpose = Literal[
     "understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image", "compare"
 ]
 """What a call is for, as accounts tell it: facts are compared by the model that understands."""
+QueryKind = Literal["query", "context"]
+Verdict = Literal["good", "bad"]
+"""How good what a question gave was."""

@@ -53,9 +53,29 @@ class QuerySettings:
 
     limit: int = setting(10, "how many hits", low=1, high=10_000)
     mode: Mode = setting("hybrid", "how memories are found")
+    importance_weight: float = setting(
+        0.0, "how much it counts that a memory is important, beside what it says", low=0, high=5
+    )
+    confidence_weight: float = setting(
+        0.0, "how much it counts that a memory is certain", low=0, high=5
+    )
+    recency_weight: float = setting(
+        0.0, "how much it counts that a memory is recent; see half_life of kb set", low=0, high=5
+    )
     answer_tokens: int = setting(
         3000, "of memories that a model is given to answer from", low=500, high=1_000_000
     )
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLogSettings:
+    """What a knowledge base notes of the questions it is asked; nothing of it leaves the disk."""
+
+    enabled: bool = setting(True, "note every question, with what it found and how long it took")
+    keep: int = setting(
+        10_000, "so many questions are kept, the newest ones", low=1, high=1_000_000
+    )
+    redact: bool = setting(True, "what looks like a key, a token or a password is not noted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +224,7 @@ class Config:
     )
     log: LogSettings = LogSettings()
     query: QuerySettings = QuerySettings()
+    query_log: QueryLogSettings = QueryLogSettings()
     new_kb: NewKnowledgeBase = NewKnowledgeBase()
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
@@ -217,6 +238,7 @@ class Config:
 SECTIONS: Mapping[str, type[Any]] = {
     "log": LogSettings,
     "query": QuerySettings,
+    "query_log": QueryLogSettings,
     "new_kb": NewKnowledgeBase,
     "watch": WatchSettings,
     "consolidate": ConsolidateSettings,

@@ -326,6 +326,8 @@ class Home:
     def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; ``after`` is that of its own inbox.
 
+        One that becomes private forgets the texts in its query log.
+
         Raises:
             UsageError: A setting cannot have that value; nothing is changed then.
         """
@@ -339,6 +341,9 @@ class Home:
         changed = dataclasses.replace(settings, **changes)
         with _writing(layout.folder):
             save_settings(layout.settings, changed)
+        if changed.private and not settings.private:
+            with self.open(name) as base:
+                base.store.ledger.queries.forget_texts()
         return changed
 
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:

@@ -17,6 +17,7 @@ from memctl.config import Config
 from memctl.errors import KnowledgeBaseUnavailable, NotFoundError, UsageError
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
 from memctl.pinned import KnowledgeBaseSettings, Layout, load_settings, pin_embedder
+from memctl.query_log import QueryLog
 from memctl.records import (
     ConsolidationReport,
     Context,
@@ -34,7 +35,7 @@ from memctl.stages import Stages
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode
+    from memctl.choices import Mode, Verdict
     from memctl.graph.index import Node
     from memctl.graph.resolution import Decisions
     from memctl.graph.views import GraphView
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from memctl.memories.viewing import DocumentView, MemoryView
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
+    from memctl.query_statistics import QueryStatistics
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
@@ -76,6 +78,7 @@ class KnowledgeBase:
         self.config = config
         self.clock = clock
         self.settings = settings
+        self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
 
     @property
     def settings(self) -> KnowledgeBaseSettings:
@@ -116,6 +119,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Let go of its files."""
+        self.query_log.flush()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -272,9 +276,16 @@ class KnowledgeBase:
         budget: int = 2000,
         mode: Mode | None = None,
         filters: Filters | None = None,
+        auto: bool = False,
     ) -> Context:
         """Return evidence on a question within a token budget; see ``KnowledgeBases.context``."""
-        return KnowledgeBases([self]).context(question, budget=budget, mode=mode, filters=filters)
+        return KnowledgeBases([self]).context(
+            question, budget=budget, mode=mode, filters=filters, auto=auto
+        )
+
+    def feedback(self, query_id: str, verdict: Verdict) -> str:
+        """Note how good what a question gave was; see ``KnowledgeBases.feedback``."""
+        return KnowledgeBases([self]).feedback(query_id, verdict)
 
     # --- thinking --------------------------------------------------------------------------------
 
@@ -460,6 +471,13 @@ class KnowledgeBase:
         from memctl.statistics import statistics
 
         return statistics(self.name, self.store, self.clock())
+
+    def query_statistics(self) -> QueryStatistics:
+        """Return what the query log says: how many questions, how fast, how well answered."""
+        from memctl.query_statistics import query_statistics
+
+        self.query_log.flush()
+        return query_statistics(self.name, self.store.ledger)
 
     def usage(self) -> pa.Table:
         """Return what models used, by day (UTC), task and model, the latest day first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,28 +9,26 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
 from memctl.choices import HOPS, Mode
-from memctl.errors import MemctlError, NotFoundError
-from memctl.records import Answer, Context, Filters, QueryResult, Question
+from memctl.errors import MemctlError, NotFoundError, UsageError
+from memctl.query_log import Asked, shown_text, without_text
+from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.choices import Verdict
     from memctl.config import Config
     from memctl.knowledge_base import KnowledgeBase
     from memctl.models.protocols import Embedder
     from memctl.retrieve.model_answer import ModelAnswerer
     from memctl.retrieve.search import Searcher, SearchOutcome
+    from memctl.retrieve.standing import Standing
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
 
 _FEWEST_EXCERPTS = 20
 _SHORTEST_EXCERPT = 20
 """Tokens; so many hits are looked for that the budget of a context is used up."""
-
-_LOG_WAIT = 0.1
-"""Seconds; whoever asks does not wait for the log."""
-
-_log = logging.getLogger(__name__)
 
 
 class AskOptions(TypedDict, total=False):
@@ -51,6 +48,8 @@ class AskOptions(TypedDict, total=False):
     """Whether to say how the search went."""
     told: Callable[[str], None] | None
     """Told an answer piece by piece while a model writes it; what it wrote is not kept then."""
+    log: bool
+    """Whether it is noted in the query log, as it is by default where that is on."""
 
 
 def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
@@ -152,9 +151,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         searcher = self._searcher(options.get("mode"))
         for question in questions:
             asked = Question(question) if isinstance(question, str) else question
-            result = self._ask(searcher, asked, options)
-            self._log(result)
-            yield result
+            yield self._ask(searcher, asked, options)
 
     def _ask(self, searcher: Searcher, asked: Question, options: AskOptions) -> QueryResult:
         started, defaults = time.monotonic(), self._config.query
@@ -163,17 +160,31 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         limit = options.get("limit") or defaults.limit
         hops = options.get("hops") or HOPS
         outcome, notes = _found(searcher, asked.text, mode, filters, limit, hops)
-        return QueryResult(
+        answer = self._answered(outcome, options) if options.get("answer", True) else None
+        result = QueryResult(
             question=asked.text,
             hits=outcome.hits,
             insights=outcome.insights,
-            answer=self._answered(outcome, options) if options.get("answer", True) else None,
+            answer=answer,
             mode=mode,
             seconds=time.monotonic() - started,
             id=asked.id,
             explain=outcome.explain if options.get("explain") else {},
             notes=notes,
         )
+        if not options.get("log", True):
+            return result
+        found = bool(outcome.hits) and outcome.relevance.is_near
+        noted = Asked(
+            at=self._members[0].clock(),
+            question=asked.text,
+            mode=mode,
+            kind="query",
+            filters=filters,
+            found=answer.found if answer else found,
+            seconds=result.seconds,
+        )
+        return replace(result, query_id=self._note(noted, outcome.hits))
 
     def _answered(self, outcome: SearchOutcome, options: AskOptions) -> Answer:
         """Return the answer of the model that is configured; the built-in one where it has none."""
@@ -216,6 +227,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         budget: int = 2000,
         mode: Mode | None = None,
         filters: Filters | None = None,
+        auto: bool = False,
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
@@ -226,20 +238,41 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             budget: The most tokens that it may have.
             mode: How memories are found; by default as configured.
             filters: What it is limited to.
+            auto: Whether it may be any message, of which most need no memory: those get a text
+                only if they refer to what was before, or if what is known clearly bears on them.
 
         Raises:
             UsageError: The question is empty, or an option cannot be used.
         """
         from memctl.retrieve.context import build_context, token_counter
+        from memctl.retrieve.need import is_needed, is_order, refers_back
 
+        referring = refers_back(question) if auto else ""
+        if auto and not referring and is_order(question):
+            return Context(question, "", 0, budget, (), why="not a question")
+        started, mode = time.monotonic(), mode or self._config.query.mode
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
-        outcome, notes = _found(
-            self._searcher(mode), question, mode or self._config.query.mode, filters, limit
-        )
+        outcome, notes = _found(self._searcher(mode), question, mode, filters, limit)
+        why = f"refers to what was before: {referring!r}" if referring else ""
+        if auto and not referring:
+            why = f"relevance {outcome.relevance.score:.2f}"
+            if not is_needed(outcome.asked, outcome.relevance):
+                return Context(question, "", 0, budget, (), notes, why=why)
         count = token_counter(outcome.embedder)
         hits = outcome.hits if outcome.relevance.is_near else ()
         context = build_context(question, hits, outcome.insights, budget, count)
-        return replace(context, notes=notes)
+        cited = {citation.memory_id for citation in context.citations}
+        noted = Asked(
+            at=self._members[0].clock(),
+            question=question,
+            mode=mode,
+            kind="context",
+            filters=filters or Filters(),
+            found=bool(context.text),
+            seconds=time.monotonic() - started,
+        )
+        shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
+        return replace(context, notes=notes, why=why, query_id=self._note(noted, shown))
 
     def _searcher(self, mode: Mode | None) -> Searcher:
         from memctl.retrieve.search import Searcher
@@ -249,8 +282,24 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         first = self._members[0]
         reranker = first.providers.reranker() if self._config.models.rerank else None
         load_words = self._word_embedder if by_words else None
-        decisions = {member.name: member.name_decisions() for member in self}
-        return Searcher(self._snapshots(), embedders, first.clock, reranker, load_words, decisions)
+        return Searcher(
+            self._snapshots(),
+            embedders,
+            first.clock,
+            reranker,
+            load_words,
+            self._standing(),
+            {member.name: member.name_decisions() for member in self},
+        )
+
+    def _standing(self) -> Standing:
+        from memctl.retrieve.standing import Standing
+
+        asked = self._config.query
+        half_lives = {member.name: float(member.settings.half_life) for member in self}
+        return Standing(
+            asked.importance_weight, asked.confidence_weight, asked.recency_weight, half_lives
+        )
 
     def _word_embedder(self) -> Embedder:
         """Return what keywords are judged by; no other model than the built-in one is opened."""
@@ -279,20 +328,43 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             found[member.name] = made[pinned]
         return found
 
-    def _log(self, result: QueryResult) -> None:
-        """Note the question and what it showed; a ledger that cannot be written is no failure."""
-        from memctl.store.books import QueryEntry
+    def _note(self, asked: Asked, shown: Iterable[Hit]) -> str | None:
+        """Note a question in the log of each; return its id, None where none of them logs it."""
+        if any(member.settings.private for member in self):
+            asked = without_text(asked)
+        else:
+            asked = shown_text(asked, redact=self._config.query_log.redact)
+        scores: dict[str, list[tuple[str, float]]] = {member.name: [] for member in self}
+        for hit in shown:
+            scores[hit.kb].append((hit.memory_id, hit.score))
+        noted = [member.query_log.note(asked, scores[member.name]) for member in self]
+        return asked.id if any(noted) else None
 
-        now = self._members[0].clock()
+    def feedback(self, query_id: str, verdict: Verdict) -> str:
+        """Note how good what an earlier question gave was; return the question's id.
+
+        Args:
+            query_id: As ``QueryResult.query_id`` says, or ``last`` for the latest question.
+            verdict: ``good`` or ``bad``; it takes the place of an earlier one.
+
+        Raises:
+            UsageError: No such question stands in the query log.
+            KnowledgeBaseUnavailable: This process may only read, or the disk is full.
+        """
+        wanted = self._latest_question() if query_id == "last" else query_id
+        known = [member.query_log.judge(wanted, verdict) for member in self]  # all of them
+        if not any(known):
+            raise UsageError(
+                f"no question {query_id!r} in the query log",
+                "memctl query -o json tells a question's query_id; last is the latest",
+            )
+        return wanted
+
+    def _latest_question(self) -> str:
         for member in self:
-            shown = [hit.memory_id for hit in result.hits if hit.kb == member.name]
-            entry = QueryEntry(now, result.question, result.mode, len(shown), result.seconds)
-            try:
-                with member.store.ledger.transaction(wait=_LOG_WAIT):
-                    member.store.ledger.queries.add(entry)
-                    member.store.ledger.accesses.add(shown, now)
-            except MemctlError as error:
-                _log.debug("the question was not logged in %s: %s", member.name, error)
+            member.query_log.flush()
+        latest = [entry for member in self for entry in member.store.ledger.queries.recent(1)]
+        return max(latest, key=lambda entry: entry.at).query_id if latest else ""
 
     # --- SQL -------------------------------------------------------------------------------------
 

@@ -115,12 +115,16 @@ class KnowledgeBaseSettings:
     )
     status: StoredStatus = setting("active", "whether it takes part")
     always_on: bool = setting(True, "watched, and asked by queries that name no knowledge base")
+    private: bool = setting(False, "the query log keeps no text of questions that are asked of it")
     embedder: str = setting("builtin/wordllama-256", "the model that its vectors are from")
     dimension: int = setting(256, "length of its vectors", low=1, high=65_536)
     chunk_strategy: ChunkStrategy = setting("recursive", "how text is cut into passages")
     chunk_size: int = setting(1200, "longest passage, in characters", low=100, high=20_000)
     chunk_overlap: int = setting(150, "characters shared by neighbours", low=0, high=10_000)
     consolidate_interval: int = setting(60, "minutes; 0 for never", low=0, high=525_600)
+    half_life: int = setting(
+        90, "days after which a memory counts half as recent", low=1, high=36_500
+    )
     inboxes: tuple[Inbox, ...] = ()
 
 

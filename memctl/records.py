@@ -408,6 +408,8 @@ class QueryResult:
     explain: Metadata = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+    query_id: str | None = None
+    """Under which it stands in the query log; None where it is not logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +423,10 @@ class Context:
     citations: tuple[Citation, ...]
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+    why: str = ""
+    """What decided, where it was left open whether the message needs memory."""
+    query_id: str | None = None
+    """Under which it stands in the query log; None where it is not logged."""
 
 
 # --- reports -------------------------------------------------------------------------------------

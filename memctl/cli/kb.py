@@ -61,6 +61,14 @@ EmbedderOption = Annotated[
         help="Where its vectors are from: builtin, endpoint/MODEL or onnx/FOLDER.",
     ),
 ]
+Private = Annotated[
+    bool | None,
+    typer.Option("--private/--not-private", help="Whether the query log keeps no text of it."),
+]
+HalfLife = Annotated[
+    int | None,
+    typer.Option("--half-life", metavar="DAYS", help="After which a memory counts half as recent."),
+]
 AfterOption = Annotated[
     After | None,
     typer.Option("--after", help="What happens to a file of its own inbox once it is ingested."),
@@ -102,6 +110,8 @@ def create(
     consolidate_interval: Interval = None,
     inbox: Inboxes = None,
     after: AfterOption = None,
+    private: Private = None,
+    half_life: HalfLife = None,
     embedder: EmbedderOption = "",
     output: Output = None,
 ) -> None:
@@ -113,6 +123,8 @@ def create(
         always_on=always_on,
         consolidate_interval=consolidate_interval,
         after=after,
+        private=private,
+        half_life=half_life,
     )
     folders = [_inbox(text) for text in inbox or ()]
     session.home.create(name, inboxes=folders, embedder=embedder, **changes)
@@ -188,6 +200,7 @@ def _show(session: Session, name: str, output: Output) -> None:
     """
     memctl kb set notes --consolidate-interval 30
     memctl kb set vault --on-demand --inbox ~/Obsidian
+    memctl kb set diary --private
     """,
 )
 def set_(
@@ -204,10 +217,14 @@ def set_(
         typer.Option("--remove-inbox", metavar="FOLDER", help="Watch it no more; repeatable."),
     ] = None,
     after: AfterOption = None,
+    private: Private = None,
+    half_life: HalfLife = None,
 ) -> None:
     """Change settings of a knowledge base.
 
-    How text is cut applies to what is ingested from then on.
+    How text is cut applies to what is ingested from then on.  A question that is asked of a
+    private one, be it together with others, is noted in no query log with its text, and what was
+    noted before goes when it becomes private.
     """
     changes = _given(
         chunk_strategy=chunk_strategy,
@@ -216,6 +233,8 @@ def set_(
         always_on=always_on,
         consolidate_interval=consolidate_interval,
         after=after,
+        private=private,
+        half_life=half_life,
     )
     if inbox or remove_inbox:
         changes["inboxes"] = _changed_inboxes(session, name, inbox or [], remove_inbox or [])

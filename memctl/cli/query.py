@@ -30,6 +30,7 @@ from memctl.cli.text import count, one_line
 from memctl.errors import NothingFound, PartialFailure, UsageError
 
 if TYPE_CHECKING:
+    from memctl.choices import Verdict
     from memctl.knowledge_bases import AskOptions, KnowledgeBases
     from memctl.records import Context, Filters, QueryResult, Question
 
@@ -62,6 +63,7 @@ def register(root: typer.Typer) -> None:
         memctl query "door code" -o ndjson | jq -r '.hits[0].text'
         memctl query "what is still open?" --stream
         memctl query --batch questions.jsonl -o ndjson > answers.jsonl
+        memctl query --feedback last good
         """,
     )(query)
     command(
@@ -70,6 +72,7 @@ def register(root: typer.Typer) -> None:
         """
         memctl context "the launch" --budget 2000
         memctl context "the launch" -o json | jq '.tokens'
+        memctl context --auto "what did we decide about the launch?"
         """,
     )(context)
 
@@ -98,12 +101,25 @@ def query(
         bool,
         typer.Option("--exit-code", help="Exit with 4 when nothing was found, or no answer."),
     ] = False,
+    feedback: Annotated[
+        str | None,
+        typer.Option(
+            "--feedback", metavar="ID", help="Note that an earlier one was good or bad; last."
+        ),
+    ] = None,
     output: Output = None,
 ) -> None:
     """Ask, and get an answer with citations.
 
     A citation [n] names the document, page, row or time, and the characters that say so.
+
+    Every question is noted in the query log of what was asked, which memctl stats --queries sums
+    up.  --feedback ID good|bad adds how good the answer was; the ID is the query_id in JSON, or
+    last.
     """
+    if feedback is not None:
+        _judge(session, feedback, question or [], kb)
+        return
     if bool(question) == (batch is not None):
         what = "a question and --batch do not go together" if question else "no question"
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
@@ -132,6 +148,19 @@ def query(
             found = _is_found(result)
     if exit_code and not found:
         raise NothingFound("nothing was found")
+
+
+def _judge(session: Session, query_id: str, words: list[str], kb: KnowledgeBasesOption) -> None:
+    """Note how good an earlier question's answer was.
+
+    Raises:
+        UsageError: It is neither said to be good nor bad, or there is no such question.
+    """
+    if words not in (["good"], ["bad"]):
+        raise UsageError("--feedback takes good or bad", f"memctl query --feedback {query_id} good")
+    verdict: Verdict = "good" if words == ["good"] else "bad"
+    with session.reading(session.all_names(kb)) as bases:
+        session.say(f"noted {bases.feedback(query_id, verdict)} as {verdict}")
 
 
 def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
@@ -294,6 +323,10 @@ def context(
     ] = 2000,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    auto: Annotated[
+        bool,
+        typer.Option("--auto", help="Print nothing unless the message looks like it needs memory."),
+    ] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
     ] = False,
@@ -302,15 +335,19 @@ def context(
     """Print what is known, ready to paste above a prompt.
 
     The text stays within a budget of tokens and cites its sources.  It is empty where nothing that
-    is known has to do with the question.
+    is known has to do with the question.  With --auto it can stand in front of every prompt: it
+    stays empty for small talk, for orders, and for what memory has nothing clear to say about.
     """
     with session.reading(kb) as bases:
-        found = bases.context(_question(question), budget=budget, mode=mode, filters=filters)
+        found = bases.context(
+            _question(question), budget=budget, mode=mode, filters=filters, auto=auto
+        )
         _tell(session, found.notes)
     _write_context(found, output)
     if not found.text:
-        session.say("note: nothing in memory has to do with that")
-        session.suggest(type_hint(filters.types))
+        if not auto:
+            session.say("note: nothing in memory has to do with that")
+            session.suggest(type_hint(filters.types))
         if exit_code:
             raise NothingFound("nothing was found")
 

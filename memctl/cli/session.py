@@ -135,6 +135,12 @@ class Session:
         with self.home.open_for_reading(names or ()) as opened:
             yield opened
 
+    def all_names(self, names: Sequence[str] | None) -> Sequence[str] | None:
+        """Return the names that are given, or where none is, of all knowledge bases there are."""
+        if names or self.config.kb is not None:
+            return names
+        return [entry.name for entry in self.home.entries() if not entry.problem]
+
     @contextmanager
     def importing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
         """Open the knowledge base to import into, which is made if it is not there.

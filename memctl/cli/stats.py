@@ -10,8 +10,10 @@ import typer
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.listings import listed
 from memctl.cli.output import Column, chosen, emit
+from memctl.cli.query_stats import show_queries
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, money, one_line, size
+from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +36,7 @@ def register(root: typer.Typer) -> None:
         memctl stats
         memctl stats -k notes -o json | jq '.[0].by_type'
         memctl stats --cost
+        memctl stats --queries
         """,
     )(stats)
 
@@ -43,6 +46,9 @@ def stats(
     cost: Annotated[
         bool, typer.Option("--cost", help="What models used and cost, by task, model and day.")
     ] = False,
+    queries: Annotated[
+        bool, typer.Option("--queries", help="What was asked, how fast and how well answered.")
+    ] = False,
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
@@ -50,9 +56,18 @@ def stats(
 
     With --cost they are calls, tokens and money instead, one row for each knowledge base, day
     (UTC), task and model; what a model had replied before is a cached call and costs nothing.
+
+    With --queries they are those of the query log: questions by mode and day (UTC), half and 95 %
+    of them answered within which time, how many found nothing, what was judged good or bad, and
+    what was asked most often without an answer.
     """
+    if cost and queries:
+        raise UsageError("--cost and --queries do not go together", "ask for one after the other")
     if cost:
         _show_cost(session, kb, output)
+        return
+    if queries:
+        show_queries(session, kb, output)
         return
     with session.reading(kb) as bases:
         found = [base.statistics() for base in bases]
@@ -96,10 +111,7 @@ def _cost_columns(width: int, rows: pa.Table) -> list[Column]:
 
 
 def _show_cost(session: Session, kb: KnowledgeBasesOption, output: Output) -> None:
-    names = kb
-    if not names and session.config.kb is None:  # what is asked on demand alone has cost as well
-        names = [entry.name for entry in session.home.entries() if not entry.problem]
-    with session.reading(names) as bases:
+    with session.reading(session.all_names(kb)) as bases:  # those asked on demand cost as well
         rows = listed(session, bases, lambda base, _: base.usage(), limit=0)
     emit(rows, _cost_columns(session.console.width, rows), output)
     if chosen(output) != "table":

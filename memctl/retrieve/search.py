@@ -37,6 +37,7 @@ from memctl.retrieve.question import Meaning, Question, understood
 from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.rerank import reranked
+from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.walk import Way, walked
@@ -151,6 +152,7 @@ class Searcher:
         reranker: Puts the best of ``hybrid`` in order.
         load_words: Gives what words and sentences are judged by, when that is needed; by default
             an embedder that can, or else the built-in one.
+        standing: What counts in ``hybrid`` besides likeness to the question.
         decisions: What was decided by hand on which names mean the same, for ``graph``.
     """
 
@@ -161,6 +163,7 @@ class Searcher:
         clock: Callable[[], datetime],
         reranker: Reranker | None = None,
         load_words: Callable[[], Embedder] | None = None,
+        standing: Standing = NO_STANDING,
         decisions: Mapping[str, Decisions] = MappingProxyType({}),
     ) -> None:
         self._sources = dict(sorted(sources.items()))
@@ -169,6 +172,7 @@ class Searcher:
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
         self._reranker = reranker
+        self._standing = standing
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
@@ -282,7 +286,16 @@ class Searcher:
             found |= _missing_sources(gatherer, found, condition)
         candidates = sorted(found.values(), key=lambda candidate: candidate.key)
         items = collapsed(scored(candidates, plan), plan.collapses)
-        around = Surroundings(gatherer, condition, candidates, plan, statistics, self._languages)
+        around = Surroundings(
+            gatherer,
+            condition,
+            candidates,
+            plan,
+            statistics,
+            self._languages,
+            self._standing,
+            self._clock(),
+        )
         if plan.mode == "graph":
             graphs = self._graphs_for(plan, condition.where)
             walk = walked(items, gatherer.question, around, graphs, plan.hops)

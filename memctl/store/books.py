@@ -19,7 +19,6 @@ FileState = Literal["seen", "claimed", "indexed", "done", "failed", "gone"]
 JobState = Literal["running", "done", "failed", "abandoned"]
 
 MOST_EVENTS = 1_000
-MOST_QUERIES = 10_000
 
 
 class Connections(Protocol):
@@ -274,7 +273,7 @@ class EventBook:
                 "INSERT INTO events (at, kind, message, hint, subject) VALUES (?, ?, ?, ?, ?)",
                 clean,
             )
-            _keep_newest(connection, "events", MOST_EVENTS)
+            keep_newest(connection, "events", MOST_EVENTS)
 
     def recent(self, limit: int = 20, kind: str | None = None) -> list[Event]:
         """Return events, newest first."""
@@ -287,7 +286,8 @@ class EventBook:
         return [Event(from_text(at), *rest) for at, *rest in rows]
 
 
-def _keep_newest(connection: sqlite3.Connection, table: str, most: int) -> None:
+def keep_newest(connection: sqlite3.Connection, table: str, most: int) -> None:
+    """Strike all but the newest rows of a book."""
     connection.execute(
         f"DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?", (most,)
     )
@@ -341,44 +341,7 @@ class DaemonBook:
         return row and DaemonEntry(row[0], row[1], from_text(row[2]), from_text(row[3]))
 
 
-# --- queries and accesses ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class QueryEntry:
-    """One question that was asked."""
-
-    at: datetime
-    question: str
-    mode: str
-    hits: int
-    seconds: float
-
-
-class QueryBook:
-    """The latest questions; older ones fall off the end."""
-
-    def __init__(self, ledger: Connections) -> None:
-        self._ledger = ledger
-
-    def add(self, entry: QueryEntry) -> None:
-        """Note a question."""
-        question = entry.question.encode("utf-8", "replace").decode("utf-8")
-        with self._ledger.transaction() as connection:
-            connection.execute(
-                "INSERT INTO query_log (at, question, mode, hits, seconds) VALUES (?, ?, ?, ?, ?)",
-                (to_text(entry.at), question, entry.mode, entry.hits, entry.seconds),
-            )
-            _keep_newest(connection, "query_log", MOST_QUERIES)
-
-    def recent(self, limit: int = 20) -> list[QueryEntry]:
-        """Return questions, newest first."""
-        with self._ledger.reading() as connection:
-            rows = connection.execute(
-                "SELECT at, question, mode, hits, seconds FROM query_log ORDER BY id DESC LIMIT ?",
-                (limit,),
-            ).fetchall()
-        return [QueryEntry(from_text(at), *rest) for at, *rest in rows]
+# --- accesses ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from memctl.store.books import (
     EventBook,
     FileBook,
     JobBook,
-    QueryBook,
     from_text,
     to_text,
 )
@@ -40,6 +39,7 @@ from memctl.store.frozen import (
 from memctl.store.graph_book import NameBook
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
+from memctl.store.query_book import QueryBook
 
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
@@ -89,6 +89,16 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE comparisons (
             memory_id TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID""",
+    ),
+    (
+        "ALTER TABLE query_log ADD COLUMN query_id TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE query_log ADD COLUMN kind TEXT NOT NULL DEFAULT 'query'",
+        "ALTER TABLE query_log ADD COLUMN found INTEGER NOT NULL DEFAULT 1",
+        "ALTER TABLE query_log ADD COLUMN mean_score REAL",
+        "ALTER TABLE query_log ADD COLUMN filters TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE query_log ADD COLUMN hit_ids TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE query_log ADD COLUMN feedback TEXT",
+        "UPDATE query_log SET found = hits > 0",
     ),
     (
         """CREATE TABLE name_decisions (
@@ -208,11 +218,15 @@ class Ledger:
     # --- transactions ---
 
     @contextmanager
-    def transaction(self, wait: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+    def transaction(
+        self, wait: float = BUSY_SECONDS, *, durable: bool = True
+    ) -> Iterator[sqlite3.Connection]:
         """Do all that happens inside as one durable change, or none of it.
 
         Args:
             wait: Seconds to wait for another process's transaction to end.
+            durable: False for what a power cut may take back: it is not waited for that it is on
+                disk.  A durable change that follows makes it durable too.
 
         Raises:
             LockedError: It did not end.
@@ -223,7 +237,7 @@ class Ledger:
                 yield self._connection
                 return
             self.require_writable()
-            self._begin(wait)
+            self._begin(wait, durable=durable)
             self._depth += 1
             try:
                 yield self._connection
@@ -235,8 +249,9 @@ class Ledger:
             finally:
                 self._depth -= 1
 
-    def _begin(self, wait: float) -> None:
+    def _begin(self, wait: float, *, durable: bool) -> None:
         self._connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
+        self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         try:
             self._connection.execute("BEGIN IMMEDIATE")
         finally:

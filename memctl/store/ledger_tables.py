@@ -31,6 +31,8 @@ _TEXT: _Column = (pa.string(), _same)
 _NUMBER: _Column = (pa.int64(), _same)
 _SECONDS: _Column = (pa.float64(), _same)
 _COST: _Column = (pa.float64(), _same)
+_SCORE: _Column = (pa.float64(), _same)
+_FLAG: _Column = (pa.bool_(), bool)
 _PATH: _Column = (pa.string(), _path)
 _DAY: _Column = (pa.date32(), date.fromisoformat)
 _INSTANT: _Column = (pa.timestamp("us", tz="UTC"), from_text)
@@ -62,8 +64,11 @@ _TABLES: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
     "queries": (
         "query_log",
         {
-            "id": _NUMBER, "at AS asked_at": _INSTANT, "question": _TEXT, "mode": _TEXT,
-            "hits": _NUMBER, "seconds": _SECONDS,
+            "id": _NUMBER, "at AS asked_at": _INSTANT,
+            "nullif(question, '') AS question": _TEXT, "mode": _TEXT, "hits": _NUMBER,
+            "seconds": _SECONDS, "nullif(query_id, '') AS query_id": _TEXT, "kind": _TEXT,
+            "found": _FLAG, "mean_score": _SCORE, "filters": _TEXT, "hit_ids": _TEXT,
+            "feedback": _TEXT,
         },
     ),
     "model_usage": (

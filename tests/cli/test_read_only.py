@@ -55,6 +55,17 @@ def test_reading_needs_no_permission_to_write(limited: Limited, command: str) ->
     assert "4711" in done.stdout or command == "kb list"
 
 
+def test_a_question_that_cannot_be_noted_is_answered_all_the_same(limited: Limited) -> None:
+    done = limited("query", "what is the door code?", "-v")
+    assert done.returncode == 0
+    assert "4711" in done.stdout
+    assert '"query_id": null' in done.stdout
+    assert done.stderr.count("questions are not logged") == 1
+    judged = limited("query", "--feedback", "last", "good")
+    assert judged.returncode == 1
+    assert "read-only" in judged.stderr
+
+
 def test_no_model_is_asked_where_its_cost_cannot_be_noted(
     limited: Limited, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,11 +25,11 @@ from memctl.store.books import (
     DaemonEntry,
     Event,
     FileEntry,
-    QueryEntry,
     from_text,
     to_text,
 )
 from memctl.store.ledger import VERSION, Ledger
+from memctl.store.query_book import QueryEntry
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=5)
@@ -338,6 +339,36 @@ def test_questions_are_logged_newest_first(ledger: Ledger) -> None:
     for question in asked:
         ledger.queries.add(question)
     assert ledger.queries.recent(2) == [asked[2], asked[1]]
+
+
+def test_the_log_keeps_the_newest_questions(ledger: Ledger) -> None:
+    for number in range(5):
+        ledger.queries.add(QueryEntry(NOW, f"why {number}?", "hybrid", 1, 0.25), keep=3)
+    assert [entry.question for entry in ledger.queries.recent()] == ["why 4?", "why 3?", "why 2?"]
+
+
+def test_questions_of_an_older_ledger_are_brought_up_to_date(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as old:
+        for statements in ledger_module._MIGRATIONS[:3]:
+            for statement in statements:
+                old.execute(statement)
+        asked = "INSERT INTO query_log (at, question, mode, hits, seconds) VALUES (?, ?, ?, ?, ?)"
+        old.execute(asked, (to_text(NOW), "who?", "hybrid", 3, 0.5))
+        old.execute(asked, (to_text(NOW), "why?", "hybrid", 0, 0.5))
+        old.execute("PRAGMA user_version = 3")
+        old.commit()
+    with closing(Ledger.open(path)) as ledger:
+        assert ledger.queries.recent() == [
+            QueryEntry(NOW, "why?", "hybrid", 0, 0.5, found=False),
+            QueryEntry(NOW, "who?", "hybrid", 3, 0.5, found=True),
+        ]
+
+
+def test_what_need_not_be_durable_leaves_what_follows_durable(ledger: Ledger) -> None:
+    with ledger.transaction(durable=False) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
+    with ledger.transaction() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
 def test_accesses_add_up_until_they_are_written_to_the_memories(ledger: Ledger) -> None:

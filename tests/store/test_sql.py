@@ -15,7 +15,8 @@ import pytest
 from memctl.errors import MemctlError, UsageError
 from memctl.records import Relation
 from memctl.store import sql as sql_module
-from memctl.store.books import Event, QueryEntry
+from memctl.store.books import Event
+from memctl.store.query_book import QueryEntry
 from memctl.store.schema import documents_table, memories_table, relations_table
 from memctl.store.sql import run_sql
 from memctl.store.store import Store

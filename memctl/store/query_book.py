@@ -1,0 +1,92 @@
+"""The book of the ledger on questions: what was asked, what came of it, and how good that was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memctl.choices import QueryKind, Verdict
+from memctl.store.books import Connections, from_text, keep_newest, to_text
+
+MOST_QUERIES = 10_000
+_COLUMNS = (
+    "at, question, mode, hits, seconds, query_id, kind, found, mean_score, filters, hit_ids,"
+    " feedback"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryEntry:
+    """One question that was asked."""
+
+    at: datetime
+    question: str
+    """Empty where its text is not kept."""
+    mode: str
+    hits: int
+    seconds: float
+    query_id: str = ""
+    """The same in every knowledge base that was asked; empty for those of older versions."""
+    kind: QueryKind = "query"
+    found: bool = True
+    """Whether it was answered, or where no answer was asked for, anything was near."""
+    mean_score: float | None = None
+    """Of the hits; None where there are none."""
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    hit_ids: tuple[str, ...] = ()
+    """Memories, best first."""
+    feedback: Verdict | None = None
+
+
+class QueryBook:
+    """The latest questions; older ones fall off the end."""
+
+    def __init__(self, ledger: Connections) -> None:
+        self._ledger = ledger
+
+    def add(self, entry: QueryEntry, keep: int = MOST_QUERIES) -> None:
+        """Note a question, and strike all but the newest ones."""
+        question = entry.question.encode("utf-8", "replace").decode("utf-8")
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                f"INSERT INTO query_log ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    to_text(entry.at), question, entry.mode, entry.hits, entry.seconds,
+                    entry.query_id, entry.kind, entry.found, entry.mean_score,
+                    json.dumps(dict(entry.filters)), json.dumps(entry.hit_ids), entry.feedback,
+                ),
+            )  # fmt: skip
+            keep_newest(connection, "query_log", keep)
+
+    def recent(self, limit: int = 20) -> list[QueryEntry]:
+        """Return questions, newest first."""
+        with self._ledger.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM query_log ORDER BY id DESC LIMIT ?", (limit,)
+            ).fetchall()
+        return [_entry(row) for row in rows]
+
+    def judge(self, query_id: str, verdict: Verdict) -> bool:
+        """Note how good what a question gave was; say whether there is such a question."""
+        with self._ledger.transaction() as connection:
+            done = connection.execute(
+                "UPDATE query_log SET feedback = ? WHERE query_id = ? AND query_id <> ''",
+                (verdict, query_id),
+            )
+            return done.rowcount > 0
+
+    def forget_texts(self) -> None:
+        """Strike the text of every question, and what it was limited to; the rest stays."""
+        with self._ledger.transaction() as connection:
+            connection.execute("UPDATE query_log SET question = '', filters = '{}'")
+
+
+def _entry(row: tuple[Any, ...]) -> QueryEntry:
+    at, question, mode, hits, seconds, query_id, kind, found, score, filters, ids, feedback = row
+    return QueryEntry(
+        from_text(at), question, mode, hits, seconds, query_id, kind, bool(found), score,
+        json.loads(filters), tuple(json.loads(ids)), feedback,
+    )  # fmt: skip

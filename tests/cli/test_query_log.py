@@ -1,0 +1,239 @@
+"""What is asked is noted, summed up and judged; private text and secrets are not noted."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.query_statistics import percentile
+
+CODE = "The door code of the workshop is 4711."
+
+
+@pytest.fixture
+def logged(memctl) -> Any:
+    """Return the rows of the query log of a knowledge base, the oldest first."""
+
+    def rows(*options: str) -> list[Any]:
+        return list(memctl("sql", "select * from queries order by id", *options).rows)
+
+    return rows
+
+
+def test_a_question_is_noted_with_what_it_found(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE, "--tag", "home")
+    asked = memctl("query", "what is the door code?", "--tag", "home", "-o", "json").json
+    [row] = logged()
+    assert row["query_id"] == asked["query_id"]
+    assert (row["question"], row["mode"], row["kind"]) == (
+        "what is the door code?", "hybrid", "query",
+    )  # fmt: skip
+    assert json.loads(row["hit_ids"]) == [hit["memory_id"] for hit in asked["hits"]]
+    assert row["hits"] == len(asked["hits"])
+    scores = [hit["score"] for hit in asked["hits"]]
+    assert row["mean_score"] == pytest.approx(sum(scores) / len(scores))
+    assert json.loads(row["filters"]) == {"tags": ["home"]}
+    assert row["seconds"] == pytest.approx(asked["seconds"])
+    assert row["found"] is True
+    assert row["feedback"] is None
+
+
+def test_contexts_and_batches_are_noted_too(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    lines = "\n".join(json.dumps({"id": n, "question": f"door code {n}?"}) for n in range(2))
+    batch = memctl("query", "--batch", "-", "--mode", "keyword", stdin=lines).rows
+    context = memctl("context", "door code", "-o", "json").json
+    rows = logged()
+    assert [row["query_id"] for row in rows] == [
+        *(result["query_id"] for result in batch), context["query_id"],
+    ]  # fmt: skip
+    assert [row["mode"] for row in rows] == ["keyword", "keyword", "hybrid"]
+    assert [row["kind"] for row in rows] == ["query", "query", "context"]
+
+
+def test_a_question_without_an_answer_is_told_apart(memctl) -> None:
+    memctl("ingest", "--text", CODE)
+    for question in ("Who won the chess?", "who won the  chess", "what is the door code?"):
+        memctl("query", question)
+    memctl("query", "--no-answer", "volcanoes")
+    [numbers] = memctl("stats", "--queries", "-o", "json").json
+    assert (numbers["queries"], numbers["nothing_found"]) == (4, 3)
+    assert numbers["share_nothing_found"] == 0.75
+    assert [(row["question"], row["times"]) for row in numbers["unanswered"]] == [
+        ("who won the  chess", 2), ("volcanoes", 1),
+    ]  # fmt: skip
+    table = memctl("stats", "--queries", "-o", "table").out
+    assert "4 questions, nothing found 75%" in table
+    assert "who won the chess" in table
+
+
+def test_modes_and_days_are_counted_apart(memctl) -> None:
+    memctl("ingest", "--text", CODE)
+    for mode in ("keyword", "vector", "keyword"):
+        memctl("query", "door code", "--mode", mode)
+    [numbers] = memctl("stats", "--queries", "-o", "json").json
+    assert [(row["label"], row["queries"]) for row in numbers["by_mode"]] == [
+        ("keyword", 2), ("vector", 1),
+    ]  # fmt: skip
+    assert [row["queries"] for row in numbers["by_day"]] == [3]
+    assert numbers["p50_seconds"] <= numbers["p95_seconds"]
+
+
+def test_a_percentile_is_a_value_that_occurred() -> None:
+    assert percentile([0.4, 0.1, 0.3, 0.2], 50) == 0.2
+    assert percentile(range(1, 101), 95) == 95
+    assert percentile([3.0], 95) == 3.0
+    assert percentile([], 50) == 0.0
+
+
+def test_an_empty_log_says_so(memctl) -> None:
+    memctl("kb", "create", "notes")
+    assert "no question is logged" in memctl("stats", "--queries", "-o", "table").out
+    [numbers] = memctl("stats", "--queries", "-o", "json").json
+    assert (numbers["queries"], numbers["p50_seconds"]) == (0, None)
+
+
+def test_a_judgement_is_kept_and_may_change(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    first = memctl("query", "door code?", "-o", "json").json["query_id"]
+    memctl("query", "who won the chess?")
+    assert memctl("query", "--feedback", first, "bad").code == 0
+    done = memctl("query", "--feedback", first, "good")
+    assert (done.code, done.out) == (0, "")
+    assert first in done.err
+    memctl("query", "--feedback", "last", "bad")
+    assert [row["feedback"] for row in logged()] == ["good", "bad"]
+    [numbers] = memctl("stats", "--queries", "-o", "json").json
+    assert (numbers["good"], numbers["bad"]) == (1, 1)
+
+
+@pytest.mark.parametrize("words", [["q_nope", "good"], ["last", "fine"], ["last"], ["", "good"]])
+def test_a_judgement_of_nothing_or_of_another_kind_is_a_usage_error(memctl, words) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("query", "door code?")
+    done = memctl("query", "--feedback", *words)
+    assert done.code == 2
+    assert [line.split(":")[0] for line in done.err.splitlines()] == ["error", "hint"]
+
+
+def test_a_judgement_before_any_question_is_a_usage_error(memctl) -> None:
+    memctl("ingest", "--text", CODE)
+    assert memctl("query", "--feedback", "last", "good").code == 2
+
+
+def test_one_question_of_several_is_judged_in_each(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("kb", "create", "other")
+    asked = memctl("query", "door code?", "-o", "json").json["query_id"]
+    memctl("query", "--feedback", asked, "good")
+    rows = logged()
+    assert {row["kb"]: row["feedback"] for row in rows} == {"default": "good", "other": "good"}
+    assert {row["query_id"] for row in rows} == {asked}
+
+
+def test_no_text_is_noted_where_a_knowledge_base_is_private(memctl, logged, tmp_path) -> None:
+    memctl("kb", "create", "diary", "--private")
+    memctl("kb", "create", "open")
+    memctl("ingest", "--text", CODE, "-k", "diary", "--tag", "hush")
+    memctl("query", "what is the DOORCODE?", "--tag", "hush")
+    memctl("context", "the DOORCODE", "-k", "diary")
+    for row in logged():
+        assert row["question"] is None
+        assert row["hits"] is not None
+        assert "hush" not in row["filters"]
+    assert json.loads(logged("-k", "open")[0]["filters"]) == {"tags": True}
+    for path in (tmp_path / "home").rglob("ledger.sqlite*"):
+        assert b"DOORCODE" not in path.read_bytes()
+
+
+def test_what_becomes_private_forgets_the_texts(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("query", "what is the door code?")
+    assert memctl("kb", "show", "default", "-o", "json").json["private"] is False
+    memctl("kb", "set", "default", "--private")
+    assert memctl("kb", "show", "default", "-o", "json").json["private"] is True
+    assert [row["question"] for row in logged()] == [None]
+    memctl("kb", "set", "default", "--not-private")
+    memctl("query", "door code?")
+    assert [row["question"] for row in logged()] == [None, "door code?"]
+
+
+def test_secrets_are_not_noted_unless_that_is_wanted(memctl, logged, monkeypatch) -> None:
+    memctl("ingest", "--text", CODE)
+    question = "what is password=hunter2 for?"
+    memctl("query", question, "--session", "token=abcd1234")
+    monkeypatch.setenv("MEMCTL_QUERY_LOG_REDACT", "false")
+    memctl("query", question)
+    redacted, plain = logged()
+    assert redacted["question"] == "what is password=[redacted] for?"
+    assert "abcd1234" not in redacted["filters"]
+    assert plain["question"] == question
+
+
+def test_the_log_can_be_turned_off(memctl, logged, monkeypatch) -> None:
+    memctl("ingest", "--text", CODE)
+    monkeypatch.setenv("MEMCTL_QUERY_LOG_ENABLED", "false")
+    assert memctl("query", "door code?", "-o", "json").json["query_id"] is None
+    assert memctl("context", "door code", "-o", "json").json["query_id"] is None
+    assert logged() == []
+
+
+def test_the_log_keeps_as_many_as_are_wanted(memctl, logged, monkeypatch) -> None:
+    memctl("ingest", "--text", CODE)
+    monkeypatch.setenv("MEMCTL_QUERY_LOG_KEEP", "2")
+    for number in range(4):
+        memctl("query", f"door code {number}?")
+    assert [row["question"] for row in logged()] == ["door code 2?", "door code 3?"]
+
+
+def test_of_a_long_question_the_beginning_is_kept(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("query", "-", stdin="door code " * 500)
+    assert logged()[0]["question"] == ("door code " * 500)[:1000]
+
+
+def test_what_cannot_be_noted_at_once_is_noted_when_the_command_ends(
+    memctl, logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process writes to the ledger while the question is asked, and then no more."""
+    from memctl.cli import query
+
+    memctl("ingest", "--text", CODE)
+    ledger = tmp_path / "home/kb/default/ledger.sqlite"
+    shown = query._write_result
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        def show(*given: Any, **named: Any) -> None:
+            shown(*given, **named)
+            other.execute("ROLLBACK")
+
+        monkeypatch.setattr(query, "_write_result", show)
+        asked = memctl("query", "door code?", "-o", "json").json
+    assert [row["query_id"] for row in logged()] == [asked["query_id"]]
+
+
+def test_a_question_does_not_wait_for_the_writer_of_the_tables(memctl, logged, tmp_path) -> None:
+    from filelock import FileLock
+
+    memctl("ingest", "--text", CODE)
+    with FileLock(tmp_path / "home/kb/default/lock"):
+        assert memctl("query", "door code?").code == 0
+        assert len(logged()) == 1
+
+
+def test_the_log_goes_with_its_knowledge_base(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("query", "door code?")
+    memctl("kb", "delete", "default", "--yes")
+    memctl("kb", "create", "default")
+    assert logged() == []
+
+
+def test_cost_and_queries_are_asked_for_apart(memctl) -> None:
+    assert memctl("stats", "--cost", "--queries").code == 2
