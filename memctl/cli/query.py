@@ -123,6 +123,8 @@ def query(
     if bool(question) == (batch is not None):
         what = "a question and --batch do not go together" if question else "no question"
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
+    if hops is not None and mode not in (None, "graph"):
+        raise UsageError(f"--hops means nothing to --mode {mode}", "add --mode graph")
     if stream:
         _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
     options: AskOptions = {

@@ -30,6 +30,7 @@ FACT_WEIGHT = 1.0
 FEWEST_MEMBERS = 2
 _SEED = 0
 _SUGGESTIONS = 3
+_CLOSE = 0.7
 _Pair = tuple[int, int]
 
 
@@ -119,11 +120,16 @@ class Graph:
     def _hint(self, name: str) -> str:
         from difflib import get_close_matches
 
-        wanted = key_of(name)
-        keys = self.index.by_key
-        parts = [key for key in keys if wanted and (wanted in key.split(" ") or wanted in key)]
-        ranked = sorted(parts, key=lambda key: (-self.nodes[keys[key][0]].mentions, len(key), key))
-        near = dict.fromkeys([*ranked, *get_close_matches(wanted, keys, _SUGGESTIONS, 0.6)])
+        wanted, keys = key_of(name), self.index.by_key
+        by_word: dict[str, list[str]] = defaultdict(list)
+        for key in keys:
+            for word in {key, *key.split(" ")}:
+                by_word[word].append(key)
+        words = get_close_matches(wanted, by_word, _SUGGESTIONS, _CLOSE)
+        parts = [key for key in keys if wanted and wanted in key]
+        alike = [key for word in words for key in by_word[word]]
+        near = sorted(parts, key=lambda key: (-self.nodes[keys[key][0]].mentions, len(key), key))
+        near += sorted(alike, key=lambda key: (-self.nodes[keys[key][0]].mentions, len(key), key))
         names = dict.fromkeys(self.nodes[keys[key][0]].name for key in near)
         if not names:
             return "memctl graph show lists the best connected names"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
 
 NO_DECISIONS = Decisions()
+_INITIALLED = re.compile(r"(?<![\w.])[A-Z]\. ?[A-Z][\w'’-]*\w")
 _WORDS = re.compile(r"[^\W\d_][\w]*")
 _MOST_ALIASES = 30
 
@@ -112,8 +113,8 @@ def build_index(
     verbatim = both(where, col("level") == "evidence")
     mentions = read_mentions(snapshot, verbatim if evidence_only else where)
     resolution = resolve(mentions.by_context(), mentions.types, decisions, mentions.strangers())
-    found = _with_short_forms(mentions, resolution)
-    numbered = _Numbered(mentions, resolution.keys, found)
+    found = _with_short_forms(mentions, resolution, decisions)
+    numbered = _Numbered(mentions, resolution, found)
     numbers = {id_: at for at, id_ in enumerate(passage.id for passage in mentions.passages)}
     facts = (*numbered.links(mentions.links), *numbered.stated(_stated(snapshot, where)))
     return Index(
@@ -141,9 +142,9 @@ class _Found:
     nodes: Mapping[tuple[str, str], str]
 
 
-def _with_short_forms(mentions: Mentions, resolution: Resolution) -> _Found:
-    """Add the passages that call somebody by a first or family name that was not noted there."""
-    shorts = _Shorts(mentions, resolution)
+def _with_short_forms(mentions: Mentions, resolution: Resolution, decisions: Decisions) -> _Found:
+    """Add the passages that call somebody by a short form that was not noted there."""
+    shorts = _Shorts(mentions, resolution, decisions)
     nodes = dict(resolution.nodes)
     names = []
     for passage in mentions.passages:
@@ -156,9 +157,9 @@ def _with_short_forms(mentions: Mentions, resolution: Resolution) -> _Found:
 
 
 class _Shorts:
-    """The first and family names, and bare names of companies, that mean one in a context."""
+    """The short forms of people's and companies' names that mean one in a context."""
 
-    def __init__(self, mentions: Mentions, resolution: Resolution) -> None:
+    def __init__(self, mentions: Mentions, resolution: Resolution, decisions: Decisions) -> None:
         people: dict[str, dict[str, Person]] = defaultdict(dict)
         taken: dict[str, dict[str, str]] = defaultdict(dict)
         owners: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -176,7 +177,7 @@ class _Shorts:
                 owners[context][word] |= nodes
         self._words = {
             context: {
-                word: next(iter(nodes))
+                word: word if _is_kept_apart(word, nodes, decisions) else next(iter(nodes))
                 for word, nodes in words.items()
                 if len(word) > 1 and len({*nodes, taken[context].get(word, "")} - {""}) == 1
             }
@@ -188,10 +189,17 @@ class _Shorts:
         words = self._words.get(passage.context)
         if not words:
             return
+        for written in dict.fromkeys(_INITIALLED.findall(passage.text)):
+            if key_of(written) in words:
+                yield written, words[key_of(written)]
         for written in dict.fromkeys(_WORDS.findall(passage.text)):
             node = words.get(written.casefold())
             if node is not None and _stands_alone(written, passage.text):
                 yield written, node
+
+
+def _is_kept_apart(word: str, nodes: Iterable[str], decisions: Decisions) -> bool:
+    return any(decisions.are_apart(word, node) for node in nodes)
 
 
 def _stands_alone(word: str, text: str) -> bool:
@@ -217,8 +225,9 @@ def _follows_a_name(text: str, position: int) -> bool:
 class _Numbered:
     """Nodes numbered in the order in which they are first named."""
 
-    def __init__(self, mentions: Mentions, keys: Mapping[str, str], found: _Found) -> None:
-        self._keys = keys
+    def __init__(self, mentions: Mentions, resolution: Resolution, found: _Found) -> None:
+        self._keys = resolution.keys
+        self._called = resolution.called
         self._types = mentions.types
         self._found = found
         self._numbers: dict[str, int] = {}
@@ -285,7 +294,7 @@ class _Numbered:
         key = node.partition("\0")[0]
         spellings = self._spellings[number]
         ranked = sorted(spellings, key=lambda name: (-spellings[name], name))
-        name = next((each for each in ranked if self._is_called(each, key)), ranked[0])
+        name = min(ranked, key=lambda each: self._shortness(each, key))
         types: Counter[str] = Counter()
         for each in ranked:
             types[self._types.get(each, "other")] += spellings[each]
@@ -299,10 +308,10 @@ class _Numbered:
             key=key,
         )
 
-    def _is_called(self, name: str, key: str) -> bool:
-        """Whether a spelling is the whole name and not a short form of it."""
+    def _shortness(self, name: str, key: str) -> tuple[bool, int]:
+        """How far a spelling is from being the whole name."""
         own = self._keys.get(name, key_of(name))
-        return own == key or len(own.split(" ")) >= len(key.split(" "))
+        return own != key, -len(own.split(" "))
 
     def _by_key(self) -> Mapping[str, tuple[int, ...]]:
         found: dict[str, set[int]] = defaultdict(set)
@@ -310,6 +319,9 @@ class _Numbered:
             for name in (node.name, *node.aliases):
                 found[key_of(name)].add(number)
             found[node.key].add(number)
+        for place, key in self._called.items():
+            if place in self.places:
+                found[key.partition("\0")[0]].add(self.places[place])
         mentions = [node.mentions for node in self.nodes]
         return {
             key: tuple(sorted(numbers, key=lambda each: (-mentions[each], each)))

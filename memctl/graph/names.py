@@ -26,7 +26,10 @@ _MARKS = re.compile(r"[\"'`´‘’“”«»,;:!?()\[\]{}]")
 _JOINTS = re.compile(r"[-‐‑‒–—_/\s]+")
 _OWNED = re.compile(r"['’]s?$")
 _LAST_FIRST = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’.-]*(?: [^\W\d_]\.?)?)")
-_HONORIFICS = words("mr mrs ms miss mx dr prof professor doctor herr frau")
+_HONORIFICS = words(
+    """mr mrs ms miss mx dr prof professor doctor herr frau sir dame captain capt colonel col
+    sergeant sgt reverend rev judge senator sen governor gov mayor"""
+)
 _HERS, _HIS = words("mrs ms miss frau"), words("mr herr")
 _GENERATIONS = words("jr sr junior senior ii iii iv")
 _PARTICLES = words("de da di van von der den del la le du bin al of the and for")

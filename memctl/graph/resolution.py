@@ -46,12 +46,10 @@ class Resolution:
     """What every name means in every context: nodes, named by keys."""
 
     nodes: Mapping[Place, str]
+    called: Mapping[Place, str]
+    """The same without what was merged by hand."""
     keys: Mapping[str, str]
     """The key of every name."""
-
-    def node(self, context: str, name: str) -> str | None:
-        """Return what a name means in a context; None where it does not stand there."""
-        return self.nodes.get((context, name))
 
 
 def pair(one: str, other: str) -> tuple[str, str]:
@@ -81,7 +79,7 @@ def resolve(
     }
     joined = _joined(decisions.same)
     return Resolution(
-        {place: joined.get(node, node) for place, node in nodes.items()}, resolver.keys
+        {place: joined.get(node, node) for place, node in nodes.items()}, nodes, resolver.keys
     )
 
 
@@ -310,9 +308,9 @@ def _best(keys: Iterable[str]) -> str:
 
 
 def owners_of(fulls: Mapping[str, Person]) -> Mapping[str, set[str]]:
-    """Return the people that each first or family name may be short for, by their nodes."""
+    """Return whom each first or family name, and initial with one, may be short for, by node."""
     owners: dict[str, set[str]] = defaultdict(set)
     for node, person in fulls.items():
-        for word in (person.given, person.family):
-            owners[word].add(node)
+        for short in (person.given, person.family, f"{person.given[0]} {person.family}"):
+            owners[short].add(node)
     return owners

@@ -113,7 +113,7 @@ class _Walk:
         self.known: dict[Key, Candidate] = {}
 
     def go(self, seeds: Sequence[Candidate], hops: int) -> dict[Key, _Reached]:
-        """Return what is reached by at most so many steps, the seeds not among it."""
+        """Return what is reached by at most so many steps; a walk goes on from no seed twice."""
         starts = {
             self._at[seed.key[1]]: _Reached(FADING**rank, (seed.key[1],))
             for rank, seed in enumerate(seeds)
@@ -127,8 +127,8 @@ class _Walk:
             if not hop:
                 found = _better(found, self._by_question())
             found = self._weighed(found)
+            reached = _better(reached, found)
             new = {at: each for at, each in found.items() if at not in starts}
-            reached = _better(reached, new)
             best = sorted(new, key=lambda at: (-new[at].gain, at))[:_GONE_ON_FROM]
             edge = {at: _Reached(STEP * new[at].gain, new[at].way) for at in best}
         return {(self._kb, self._index.ids[at]): each for at, each in reached.items()}
