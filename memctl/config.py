@@ -53,6 +53,15 @@ class QuerySettings:
 
     limit: int = setting(10, "how many hits", low=1, high=10_000)
     mode: Mode = setting("hybrid", "how memories are found")
+    importance_weight: float = setting(
+        0.0, "how much it counts that a memory is important, beside what it says", low=0, high=5
+    )
+    confidence_weight: float = setting(
+        0.0, "how much it counts that a memory is certain", low=0, high=5
+    )
+    recency_weight: float = setting(
+        0.0, "how much it counts that a memory is recent; see half_life of kb set", low=0, high=5
+    )
     answer_tokens: int = setting(
         3000, "of memories that a model is given to answer from", low=500, high=1_000_000
     )

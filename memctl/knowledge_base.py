@@ -273,9 +273,12 @@ class KnowledgeBase:
         budget: int = 2000,
         mode: Mode | None = None,
         filters: Filters | None = None,
+        auto: bool = False,
     ) -> Context:
         """Return evidence on a question within a token budget; see ``KnowledgeBases.context``."""
-        return KnowledgeBases([self]).context(question, budget=budget, mode=mode, filters=filters)
+        return KnowledgeBases([self]).context(
+            question, budget=budget, mode=mode, filters=filters, auto=auto
+        )
 
     def feedback(self, query_id: str, verdict: Verdict) -> str:
         """Note how good what a question gave was; see ``KnowledgeBases.feedback``."""

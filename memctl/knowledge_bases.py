@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.retrieve.model_answer import ModelAnswerer
     from memctl.retrieve.search import Searcher, SearchOutcome
+    from memctl.retrieve.standing import Standing
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
 
@@ -218,6 +219,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         budget: int = 2000,
         mode: Mode | None = None,
         filters: Filters | None = None,
+        auto: bool = False,
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
@@ -228,15 +230,26 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             budget: The most tokens that it may have.
             mode: How memories are found; by default as configured.
             filters: What it is limited to.
+            auto: Whether it may be any message, of which most need no memory: those get a text
+                only if they refer to what was before, or if what is known clearly bears on them.
 
         Raises:
             UsageError: The question is empty, or an option cannot be used.
         """
         from memctl.retrieve.context import build_context, token_counter
+        from memctl.retrieve.need import is_needed, is_order, refers_back
 
+        referring = refers_back(question) if auto else ""
+        if auto and not referring and is_order(question):
+            return Context(question, "", 0, budget, (), why="not a question")
         started, mode = time.monotonic(), mode or self._config.query.mode
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
         outcome, notes = _found(self._searcher(mode), question, mode, filters, limit)
+        why = f"refers to what was before: {referring!r}" if referring else ""
+        if auto and not referring:
+            why = f"relevance {outcome.relevance.score:.2f}"
+            if not is_needed(outcome.asked, outcome.relevance):
+                return Context(question, "", 0, budget, (), notes, why=why)
         count = token_counter(outcome.embedder)
         hits = outcome.hits if outcome.relevance.is_near else ()
         context = build_context(question, hits, outcome.insights, budget, count)
@@ -251,7 +264,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             seconds=time.monotonic() - started,
         )
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
-        return replace(context, notes=notes, query_id=self._note(noted, shown))
+        return replace(context, notes=notes, why=why, query_id=self._note(noted, shown))
 
     def _searcher(self, mode: Mode | None) -> Searcher:
         from memctl.retrieve.search import Searcher
@@ -261,7 +274,18 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         first = self._members[0]
         reranker = first.providers.reranker() if self._config.models.rerank else None
         load_words = self._word_embedder if by_words else None
-        return Searcher(self._snapshots(), embedders, first.clock, reranker, load_words)
+        return Searcher(
+            self._snapshots(), embedders, first.clock, reranker, load_words, self._standing()
+        )
+
+    def _standing(self) -> Standing:
+        from memctl.retrieve.standing import Standing
+
+        asked = self._config.query
+        half_lives = {member.name: float(member.settings.half_life) for member in self}
+        return Standing(
+            asked.importance_weight, asked.confidence_weight, asked.recency_weight, half_lives
+        )
 
     def _word_embedder(self) -> Embedder:
         """Return what keywords are judged by; no other model than the built-in one is opened."""

@@ -122,6 +122,9 @@ class KnowledgeBaseSettings:
     chunk_size: int = setting(1200, "longest passage, in characters", low=100, high=20_000)
     chunk_overlap: int = setting(150, "characters shared by neighbours", low=0, high=10_000)
     consolidate_interval: int = setting(60, "minutes; 0 for never", low=0, high=525_600)
+    half_life: int = setting(
+        90, "days after which a memory counts half as recent", low=1, high=36_500
+    )
     inboxes: tuple[Inbox, ...] = ()
 
 

@@ -423,6 +423,8 @@ class Context:
     citations: tuple[Citation, ...]
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+    why: str = ""
+    """What decided, where it was left open whether the message needs memory."""
     query_id: str | None = None
     """Under which it stands in the query log; None where it is not logged."""
 

@@ -65,6 +65,10 @@ Private = Annotated[
     bool | None,
     typer.Option("--private/--not-private", help="Whether the query log keeps no text of it."),
 ]
+HalfLife = Annotated[
+    int | None,
+    typer.Option("--half-life", metavar="DAYS", help="After which a memory counts half as recent."),
+]
 AfterOption = Annotated[
     After | None,
     typer.Option("--after", help="What happens to a file of its own inbox once it is ingested."),
@@ -107,6 +111,7 @@ def create(
     inbox: Inboxes = None,
     after: AfterOption = None,
     private: Private = None,
+    half_life: HalfLife = None,
     embedder: EmbedderOption = "",
     output: Output = None,
 ) -> None:
@@ -119,6 +124,7 @@ def create(
         consolidate_interval=consolidate_interval,
         after=after,
         private=private,
+        half_life=half_life,
     )
     folders = [_inbox(text) for text in inbox or ()]
     session.home.create(name, inboxes=folders, embedder=embedder, **changes)
@@ -212,6 +218,7 @@ def set_(
     ] = None,
     after: AfterOption = None,
     private: Private = None,
+    half_life: HalfLife = None,
 ) -> None:
     """Change settings of a knowledge base.
 
@@ -227,6 +234,7 @@ def set_(
         consolidate_interval=consolidate_interval,
         after=after,
         private=private,
+        half_life=half_life,
     )
     if inbox or remove_inbox:
         changes["inboxes"] = _changed_inboxes(session, name, inbox or [], remove_inbox or [])

@@ -69,6 +69,7 @@ def register(root: typer.Typer) -> None:
         """
         memctl context "the launch" --budget 2000
         memctl context "the launch" -o json | jq '.tokens'
+        memctl context --auto "what did we decide about the launch?"
         """,
     )(context)
 
@@ -321,6 +322,10 @@ def context(
     ] = 2000,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    auto: Annotated[
+        bool,
+        typer.Option("--auto", help="Print nothing unless the message looks like it needs memory."),
+    ] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
     ] = False,
@@ -329,15 +334,19 @@ def context(
     """Print what is known, ready to paste above a prompt.
 
     The text stays within a budget of tokens and cites its sources.  It is empty where nothing that
-    is known has to do with the question.
+    is known has to do with the question.  With --auto it can stand in front of every prompt: it
+    stays empty for small talk, for orders, and for what memory has nothing clear to say about.
     """
     with session.reading(kb) as bases:
-        found = bases.context(_question(question), budget=budget, mode=mode, filters=filters)
+        found = bases.context(
+            _question(question), budget=budget, mode=mode, filters=filters, auto=auto
+        )
         _tell(session, found.notes)
     _write_context(found, output)
     if not found.text:
-        session.say("note: nothing in memory has to do with that")
-        session.suggest(type_hint(filters.types))
+        if not auto:
+            session.say("note: nothing in memory has to do with that")
+            session.suggest(type_hint(filters.types))
         if exit_code:
             raise NothingFound("nothing was found")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
 
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder, TokenCounter
@@ -16,6 +18,7 @@ CountTokens = Callable[[str], int]
 INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
 _CHARACTERS_A_TOKEN = 4
+_ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _SLASH = re.compile(r"[/\\]")
 
 
@@ -103,6 +106,25 @@ class _Excerpt:
         return self.hit.kb, self.hit.document_id or self.hit.memory_id
 
     @property
+    def told_in(self) -> tuple[str, ...]:
+        """What is told together: a conversation of which each turn is a document, or a document."""
+        if self.is_turn and self.hit.session_id is not None:
+            return self.hit.kb, self.hit.namespace, self.hit.session_id
+        return self.document
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether it is what somebody said."""
+        return self.hit.type == "turn" and self.hit.level == "evidence"
+
+    @property
+    def when(self) -> tuple[datetime, int, int]:
+        """Its place among what is told together."""
+        if self.is_turn and self.hit.session_id is not None:
+            return self.hit.created_at, self.hit.turn or 0, self.offset
+        return _ANY_TIME, 0, self.offset
+
+    @property
     def offset(self) -> int:
         """Where the hit's text begins in the document; 0 where that is not known."""
         return self.hit.start if _has_offsets(self.hit) and self.hit.start is not None else 0
@@ -156,7 +178,7 @@ def _written(excerpts: Sequence[_Excerpt]) -> tuple[str, tuple[Citation, ...]]:
     parts: list[str] = []
     for heading, group in ((INSIGHTS, insights), (EVIDENCE, numbered[len(insights) :])):
         if group:
-            parts.append("\n\n".join([heading, *(_block(number, item) for number, item in group)]))
+            parts.append("\n\n".join([heading, *_blocks(group)]))
     return "\n\n".join(parts), tuple(_citation(number, item) for number, item in numbered)
 
 
@@ -167,10 +189,10 @@ def _numbered(excerpts: Sequence[_Excerpt]) -> list[tuple[int, _Excerpt]]:
 
 def _reading_order(excerpts: Sequence[_Excerpt]) -> list[_Excerpt]:
     evidence = [item for item in excerpts if item.hit.level != "insight"]
-    places: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str, ...], int] = {}
     for item in evidence:
-        places.setdefault(item.document, len(places))
-    return sorted(evidence, key=lambda item: (places[item.document], item.offset, item.hit.rank))
+        places.setdefault(item.told_in, len(places))
+    return sorted(evidence, key=lambda item: (places[item.told_in], *item.when, item.hit.rank))
 
 
 def _told_once(ordered: Sequence[_Excerpt]) -> Iterator[_Excerpt]:
@@ -184,6 +206,21 @@ def _told_once(ordered: Sequence[_Excerpt]) -> Iterator[_Excerpt]:
         reached[item.document] = max(reached.get(item.document, 0), item.offset + item.end)
         if start < item.end and item.hit.text[start : item.end].strip():
             yield replace(item, start=start)
+
+
+def _blocks(numbered: Iterable[tuple[int, _Excerpt]]) -> Iterator[str]:
+    """Turns of one conversation and day are one block, which says once where they are from."""
+    for (is_turn, _, origin), group in groupby(numbered, lambda pair: _head(pair[1])):
+        items = list(group)
+        if is_turn and len(items) > 1:
+            turns = (f"[{number}] {' '.join(item.text.split())}" for number, item in items)
+            yield "\n".join([f"{origin}:", *turns])
+        else:
+            yield from (_block(number, item) for number, item in items)
+
+
+def _head(item: _Excerpt) -> tuple[bool, tuple[str, ...], str]:
+    return item.is_turn, item.told_in, _origin(item.hit)
 
 
 def _block(number: int, item: _Excerpt) -> str:

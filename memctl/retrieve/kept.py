@@ -28,6 +28,9 @@ COLUMNS = (
     "speaker",
     "session_id",
     "turn",
+    "importance",
+    "confidence",
+    "created_at",
 )
 """What is known of a candidate besides its vector."""
 MOST_KEPT = 10_000

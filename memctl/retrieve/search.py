@@ -35,6 +35,7 @@ from memctl.retrieve.question import Meaning, Question, understood
 from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.rerank import reranked
+from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.syntax import Expression, Node, parsed, patterns_of, resolved, told
@@ -147,6 +148,7 @@ class Searcher:
         reranker: Puts the best of ``hybrid`` in order.
         load_words: Gives what words and sentences are judged by, when that is needed; by default
             an embedder that can, or else the built-in one.
+        standing: What counts in ``hybrid`` besides likeness to the question.
     """
 
     def __init__(
@@ -156,6 +158,7 @@ class Searcher:
         clock: Callable[[], datetime],
         reranker: Reranker | None = None,
         load_words: Callable[[], Embedder] | None = None,
+        standing: Standing = NO_STANDING,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
         self._endings = Endings(self._sources)
@@ -163,6 +166,7 @@ class Searcher:
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
         self._reranker = reranker
+        self._standing = standing
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
@@ -294,7 +298,16 @@ class Searcher:
         items = collapsed(scored(candidates, plan), plan.collapses)
         if plan.mode != "hybrid" or not plan.collapses:
             return items
-        around = Surroundings(gatherer, condition, candidates, plan, statistics, self._languages)
+        around = Surroundings(
+            gatherer,
+            condition,
+            candidates,
+            plan,
+            statistics,
+            self._languages,
+            self._standing,
+            self._clock(),
+        )
         return with_clues(items, gatherer.question, around)
 
     def _bearing_insights(

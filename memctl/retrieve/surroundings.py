@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from memctl.retrieve.candidates import Candidate, Gatherer, Key
 from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.kept import Condition
 from memctl.retrieve.ranking import Plan, scored
+from memctl.retrieve.standing import Standing
 from memctl.retrieve.statistics import TermStatistics
 
 
@@ -23,6 +25,8 @@ class Surroundings:
         plan: What was asked for.
         statistics: How common terms are.
         languages: Those that the question was asked in, the most frequent first.
+        standing: What counts of a memory besides its likeness to the question.
+        now: The time.
     """
 
     def __init__(
@@ -33,6 +37,8 @@ class Surroundings:
         plan: Plan,
         statistics: TermStatistics,
         languages: Sequence[str],
+        standing: Standing,
+        now: datetime,
     ) -> None:
         self._gatherer = gatherer
         self._condition = condition
@@ -40,6 +46,8 @@ class Surroundings:
         self._plan = plan
         self.statistics = statistics
         self.languages = languages
+        self.standing = standing
+        self.now = now
         scores = [item.score for item in scored(candidates, plan)]
         self.spread = float(np.std(scores)) if scores else 0.0
         """The standard deviation of the candidates' scores, in which clues are weighed."""

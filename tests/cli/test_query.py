@@ -288,3 +288,33 @@ def test_an_expression_finds_what_it_says_and_explain_tells_how_it_was_read(note
     assert "taken as plain words" in broken.err
     assert broken.rows[0]["hits"]
     assert notes("query", "--", "-aurora").code == 2
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["thanks, that works!", "Write a haiku about the budget of Aurora", "ok", "run it again",
+     "can you please fix the budget of Aurora?", "how do I sort the notes?"],
+)  # fmt: skip
+def test_automatic_context_is_silent_for_talk_and_orders(notes: Run, message: str) -> None:
+    result = notes("context", "--auto", message)
+    assert (result.code, result.out, result.err) == (0, "", "")
+    assert notes("context", "--auto", message, "--exit-code").code == 4
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["What is the budget of Aurora?", "what did we decide about Aurora?",
+     "Remind me of the budget of Aurora"],
+)  # fmt: skip
+def test_automatic_context_is_there_where_memory_is_asked_for(notes: Run, message: str) -> None:
+    assert "Aurora" in notes("context", "--auto", message).out
+    told = notes("context", "--auto", message, "-o", "json").json
+    assert told["why"].startswith(("relevance 0.", "refers to"))
+
+
+def test_automatic_context_of_a_message_that_memory_knows_nothing_about_is_empty(
+    notes: Run,
+) -> None:
+    asked = "what did we say about zebras in Antarctica?"
+    told = notes("context", "--auto", asked, "-o", "json").json
+    assert (told["text"], told["why"]) == ("", "refers to what was before: 'what did we'")

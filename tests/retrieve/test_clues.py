@@ -6,11 +6,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from memctl.models import Embedder
 from memctl.records import Filters, Hit, Memory
+from memctl.retrieve.kept import Row, Rows
 from memctl.retrieve.search import MODES, Searcher
+from memctl.retrieve.standing import Standing
 from tests.retrieve.conftest import NOW, Shelf
 
 MemoryOf = Callable[..., Memory]
@@ -173,6 +176,51 @@ def test_a_question_that_names_something_is_not_answered_by_likeness(
     for question in ("Where did Odile Marchetti move?", "where did odile marchetti move"):
         hits = hits_by_id(shelf.searcher(), question)
         assert not any("alike" in hit.legs for hit in hits.values())
+
+
+# --- standing -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("standing", "clue"),
+    [
+        (Standing(importance=2.0), "importance"),
+        (Standing(confidence=2.0), "confidence"),
+        (Standing(recency=2.0, half_lives={"kb": 10.0}), "recency"),
+    ],
+)
+def test_what_a_memory_is_worth_counts_where_it_is_to(
+    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder, standing: Standing, clue: str
+) -> None:
+    old = NOW - timedelta(days=400)
+    shelf.put(
+        [
+            memory_of("small", "The gate code is 1.", importance=0.1, confidence=0.1,
+                      created_at=old),
+            memory_of("great", "The gate code is 2.", importance=0.9, confidence=0.9,
+                      created_at=NOW),
+            *filling(memory_of, 9),
+        ]
+    )  # fmt: skip
+    snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
+    embedders = dict.fromkeys(snapshots, embedder)
+    searcher = Searcher(snapshots, embedders, lambda: NOW, standing=standing)
+    hits = hits_by_id(searcher, "gate code")
+    assert next(iter(hits)) == "great"
+    assert hits["great"].legs[clue] > hits["small"].legs[clue] > 0
+    plain = hits_by_id(shelf.searcher(), "gate code")
+    assert not any({"importance", "confidence", "recency"} & set(x.legs) for x in plain.values())
+
+
+def test_recency_halves_with_each_half_life_and_never_exceeds_one() -> None:
+    standing = Standing(recency=1.0, half_lives={"kb": 10.0})
+    ages = (timedelta(days=-5), timedelta(0), timedelta(days=10), timedelta(days=20),
+            timedelta(days=70_000))  # fmt: skip
+    rows = {"importance": [0.0] * 5, "confidence": [0.0] * 5, "created_at": [NOW - a for a in ages]}
+    made = Rows(pa.table(rows))
+    gains = [standing.gains("kb", Row(made, at), NOW)["recency"] for at in range(5)]
+    assert gains[:4] == [1.0, 1.0, 0.5, 0.25]
+    assert 0 <= gains[4] < 1e-6
 
 
 # --- few rows and many ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -56,6 +57,21 @@ def test_passages_stand_as_they_read_in_their_document() -> None:
     ]
     text = numbered(hits)
     assert text.index("first") < text.index("third") < text.index("other")
+
+
+def test_turns_of_one_conversation_are_told_together_as_they_were_said() -> None:
+    said = {"type": "turn", "session_id": "s", "title": "Chat"}
+    hits = [
+        hit(1, "Ann: Seven ferrets!", turn=2, **said),
+        hit(2, "The rent is high."),
+        hit(3, "Bob: Which pet\ndo you keep?", turn=1, **said),
+        hit(4, "Bob: Another day.", turn=9, created_at=WRITTEN + timedelta(days=2), **said),
+    ]
+    assert numbered(hits) == (
+        f"{EVIDENCE}\n\nChat, 2026-01-01:\n[1] Bob: Which pet do you keep?\n"
+        "[2] Ann: Seven ferrets!\n\n[3] Chat, 2026-01-03\nBob: Another day.\n\n"
+        "[4] Notes, 2026-01-01\nThe rent is high."
+    )
 
 
 def test_what_two_passages_share_is_said_once() -> None:
