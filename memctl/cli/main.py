@@ -18,6 +18,7 @@ from memctl.cli import (
     demo,
     doctor,
     document,
+    evaluate,
     ingest,
     insight,
     kb,
@@ -100,6 +101,7 @@ watch.register(app)
 stats.register(app)
 models.register(app)
 sql.register(app)
+evaluate.register(app)
 transfer.register(app)
 doctor.register(app)
 config_commands.register(app)

@@ -227,6 +227,17 @@ def test_a_question_does_not_wait_for_the_writer_of_the_tables(memctl, logged, t
         assert len(logged()) == 1
 
 
+def test_a_judgement_needs_no_more_than_where_the_question_stands(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("kb", "create", "other")
+    asked = memctl("query", "door code?", "-k", "default", "-o", "json").json["query_id"]
+    memctl("query", "tomatoes?", "-k", "other")
+    memctl("query", "--feedback", asked, "good")
+    assert [(row["kb"], row["feedback"]) for row in logged()] == [
+        ("default", "good"), ("other", None),
+    ]  # fmt: skip
+
+
 def test_the_log_goes_with_its_knowledge_base(memctl, logged) -> None:
     memctl("ingest", "--text", CODE)
     memctl("query", "door code?")
