@@ -84,9 +84,16 @@ class QueryBook:
         return bool(found)
 
     def forget_texts(self) -> None:
-        """Strike the text of every question, and what it was limited to; the rest stays."""
+        """Strike the text of every question, and what it was limited to; the rest stays.
+
+        It is gone from the file too: what SQLite leaves of it is overwritten.
+        """
         with self._ledger.transaction() as connection:
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA secure_delete = ON")
             connection.execute("UPDATE query_log SET question = '', filters = '{}'")
+        with self._ledger.reading() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _entry(row: tuple[Any, ...]) -> QueryEntry:
