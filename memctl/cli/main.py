@@ -18,6 +18,7 @@ from memctl.cli import (
     demo,
     doctor,
     document,
+    evaluate,
     graph,
     ingest,
     insight,
@@ -102,6 +103,7 @@ watch.register(app)
 stats.register(app)
 models.register(app)
 sql.register(app)
+evaluate.register(app)
 transfer.register(app)
 doctor.register(app)
 config_commands.register(app)
