@@ -328,14 +328,19 @@ def test_the_fusion_can_be_chosen_on_the_command_line_and_in_the_settings(
         fusion: str = notes(*asked, *options).json["explain"]["fusion"]
         return fusion
 
-    def best(*options: str) -> str:
-        hits = notes("query", "vegetables budget", "--no-answer", *options).rows[0]["hits"]
-        return Path(hits[0]["source"]).name
+    def is_by(leg: str) -> bool:
+        asked = ("query", "the budget", "--no-answer", "--level", "evidence")  # without clues
+        hits = notes(*asked).rows[0]["hits"]
+        return all(hit["score"] == pytest.approx(hit["legs"][f"{leg}_normalised"]) for hit in hits)
 
+    notes("ingest", "--text", "Seeds are paid for out of what is left, a small budget.")
     assert used() == "zscore"
     assert used("--fusion", "rrf") == "rrf"
     assert notes("query", "the budget", "--fusion", "borda").code == 2
     monkeypatch.setenv("MEMCTL_QUERY_FUSION", "weighted")
     monkeypatch.setenv("MEMCTL_QUERY_KEYWORD_WEIGHT", "0")
     assert used() == "weighted"
-    assert (best(), best("--fusion", "zscore")) == ("garden.txt", "plan.md")
+    assert is_by("vector")
+    assert not is_by("keyword")
+    monkeypatch.setenv("MEMCTL_QUERY_KEYWORD_WEIGHT", "1")
+    assert is_by("keyword")
