@@ -10,6 +10,7 @@ StoredStatus = Literal["active", "paused", "archived"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "text", "json"]
 Mode = Literal["hybrid", "keyword", "vector"]
+Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
 WhenUnavailable = Literal["wait", "builtin"]
 Task = Literal["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]
 """What models do; each task can have a model of its own."""

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.choices import Mode
+from memctl.choices import Fusion, Mode
 from memctl.cli.answers import show_result, tell_note
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.filters import type_hint
@@ -42,6 +42,10 @@ _HITS = (
 )
 ModeOption = Annotated[
     Mode | None, typer.Option("--mode", help="How memories are found; hybrid by default.")
+]
+FusionOption = Annotated[
+    Fusion | None,
+    typer.Option("--fusion", help="How hybrid joins words and meaning; zscore by default."),
 ]
 LimitOption = Annotated[
     int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
@@ -87,6 +91,7 @@ def query(
     ] = None,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    fusion: FusionOption = None,
     limit: LimitOption = None,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
     stream: Annotated[
@@ -127,6 +132,7 @@ def query(
         _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
     options: AskOptions = {
         "mode": mode,
+        "fusion": fusion,
         "filters": filters,
         "limit": limit,
         "answer": not no_answer,

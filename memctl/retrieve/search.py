@@ -27,7 +27,7 @@ from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.ended import Endings
 from memctl.retrieve.expansion import Expansions, expansions, with_expansions
-from memctl.retrieve.fusion import checked_fusion
+from memctl.retrieve.fusion import KEYWORD_WEIGHT, checked_fusion
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
@@ -180,6 +180,7 @@ class Searcher:
         filters: Filters | None = None,
         limit: int = 10,
         fusion: str = "zscore",
+        keyword_weight: float = KEYWORD_WEIGHT,
     ) -> SearchOutcome:
         """Return the hits for a question.
 
@@ -188,14 +189,22 @@ class Searcher:
             mode: ``hybrid``, ``vector`` or ``keyword``.
             filters: Looked at before the search; without levels, evidence and memories are found.
             limit: The most hits to return.
-            fusion: How ``hybrid`` makes one score of two: ``zscore``, ``minmax`` or ``rrf``.
+            fusion: How ``hybrid`` makes one score of two: ``zscore``, ``minmax``, ``rrf`` or
+                ``weighted``.
+            keyword_weight: The share of the words in ``weighted``.
 
         Raises:
             UsageError: The question is empty, or a mode, fusion, limit or filter is not valid.
             ModelError: The question's vector cannot be had by any embedder, or by one of them in
                 the mode ``vector``; never in the mode ``keyword``.
         """
-        plan = Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
+        plan = Plan(
+            _checked_mode(mode),
+            checked_fusion(fusion),
+            filters or Filters(),
+            limit,
+            keyword_weight=keyword_weight,
+        )
         expression = self._parsed(question, plan.mode)
         asked = understood(expression.text, self._languages)
         condition = self._condition(plan.main_filters)
