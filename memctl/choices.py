@@ -12,6 +12,7 @@ LogFormat = Literal["auto", "text", "json"]
 Mode = Literal["hybrid", "keyword", "vector", "graph"]
 HOPS, MOST_HOPS = 2, 4
 """How many steps the mode ``graph`` goes along names, and how many it goes at most."""
+Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
 WhenUnavailable = Literal["wait", "builtin"]
 Task = Literal["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]
 """What models do; each task can have a model of its own."""

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from memctl.choices import (
     After,
     ChunkStrategy,
+    Fusion,
     LogFormat,
     LogLevel,
     Mode,
@@ -53,6 +54,10 @@ class QuerySettings:
 
     limit: int = setting(10, "how many hits", low=1, high=10_000)
     mode: Mode = setting("hybrid", "how memories are found")
+    fusion: Fusion = setting("zscore", "how one score is made of those by words and by meaning")
+    keyword_weight: float = setting(
+        0.75, "share of the words in the fusion weighted; the rest is meaning's", low=0, high=1
+    )
     importance_weight: float = setting(
         0.0, "how much it counts that a memory is important, beside what it says", low=0, high=5
     )

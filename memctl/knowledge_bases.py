@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
-from memctl.choices import HOPS, Mode
+from memctl.choices import HOPS, Fusion, Mode
 from memctl.errors import MemctlError, NotFoundError, UsageError
 from memctl.query_log import Asked, shown_text, without_text
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
@@ -38,6 +38,8 @@ class AskOptions(TypedDict, total=False):
     """How memories are found: ``hybrid``, ``keyword``, ``vector`` or ``graph``."""
     hops: int | None
     """So many steps at most that ``graph`` goes; 2 by default."""
+    fusion: Fusion | None
+    """How ``hybrid`` makes one score of those by words and by meaning."""
     filters: Filters
     """What the hits are limited to."""
     limit: int | None
@@ -57,24 +59,29 @@ def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
     return given if namespace is None else replace(given, namespaces=(namespace,))
 
 
+class _Search(TypedDict):
+    """How a question is looked for in the mode that was chosen."""
+
+    filters: Filters | None
+    limit: int
+    fusion: Fusion
+    keyword_weight: float
+    hops: int
+
+
 def _found(
-    searcher: Searcher,
-    question: str,
-    mode: Mode,
-    filters: Filters | None,
-    limit: int,
-    hops: int = HOPS,
+    searcher: Searcher, question: str, mode: Mode, search: _Search
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
     """Search, by keyword alone where no embedder can be had now; return what was done without."""
     from memctl.retrieve.search import AWAY
 
     try:
-        outcome = searcher.search(question, mode=mode, filters=filters, limit=limit, hops=hops)
+        outcome = searcher.search(question, mode=mode, **search)
         return outcome, outcome.notes
     except AWAY as error:
         if mode != "hybrid":
             raise
-        found = searcher.search(question, mode="keyword", filters=filters, limit=limit)
+        found = searcher.search(question, mode="keyword", **search)
         return found, (f"found by keyword alone: {error.message}",)
 
 
@@ -158,8 +165,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         mode = options.get("mode") or defaults.mode
         filters = _narrowed(options.get("filters"), asked.namespace)
         limit = options.get("limit") or defaults.limit
-        hops = options.get("hops") or HOPS
-        outcome, notes = _found(searcher, asked.text, mode, filters, limit, hops)
+        search = self._search(filters, limit, options.get("fusion"), options.get("hops"))
+        outcome, notes = _found(searcher, asked.text, mode, search)
         answer = self._answered(outcome, options) if options.get("answer", True) else None
         result = QueryResult(
             question=asked.text,
@@ -252,7 +259,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             return Context(question, "", 0, budget, (), why="not a question")
         started, mode = time.monotonic(), mode or self._config.query.mode
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
-        outcome, notes = _found(self._searcher(mode), question, mode, filters, limit)
+        outcome, notes = _found(self._searcher(mode), question, mode, self._search(filters, limit))
         why = f"refers to what was before: {referring!r}" if referring else ""
         if auto and not referring:
             why = f"relevance {outcome.relevance.score:.2f}"
@@ -273,6 +280,22 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         )
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
         return replace(context, notes=notes, why=why, query_id=self._note(noted, shown))
+
+    def _search(
+        self,
+        filters: Filters | None,
+        limit: int,
+        fusion: Fusion | None = None,
+        hops: int | None = None,
+    ) -> _Search:
+        settings = self._config.query
+        return _Search(
+            filters=filters,
+            limit=limit,
+            fusion=fusion or settings.fusion,
+            keyword_weight=settings.keyword_weight,
+            hops=hops or HOPS,
+        )
 
     def _searcher(self, mode: Mode | None) -> Searcher:
         from memctl.retrieve.search import Searcher

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.choices import MOST_HOPS, Mode
+from memctl.choices import MOST_HOPS, Fusion, Mode
 from memctl.cli.answers import show_result, tell_note
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.filters import type_hint
@@ -46,6 +46,10 @@ ModeOption = Annotated[
 HopsOption = Annotated[
     int | None,
     typer.Option("--hops", min=1, max=MOST_HOPS, help="How far --mode graph goes; 2 by default."),
+]
+FusionOption = Annotated[
+    Fusion | None,
+    typer.Option("--fusion", help="How hybrid joins words and meaning; zscore by default."),
 ]
 LimitOption = Annotated[
     int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
@@ -92,6 +96,7 @@ def query(
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
     hops: HopsOption = None,
+    fusion: FusionOption = None,
     limit: LimitOption = None,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
     stream: Annotated[
@@ -135,6 +140,7 @@ def query(
     options: AskOptions = {
         "mode": mode,
         "hops": hops,
+        "fusion": fusion,
         "filters": filters,
         "limit": limit,
         "answer": not no_answer,

@@ -7,12 +7,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memctl.choices import HOPS, MOST_HOPS, Mode
+from memctl.choices import HOPS, MOST_HOPS, Fusion, Mode
 from memctl.errors import UsageError
 from memctl.records import Filters
 from memctl.retrieve.candidates import Candidate, keywords, vectors
 from memctl.retrieve.collapse import Collapsed
-from memctl.retrieve.fusion import NO_SPACE, Fusion, Scores, Spaces, fuse, minmax, within, zscore
+from memctl.retrieve.fusion import (
+    KEYWORD_WEIGHT,
+    NO_SPACE,
+    Scores,
+    Spaces,
+    fuse,
+    minmax,
+    within,
+    zscore,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,9 @@ class Plan:
     """So many steps at most that the mode ``graph`` goes."""
     spaces: Mapping[str, int] = field(default_factory=dict)
     """A number for the embedder of each knowledge base, where they have several."""
+
+    keyword_weight: float = KEYWORD_WEIGHT
+    """The share of the words in the fusion ``weighted``."""
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -78,7 +90,7 @@ def _final(
     keyword: Scores, vector: Scores, plan: Plan, spaces: Spaces | None, setting: int | None
 ) -> Scores:
     if plan.mode in ("hybrid", "graph"):
-        return fuse(keyword, vector, plan.fusion, spaces, setting)
+        return fuse(keyword, vector, plan.fusion, spaces, setting, plan.keyword_weight)
     if plan.mode == "keyword":
         return keyword
     return vector if spaces is None else within(spaces, zscore, vector, setting)

@@ -30,7 +30,7 @@ from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.ended import Endings
 from memctl.retrieve.expansion import Expansions, expansions, with_expansions
-from memctl.retrieve.fusion import checked_fusion
+from memctl.retrieve.fusion import KEYWORD_WEIGHT, checked_fusion
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
@@ -191,6 +191,7 @@ class Searcher:
         limit: int = 10,
         fusion: str = "zscore",
         hops: int = HOPS,
+        keyword_weight: float = KEYWORD_WEIGHT,
     ) -> SearchOutcome:
         """Return the hits for a question.
 
@@ -199,7 +200,9 @@ class Searcher:
             mode: ``hybrid``, ``vector``, ``keyword`` or ``graph``.
             filters: Looked at before the search; without levels, evidence and memories are found.
             limit: The most hits to return.
-            fusion: How ``hybrid`` makes one score of two: ``zscore``, ``minmax`` or ``rrf``.
+            fusion: How ``hybrid`` makes one score of two: ``zscore``, ``minmax``, ``rrf`` or
+                ``weighted``.
+            keyword_weight: The share of the words in ``weighted``.
             hops: So many steps at most that ``graph`` goes, 1 to 4.
 
         Raises:
@@ -207,7 +210,14 @@ class Searcher:
             ModelError: The question's vector cannot be had by any embedder, or by one of them in
                 the mode ``vector``; never in the mode ``keyword``.
         """
-        plan = Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit, hops)
+        plan = Plan(
+            _checked_mode(mode),
+            checked_fusion(fusion),
+            filters or Filters(),
+            limit,
+            hops,
+            keyword_weight=keyword_weight,
+        )
         expression = self._parsed(question, plan.mode)
         asked = understood(expression.text, self._languages)
         condition = self._condition(plan.main_filters)

@@ -1,6 +1,6 @@
 """How well and how fast questions with known evidence are answered, through the real commands.
 
-    python tests/bench/retrieval.py FOLDER... [--mode hybrid] [--scorer score_retrieval.py]
+    python tests/bench/retrieval.py FOLDER... [--mode hybrid] [--fusion zscore] [--scorer PROGRAM]
 
 A folder holds ``corpus.jsonl`` (what ``memctl ingest --jsonl`` takes) and ``queries.jsonl``
 (``id``, ``question``, ``relevant``: ids of the corpus, perhaps ``namespace``).  Each set gets a
@@ -23,6 +23,7 @@ from typing import Any
 
 HITS = 25
 COLUMNS = ("recall@5", "recall@10", "ndcg@10")
+FUSIONS = ("zscore", "minmax", "rrf", "weighted")
 PARTLY = 3
 """The exit code when some records could not be taken in: a set may have empty ones."""
 MEMCTL = (sys.executable, "-m", "memctl")
@@ -34,7 +35,7 @@ def main() -> None:
     print(f"{'set':14}" + "".join(f"{name:>12}" for name in (*COLUMNS, "p50 ms", "p95 ms")))
     for folder in options.folders:
         with tempfile.TemporaryDirectory() as home:
-            row = measured(folder, Path(home), scorer, options.mode)
+            row = measured(folder, Path(home), scorer, options.mode, options.fusion)
         print(
             f"{folder.resolve().name:14}" + "".join(f"{value:12.1f}" for value in row), flush=True
         )
@@ -46,15 +47,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--mode", default="hybrid", choices=("hybrid", "keyword", "vector", "graph")
     )
+    parser.add_argument("--fusion", default="zscore", choices=FUSIONS)
     parser.add_argument("--scorer", type=Path)
     return parser.parse_args()
 
 
-def measured(folder: Path, home: Path, scorer: Path, mode: str) -> list[float]:
+def measured(folder: Path, home: Path, scorer: Path, mode: str, fusion: str) -> list[float]:
     """Ingest a set, ask its questions, and return the scores and the milliseconds a question."""
     memctl(home, "kb", "create", "set")
     memctl(home, "ingest", "--jsonl", str(folder / "corpus.jsonl"), "-k", "set", "-o", "json")
     asked = ("-k", "set", "--batch", str(folder / "queries.jsonl"), "--mode", mode)
+    asked = (*asked, "--fusion", fusion)
     answers = memctl(home, "query", *asked, "-o", "ndjson", "-n", str(HITS), "--no-answer")
     hits = home / "hits.ndjson"
     hits.write_text(answers, encoding="utf-8")

@@ -318,3 +318,29 @@ def test_automatic_context_of_a_message_that_memory_knows_nothing_about_is_empty
     asked = "what did we say about zebras in Antarctica?"
     told = notes("context", "--auto", asked, "-o", "json").json
     assert (told["text"], told["why"]) == ("", "refers to what was before: 'what did we'")
+
+
+def test_the_fusion_can_be_chosen_on_the_command_line_and_in_the_settings(
+    notes: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def used(*options: str) -> str:
+        asked = ("query", "the budget", "--explain", "--no-answer", "-o", "json")
+        fusion: str = notes(*asked, *options).json["explain"]["fusion"]
+        return fusion
+
+    def is_by(leg: str) -> bool:
+        asked = ("query", "the budget", "--no-answer", "--level", "evidence")  # without clues
+        hits = notes(*asked).rows[0]["hits"]
+        return all(hit["score"] == pytest.approx(hit["legs"][f"{leg}_normalised"]) for hit in hits)
+
+    notes("ingest", "--text", "Seeds are paid for out of what is left, a small budget.")
+    assert used() == "zscore"
+    assert used("--fusion", "rrf") == "rrf"
+    assert notes("query", "the budget", "--fusion", "borda").code == 2
+    monkeypatch.setenv("MEMCTL_QUERY_FUSION", "weighted")
+    monkeypatch.setenv("MEMCTL_QUERY_KEYWORD_WEIGHT", "0")
+    assert used() == "weighted"
+    assert is_by("vector")
+    assert not is_by("keyword")
+    monkeypatch.setenv("MEMCTL_QUERY_KEYWORD_WEIGHT", "1")
+    assert is_by("keyword")

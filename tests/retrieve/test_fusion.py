@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.choices import Fusion
 from memctl.errors import UsageError
 from memctl.retrieve.fusion import (
     FUSIONS,
     KEYWORD_WEIGHT,
     NO_SPACE,
-    Fusion,
     checked_fusion,
     fuse,
     reciprocal_rank,
@@ -57,6 +57,24 @@ def test_equal_scores_share_a_rank() -> None:
 def test_the_legs_have_their_shares() -> None:
     keyword, vector = np.array([0.0, 1.0]), np.array([1.0, 0.0])
     assert fuse(keyword, vector, "minmax").tolist() == [1 - KEYWORD_WEIGHT, KEYWORD_WEIGHT]
+
+
+def test_a_weight_can_be_given_to_the_words_in_one_fusion_alone() -> None:
+    keyword, vector = np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.0, 0.2])
+    by_words, by_meaning = (
+        fuse(keyword, vector, "weighted", keyword_weight=share) for share in (1.0, 0.0)
+    )
+    assert np.allclose(by_words, zscore(keyword))
+    assert np.allclose(by_meaning, zscore(vector))
+    assert np.allclose(fuse(keyword, vector, "weighted"), fuse(keyword, vector, "zscore"))
+    for fusion in ("zscore", "minmax", "rrf"):
+        plain = fuse(keyword, vector, fusion)
+        assert fuse(keyword, vector, fusion, keyword_weight=0.0).tolist() == plain.tolist()
+
+
+def test_ranks_are_fused_as_published_with_60_and_equal_shares() -> None:
+    fused = fuse(np.array([3.0, 2.0]), np.array([0.1, 0.9]), "rrf")
+    assert np.allclose(2 * fused, 1 / 61 + 1 / 62)
 
 
 def test_an_unknown_fusion_is_refused_with_the_valid_ones() -> None:

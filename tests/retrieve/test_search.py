@@ -10,6 +10,7 @@ from memctl.errors import UsageError
 from memctl.models import Embedder
 from memctl.records import Filters
 from memctl.retrieve.answer import answer
+from memctl.retrieve.fusion import FUSIONS
 from memctl.retrieve.search import MODES, Searcher, SearchOutcome
 
 from .conftest import NOW, ROASTERY, WRITTEN, MemoryOf, Shelf
@@ -61,7 +62,7 @@ def test_a_question_of_stop_words_alone_is_still_a_question(roastery: Searcher) 
     assert roastery.search("who are you", mode="keyword").hits == ()
 
 
-@pytest.mark.parametrize("fusion", ["zscore", "minmax", "rrf"])
+@pytest.mark.parametrize("fusion", FUSIONS)
 def test_every_fusion_ranks(roastery: Searcher, fusion: str) -> None:
     assert found(roastery.search("When does the lease start?", fusion=fusion))[0] == "lease"
 
