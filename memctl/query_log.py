@@ -33,7 +33,7 @@ _PATIENCE = 0.001
 """Seconds to wait for another process that is writing to the ledger."""
 _LAST_PATIENCE = 0.1
 _MOST_WAITING = 1000
-_LOOKED_AT = 20_000
+_LOOKED_AT = 2 * LONGEST_TEXT
 
 _log = logging.getLogger(__name__)
 

@@ -33,10 +33,10 @@ _RANDOM = re.compile(
 )
 _BEARER = re.compile(r"(?i)\b((?:bearer|basic)\s+)(?=\S*\d)[\w.~+/=-]{12,}")
 _ASSIGNED = re.compile(
-    r"(?i)\b((?:[\w-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key))"
+    r"(?i)\b((?:[\w-]{0,40}(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key))"
     r"[\"']?\s*[=:]\s*[\"']?)(?!\[redacted\])[^\s\"',;]{4,}"
 )
-_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/@]+(?=@)")
+_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,100}:)[^\s/@]{1,200}(?=@)")
 
 
 def redacted(text: str) -> str:

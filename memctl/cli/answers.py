@@ -68,6 +68,16 @@ def show_result(
         _show_hits(console, result, most, explain=explain, name_kb=several)
     elif answer is None:
         paragraph(console, "nothing found", "yellow")
+    if explain:
+        _show_syntax(console, result)
+
+
+def _show_syntax(console: Console, result: QueryResult) -> None:
+    """Print how an expression was understood; nothing of plain words."""
+    if "required" in result.explain:
+        paragraph(console, f"\nrequired: {result.explain['required']}", "dim")
+    for pattern, terms in result.explain.get("expanded", {}).items():
+        paragraph(console, f"{pattern}: {', '.join(terms) or 'nothing like it'}", "dim")
 
 
 def _show_unsupported(console: Console, answer: Answer) -> None:

@@ -57,6 +57,7 @@ def register(root: typer.Typer) -> None:
         memctl query "when is the launch, and who decided?"
         memctl query "the budget" --since 2026-01-01 --type decision
         memctl query "door code" -o ndjson | jq -r '.hits[0].text'
+        memctl query '"door code" -office'
         memctl query "what is still open?" --stream
         memctl query --batch questions.jsonl -o ndjson > answers.jsonl
         memctl query --feedback last good
@@ -107,6 +108,10 @@ def query(
     """Ask, and get an answer with citations.
 
     A citation [n] names the document, page, row or time, and the characters that say so.
+
+    In quotes stands an exact phrase; pars* is the beginning of a word, aurroa~ one that may be
+    misspelt; +word, -word, AND, OR, NOT and (...) say what must be there.  A sentence is never
+    taken for any of that.
 
     Every question is noted in the query log of what was asked, which memctl stats --queries sums
     up.  --feedback ID good|bad adds how good the answer was; the ID is the query_id in JSON, or

@@ -73,8 +73,10 @@ def _new_names(seeds: Sequence[Collapsed], around: Surroundings) -> Mapping[Key,
 
 
 def _rarest_terms(names: Mapping[Key, Sequence[Phrase]], around: Surroundings) -> list[str]:
-    terms = {term for phrases in names.values() for phrase in phrases for term in phrase}
-    return sorted(terms, key=lambda term: (-around.statistics.idf(term), term))[:_MOST_TERMS]
+    """The rarest term of each name, the rarest of all first: it finds whatever has the name."""
+    idf = around.statistics.idf
+    terms = {max(phrase, key=idf) for phrases in names.values() for phrase in phrases}
+    return sorted(terms, key=lambda term: (-idf(term), term))[:_MOST_TERMS]
 
 
 class _Pool:

@@ -16,6 +16,7 @@ from memctl.retrieve.kept import COLUMNS, Condition, Row, Rows, matrix
 from memctl.retrieve.question import Question
 from memctl.retrieve.scoring import KeywordScorer, cosines
 from memctl.retrieve.statistics import TermStatistics
+from memctl.retrieve.syntax import Node, holds, sure_terms
 from memctl.store.filters import Expr, both, col
 from memctl.store.schema import VECTOR
 from memctl.store.snapshot import Snapshot
@@ -25,6 +26,9 @@ Key = tuple[str, str]
 """Knowledge base and memory id."""
 Leg = Literal["keyword", "vector"]
 BOTH: frozenset[Leg] = frozenset(("keyword", "vector"))
+_LOOKED_THROUGH = 1_000
+"""Memories with all the words that must be there, of which those where everything holds are
+taken; the index knows nothing of what stands side by side."""
 
 Look = Callable[[], pa.Table]
 """Finds memories; their rows have the columns of candidates."""
@@ -58,6 +62,7 @@ class Gatherer:
         statistics: How common terms are in all the sources together.
         vectors: The question's vector for each source that there is one to compare by for.
         legs: The legs that look for candidates.
+        required: What must hold of every candidate's terms, whatever brings it up.
     """
 
     def __init__(
@@ -67,11 +72,13 @@ class Gatherer:
         statistics: TermStatistics,
         vectors: Mapping[str, NDArray[np.float32]],
         legs: frozenset[Leg] = BOTH,
+        required: Node | None = None,
     ) -> None:
         self._sources = sources
         self.question = question
         self._vectors = vectors
         self._looking = legs
+        self._required = required
         self._scorer = KeywordScorer(question, statistics)
 
     def gather(self, condition: Condition, limit: int) -> dict[Key, Candidate]:
@@ -121,14 +128,25 @@ class Gatherer:
         if "keyword" in self._looking and self.question.terms:
             terms = tuple(dict.fromkeys(chain(self.question.terms, *self.question.phrases)))
             yield partial(self._keyword, kb, terms, condition, limit)
+        if self._required is not None and (sure := sure_terms(self._required)):
+            yield partial(self._keyword, kb, sure, condition, _LOOKED_THROUGH, require_all=True)
         if "vector" in self._looking and kb in self._vectors:
             yield partial(self._nearest, kb, condition, limit)
 
-    def _keyword(self, kb: str, terms: Sequence[str], condition: Condition, limit: int) -> pa.Table:
+    def _keyword(
+        self,
+        kb: str,
+        terms: Sequence[str],
+        condition: Condition,
+        limit: int,
+        *,
+        require_all: bool = False,
+    ) -> pa.Table:
         kept, snapshot = condition.kept.get(kb), self._sources[kb]
         if kept is None:
-            return snapshot.keyword(terms, condition.where, limit, self._columns(kb))
-        found = snapshot.keyword(terms, condition.where, limit, ("id",))
+            columns = self._columns(kb)
+            return snapshot.keyword(terms, condition.where, limit, columns, require_all)
+        found = snapshot.keyword(terms, condition.where, limit, ("id",), require_all)
         return kept.get(found["id"].to_pylist())
 
     def _nearest(self, kb: str, condition: Condition, limit: int) -> pa.Table:
@@ -143,6 +161,9 @@ class Gatherer:
         self, kb: str, table: pa.Table, known: Mapping[Key, Candidate]
     ) -> dict[Key, Candidate]:
         new = [row for row, id in enumerate(table["id"].to_pylist()) if (kb, id) not in known]
+        if self._required is not None:
+            texts = table["search_text"].to_pylist()
+            new = [row for row in new if holds(self._required, f" {texts[row]} ")]
         if not new:
             return {}
         if len(new) < table.num_rows:

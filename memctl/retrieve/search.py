@@ -26,6 +26,7 @@ from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.days import dated, with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.ended import Endings
+from memctl.retrieve.expansion import Expansions, expansions, with_expansions
 from memctl.retrieve.fusion import checked_fusion
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
@@ -37,6 +38,7 @@ from memctl.retrieve.rerank import reranked
 from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.retrieve.surroundings import Surroundings
+from memctl.retrieve.syntax import Expression, Node, parsed, patterns_of, resolved, told
 from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
 
@@ -194,14 +196,18 @@ class Searcher:
                 the mode ``vector``; never in the mode ``keyword``.
         """
         plan = Plan(_checked_mode(mode), checked_fusion(fusion), filters or Filters(), limit)
-        asked = understood(question, self._languages)
+        expression = self._parsed(question, plan.mode)
+        asked = understood(expression.text, self._languages)
         condition = self._condition(plan.main_filters)
         statistics = self._statistics_for(plan.main_filters, condition.where)
+        meant = self._expansions(expression, condition, statistics)
+        required = expression.required and resolved(expression.required, meant)
+        asked = with_expansions(asked, expression.patterns, meant)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._vectors(asked, plan.mode, meaning)
         plan = replace(plan, spaces=self._spaces(vectors))
         asked = dated(asked, statistics, self._clock().date())
-        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode])
+        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], required)
         reranker = self._reranker if plan.mode == "hybrid" else None
         found = self._ranked(gatherer, condition, plan, statistics)
         at = plan.filters.as_of or self._clock()
@@ -213,13 +219,30 @@ class Searcher:
             languages=self._languages,
             hits=self._endings.marked(hits_of(self._sources, ranked[:limit]), at),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
-            explain=self._explanation(plan, asked, statistics, len(ranked)),
+            explain=self._explanation(plan, asked, statistics, len(ranked))
+            | _explained_syntax(required, meant),
             meaning=meaning,
             candidates=tuple(item.candidate for item in ranked[:limit]),
             has_cosines=len(vectors) == len(self._sources)
             and all(vector is meaning.vector for vector in vectors.values()),
-            notes=(*notes, *more_notes),
+            notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
         )
+
+    def _parsed(self, question: str, mode: Mode) -> Expression:
+        """Take the question apart; vectors know no syntax."""
+        return Expression(question) if mode == "vector" else parsed(question, self._languages)
+
+    def _expansions(
+        self, expression: Expression, condition: Condition, statistics: TermStatistics
+    ) -> Expansions:
+        patterns = set(expression.patterns.values())
+        patterns.update(patterns_of(expression.required) if expression.required else ())
+        return {
+            pattern: expansions(
+                pattern, self._sources, condition.where, statistics, self._languages
+            )
+            for pattern in sorted(patterns, key=str)
+        }
 
     def _vectors(
         self, question: Question, mode: Mode, meaning: Meaning
@@ -365,6 +388,14 @@ def _checked_mode(name: str) -> Mode:
         if mode == name:
             return mode
     raise UsageError(f"unknown mode {name!r}", f"use one of: {', '.join(MODES)}")
+
+
+def _explained_syntax(required: Node | None, meant: Expansions) -> dict[str, Any]:
+    """What must hold, and what words with ``*`` and ``~`` stand for; nothing of plain words."""
+    expanded = {str(pattern): list(terms) for pattern, terms in meant.items()}
+    return ({"required": told(required)} if required else {}) | (
+        {"expanded": expanded} if expanded else {}
+    )
 
 
 def _by_keyword_alone(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ BESIDE = {-2: 0.2, -1: 0.4, 1: 0.4, 2: 0.2}
 """Share of the score of the turns before and after it that a turn is given."""
 SHORT = 60
 """Terms of a turn that needs others to be understood."""
-_LOOKED_AT = 30
+_LOOKED_AT = 8
 _AS_WRITTEN = 0.8
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _SHORTEST_NAME = 3

@@ -71,17 +71,29 @@ class QueryBook:
 
     def judge(self, query_id: str, verdict: Verdict) -> bool:
         """Note how good what a question gave was; say whether there is such a question."""
-        with self._ledger.transaction() as connection:
-            done = connection.execute(
-                "UPDATE query_log SET feedback = ? WHERE query_id = ? AND query_id <> ''",
-                (verdict, query_id),
-            )
-            return done.rowcount > 0
+        with self._ledger.reading() as connection:
+            found = connection.execute(
+                "SELECT id FROM query_log WHERE query_id = ? AND query_id <> ''", (query_id,)
+            ).fetchall()
+        if found:  # where it stands must be writable, and nothing else need be
+            with self._ledger.transaction() as connection:
+                connection.executemany(
+                    "UPDATE query_log SET feedback = ? WHERE id = ?",
+                    [(verdict, number) for (number,) in found],
+                )
+        return bool(found)
 
     def forget_texts(self) -> None:
-        """Strike the text of every question, and what it was limited to; the rest stays."""
+        """Strike the text of every question, and what it was limited to; the rest stays.
+
+        It is gone from the file too: what SQLite leaves of it is overwritten.
+        """
         with self._ledger.transaction() as connection:
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA secure_delete = ON")
             connection.execute("UPDATE query_log SET question = '', filters = '{}'")
+        with self._ledger.reading() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _entry(row: tuple[Any, ...]) -> QueryEntry:

@@ -143,6 +143,7 @@ class Snapshot:
         limit: int = 100,
         columns: Sequence[str] | None = None,
         require_all: bool = False,
+        edits: int = 0,
     ) -> pa.Table:
         """Return memories that contain terms, best first, with their BM25 as ``_score``.
 
@@ -152,6 +153,7 @@ class Snapshot:
             limit: The most rows to return.
             columns: All but the vector by default.
             require_all: Whether a memory must contain every term rather than any.
+            edits: By so many letters a memory's terms may differ from these, up to 2.
         """
         query = " ".join(" ".join(terms).split())
         names = self._columns_or_all_but_vector(columns)
@@ -160,7 +162,10 @@ class Snapshot:
         operator = "AND" if require_all else "OR"
         with self._reading("memories", where):
             match = lance().query.MatchQuery(
-                query, "search_text", operator=lance().query.FullTextOperator(operator)
+                query,
+                "search_text",
+                operator=lance().query.FullTextOperator(operator),
+                fuzziness=edits,
             )
             found = self._scanner(
                 "memories", where, [*names, SCORE], full_text_query=match, limit=limit

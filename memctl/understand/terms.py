@@ -81,6 +81,11 @@ def query_terms(text: str, languages: Iterable[str] = ("",)) -> list[str]:
     return list(dict.fromkeys(term for language in languages for term in terms(text, language)))
 
 
+def plain_form(word: str) -> str:
+    """Return a word in small letters without accents, neither stemmed nor taken apart."""
+    return _fold(unicodedata.normalize("NFKC", word).lower())
+
+
 class _Vocabulary(dict[str, tuple[str, ...]]):
     """The terms of every white-space-separated token seen, computed once and bounded in number."""
 

@@ -273,6 +273,23 @@ def test_a_value_of_data_is_told_with_the_keys_above_it_and_cited_exactly(
     assert document[citation["start"] : citation["end"]] == quote
 
 
+def test_an_expression_finds_what_it_says_and_explain_tells_how_it_was_read(notes: Run) -> None:
+    def sources(expression: str) -> list[str]:
+        hits = notes("query", "--no-answer", "--", expression).rows[0]["hits"]
+        return [Path(hit["source"]).name for hit in hits]
+
+    assert sources('"budget of aurora"') == ["plan.md"]
+    assert sources('"aurora budget"') == []
+    assert sources("-tomatoes aurora") == ["plan.md"]
+    shown = notes("query", "aurroa~ +budg*", "--explain", "-o", "table").out
+    assert "aurroa~: aurora" in shown
+    assert "required: budg*" in shown
+    broken = notes("query", "(aurora AND")
+    assert "taken as plain words" in broken.err
+    assert broken.rows[0]["hits"]
+    assert notes("query", "--", "-aurora").code == 2
+
+
 @pytest.mark.parametrize(
     "message",
     ["thanks, that works!", "Write a haiku about the budget of Aurora", "ok", "run it again",

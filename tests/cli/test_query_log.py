@@ -151,16 +151,19 @@ def test_no_text_is_noted_where_a_knowledge_base_is_private(memctl, logged, tmp_
         assert b"DOORCODE" not in path.read_bytes()
 
 
-def test_what_becomes_private_forgets_the_texts(memctl, logged) -> None:
+def test_what_becomes_private_forgets_the_texts(memctl, logged, tmp_path) -> None:
     memctl("ingest", "--text", CODE)
-    memctl("query", "what is the door code?")
+    for number in range(40):
+        memctl("query", f"what is the DOORCODE {number}?", "--no-answer")
     assert memctl("kb", "show", "default", "-o", "json").json["private"] is False
     memctl("kb", "set", "default", "--private")
     assert memctl("kb", "show", "default", "-o", "json").json["private"] is True
-    assert [row["question"] for row in logged()] == [None]
+    assert [row["question"] for row in logged()] == [None] * 40
+    for path in (tmp_path / "home").rglob("ledger.sqlite*"):
+        assert b"DOORCODE" not in path.read_bytes()
     memctl("kb", "set", "default", "--not-private")
     memctl("query", "door code?")
-    assert [row["question"] for row in logged()] == [None, "door code?"]
+    assert [row["question"] for row in logged()][40:] == ["door code?"]
 
 
 def test_secrets_are_not_noted_unless_that_is_wanted(memctl, logged, monkeypatch) -> None:
@@ -225,6 +228,17 @@ def test_a_question_does_not_wait_for_the_writer_of_the_tables(memctl, logged, t
     with FileLock(tmp_path / "home/kb/default/lock"):
         assert memctl("query", "door code?").code == 0
         assert len(logged()) == 1
+
+
+def test_a_judgement_needs_no_more_than_where_the_question_stands(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("kb", "create", "other")
+    asked = memctl("query", "door code?", "-k", "default", "-o", "json").json["query_id"]
+    memctl("query", "tomatoes?", "-k", "other")
+    memctl("query", "--feedback", asked, "good")
+    assert [(row["kb"], row["feedback"]) for row in logged()] == [
+        ("default", "good"), ("other", None),
+    ]  # fmt: skip
 
 
 def test_the_log_goes_with_its_knowledge_base(memctl, logged) -> None:

@@ -1,0 +1,164 @@
+"""Search-box syntax: phrases, prefixes, misspelt words and operators, and what is none of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.errors import UsageError
+from memctl.retrieve.search import Searcher
+from memctl.retrieve.syntax import parsed
+
+from .conftest import MemoryOf, Shelf
+from .test_search import found
+
+NOTES = {
+    "brew": "We serve cold brew from May. The brew is filtered twice.",
+    "beer": "The brew stood in a cold cellar next to the beer.",
+    "parser": "The parser calls parse_config before it opens the window.",
+    "manual": "First we parse config files, then the parsed values are kept.",
+    "aurora": "Aurora launches in Berlin.",
+    "tea": "Tea from Assam goes to Berlin, coffee does not.",
+    "coffee": "Coffee from Huila goes to Lyon.",
+}
+MODES = ("keyword", "hybrid")
+
+
+@pytest.fixture
+def cafe(shelf: Shelf, memory_of: MemoryOf) -> Searcher:
+    shelf.put([memory_of(id, text) for id, text in NOTES.items()])
+    return shelf.searcher()
+
+
+def ids(searcher: Searcher, question: str, mode: str = "keyword") -> set[str]:
+    return set(found(searcher.search(question, mode=mode)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ('"cold brew"', {"brew"}),
+        ("“cold brew”", {"brew"}),
+        ('"brew cold"', set()),
+        ('"parse config"', {"parser", "manual"}),
+        ("+berlin tea", {"aurora", "tea"}),
+        ("berlin -tea", {"aurora"}),
+        ('brew -"cold brew"', {"beer"}),
+        ("coffee AND tea", {"tea"}),
+        ("berlin AND NOT coffee", {"aurora"}),
+        ("coffee NOT tea", {"coffee"}),
+        ("(coffee OR aurora) AND (lyon OR berlin)", {"coffee", "aurora", "tea"}),
+        ("+(huila OR assam) -lyon", {"tea"}),
+        ("+auror* berlin", {"aurora"}),
+        ("aurroa~ AND berlin", {"aurora"}),
+        ("+zzz* berlin", set()),
+        ("+parse_config", {"parser", "manual"}),
+    ],
+)
+def test_what_is_written_with_operators_must_hold(
+    cafe: Searcher, expression: str, expected: set[str], mode: str
+) -> None:
+    hits = ids(cafe, expression, mode)
+    if "-" in expression or "NOT" in expression:  # the vectors bring up others that may be there
+        hits = hits if mode == "keyword" else hits & set(ids(cafe, expression))
+    assert hits == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_must_not_be_there_never_is(cafe: Searcher, mode: str) -> None:
+    assert ids(cafe, "berlin -tea", mode).isdisjoint({"tea"})
+    assert ids(cafe, "berlin", mode) >= {"tea", "aurora"}
+
+
+def test_a_prefix_finds_every_word_that_begins_so(cafe: Searcher) -> None:
+    assert ids(cafe, "pars*") == {"parser", "manual"}
+    assert ids(cafe, "parsing*") >= {"manual"}
+    assert cafe.search("launch*", mode="keyword").explain["expanded"] == {"launch*": ["launch"]}
+
+
+def test_a_misspelt_word_is_found_where_that_is_asked_for(cafe: Searcher) -> None:
+    assert ids(cafe, "aurroa") == set()
+    outcome = cafe.search("aurroa~", mode="keyword")
+    assert found(outcome) == ["aurora"]
+    assert outcome.explain["expanded"] == {"aurroa~": ["aurora"]}
+    assert found(cafe.search("when does aurroa~ launch?"))[0] == "aurora"
+
+
+def test_a_short_word_may_differ_by_one_letter_and_a_long_one_by_two(cafe: Searcher) -> None:
+    assert ids(cafe, "bree~") == {"brew", "beer"}
+    assert ids(cafe, "brxx~") == set()
+    assert ids(cafe, "brxx~2") == {"brew", "beer"}
+    assert ids(cafe, "cofeee~") == {"tea", "coffee"}
+
+
+def test_an_identifier_is_found_by_its_words_and_the_other_way_round(cafe: Searcher) -> None:
+    assert {"parser", "manual"} <= ids(cafe, "parse config")
+    assert {"parser", "manual"} <= ids(cafe, "parse_config")
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "what's open?",
+        "Ann's e-mail",
+        "ann@example.org",
+        "foo-bar",
+        "C++ and C#",
+        "a * b",
+        "5* hotel",
+        "2026-05-12",
+        "from -5 to +3 degrees",
+        "call +49 30 1234",
+        "tar -x --verbose",
+        "a - b",
+        "and or not",
+        "we do NOT ship on Sundays",
+        "DO NOT ENTER",
+        "~/notes",
+        "main() returns (mostly) nothing",
+        'a 6" pipe',
+        "*important* words",
+        "papers on jets -dash or not .",
+        'Who said "cold brew"?',
+        'who said "cold brew"',
+        "Is it coffee OR tea?",
+    ],
+)
+def test_plain_words_are_no_syntax(plain: str) -> None:
+    expression = parsed(plain, ("en",))
+    assert expression.text == plain
+    assert expression.required is None
+    assert not expression.patterns
+    assert not expression.note
+
+
+@pytest.mark.parametrize("bad", ["(coffee AND", "AND coffee", "(coffee OR tea", "coffee AND"])
+def test_a_bad_expression_is_plain_words_with_a_note(cafe: Searcher, bad: str) -> None:
+    outcome = cafe.search(bad, mode="keyword")
+    assert "coffee" in found(outcome)
+    assert "plain words" in outcome.notes[0]
+
+
+def test_only_what_is_not_wanted_cannot_be_looked_for(cafe: Searcher) -> None:
+    with pytest.raises(UsageError, match="not to be found"):
+        cafe.search("-coffee -tea")
+
+
+def test_vectors_know_no_syntax(cafe: Searcher) -> None:
+    assert len(cafe.search('"cold brew"', mode="vector").hits) > 1
+
+
+@pytest.mark.parametrize("newest", [0, 5_000])
+def test_words_of_a_table_too_large_to_be_known_are_looked_up(
+    shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch, newest: int
+) -> None:
+    """By the index, and what is not in that yet among the newest."""
+    monkeypatch.setattr("memctl.retrieve.statistics.SAMPLE", 16)
+    monkeypatch.setattr("memctl.retrieve.search.MOST_KEPT", 0)
+    filler = [memory_of(f"{n:03}", f"nothing of note on day {n}") for n in range(60)]
+    shelf.put([*filler[:30], memory_of("aurora", NOTES["aurora"]), *filler[30:]])
+    if not newest:
+        monkeypatch.setattr("memctl.retrieve.expansion._NEWEST", 0)
+        shelf.stores["kb"].upkeep(force=True)
+    for expression in ("aurroa~", "auro*", '"launches in Berlin"', "+aurora day"):
+        assert ids(shelf.searcher(), expression) == {"aurora"}, expression
