@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -240,6 +242,16 @@ def test_an_archived_base_takes_no_decisions(notes: Run) -> None:
     assert notes("graph", "merge", "Peter Novak", "Rosa Duarte").code != 0
     notes("kb", "resume", "default")
     assert not merged(notes, "Peter Novak", "Rosa Duarte")
+
+
+def test_hardly_any_two_names_of_the_labelled_sample_are_wrongly_one() -> None:
+    script = Path(__file__).parents[1] / "bench/resolution/measure.py"
+    command = [sys.executable, str(script), "test.txt"]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    figures = re.findall(r"(?:precision|recall) \d+/\d+ = ([\d.]+)", done.stdout.splitlines()[-1])
+    precision, recall = map(float, figures)
+    assert precision >= 0.97
+    assert recall >= 0.85
 
 
 # --- asking --------------------------------------------------------------------------------------
