@@ -35,7 +35,7 @@ class AskOptions(TypedDict, total=False):
     """How a question is to be asked; what is left out is as configured."""
 
     mode: Mode | None
-    """How memories are found: ``hybrid``, ``keyword`` or ``vector``."""
+    """How memories are found: ``hybrid``, ``keyword``, ``vector`` or ``agentic``."""
     fusion: Fusion | None
     """How ``hybrid`` makes one score of those by words and by meaning."""
     filters: Filters
@@ -76,7 +76,7 @@ def _found(
         outcome = searcher.search(question, mode=mode, **search)
         return outcome, outcome.notes
     except AWAY as error:
-        if mode != "hybrid":
+        if mode not in ("hybrid", "agentic"):
             raise
         found = searcher.search(question, mode="keyword", **search)
         return found, (f"found by keyword alone: {error.message}",)
@@ -296,8 +296,30 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         reranker = first.providers.reranker() if self._config.models.rerank else None
         load_words = self._word_embedder if by_words else None
         return Searcher(
-            self._snapshots(), embedders, first.clock, reranker, load_words, self._standing()
+            self._snapshots(),
+            embedders,
+            first.clock,
+            reranker,
+            load_words,
+            self._standing(),
+            self._reformulated if self._config.models.answer else None,
         )
+
+    def _reformulated(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
+        """Return the next query of an agentic search as the model that answers words it.
+
+        Raises:
+            MemctlError: It cannot be had, or what it costs could not be noted.
+        """
+        from memctl.prompts import load_prompt
+        from memctl.retrieve.reformulate import ModelReformulator
+
+        payer = next(member for member in self if member.name == hits[0].kb)
+        payer.store.ledger.require_writable()
+        chat = payer.providers.chat("answer")
+        own = payer.layout.prompts if len(self) == 1 else None
+        model = ModelReformulator(chat, load_prompt("reformulate", own)) if chat else None
+        return model.query(question, hits, missing) if model else ""
 
     def _standing(self) -> Standing:
         from memctl.retrieve.standing import Standing
