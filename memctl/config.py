@@ -439,19 +439,61 @@ def endpoint_key(settings: EndpointSettings, environ: Mapping[str, str] | None =
     """Return the endpoint's key, "" where none is given; a file wins over a variable.
 
     Raises:
-        ConfigError: The file that should hold it cannot be read.
+        ConfigError: The file that should hold it cannot be read, or what is there is no key.
     """
     if settings.api_key_file:
         path = expanded(settings.api_key_file)
         try:
-            return path.read_text(encoding="utf-8").strip()
+            key = path.read_text(encoding="utf-8-sig").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"endpoint.api_key_file: cannot read {shown(path)}",
                 "name a file with the key alone",
             ) from error
+        return _sound_key(key, f"endpoint.api_key_file: {shown(path)}")
     variables = os.environ if environ is None else environ
-    return variables.get(settings.api_key_env, "") if settings.api_key_env else ""
+    name = settings.api_key_env
+    return _sound_key(variables.get(name, "").strip(), f"environment {name}") if name else ""
+
+
+def _sound_key(key: str, place: str) -> str:
+    """Refuse what cannot be sent, without saying what it is."""
+    if key and (not key.isascii() or not key.isprintable() or " " in key):
+        raise ConfigError(
+            f"{place} holds more than a key, or something else",
+            "a key is one word of ASCII characters; let nothing else stand there",
+        )
+    return key
+
+
+def check_base_url(url: str, name: str) -> str:
+    """Return an endpoint's address, and refuse what is none.
+
+    Args:
+        url: The address.
+        name: The setting that it is from.
+
+    Raises:
+        ConfigError: It is none, or holds a password, which would be shown wherever it is.
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url.strip())
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port or an IPv6 address that is none
+        is_one = False
+    if not is_one:
+        raise ConfigError(
+            f"{name} is no address of an endpoint: {url!r}",
+            "it looks like http://localhost:11434/v1",
+        )
+    if "@" in parts.netloc:
+        raise ConfigError(
+            f"{name} holds a user name or a password, which would be shown with it",
+            "leave it out; a key belongs into api_key_file or the variable that api_key_env names",
+        )
+    return url.strip()
 
 
 def variable_name(dotted: str) -> str:

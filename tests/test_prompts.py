@@ -44,6 +44,13 @@ def test_a_knowledge_base_has_its_own_prompts(tmp_path: Path) -> None:
     assert prompt.version.startswith("own-")
 
 
+@pytest.mark.parametrize("text", ["", "\n", "<!-- version: 1 -->\n"])
+def test_a_prompt_that_says_nothing_is_not_sent_to_a_model(tmp_path: Path, text: str) -> None:
+    (tmp_path / "understand.md").write_text(text)
+    with pytest.raises(ConfigError, match=r"understand\.md is empty"):
+        load_prompt("understand", tmp_path)
+
+
 def test_a_prompt_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no prompt 'sing'"):
         load_prompt("sing", tmp_path)

@@ -123,7 +123,8 @@ def evaluate(
     record a line with an `id` and a `text`, and optionally `namespace`, `title`, `created_at`,
     `session_id`, `turn`.  queries.jsonl has a question a line: `id`, `question`, `relevant` (a
     list of ids of records), and optionally `namespace` (it is asked of that alone) and `category`.
-    The records go into a knowledge base that is thrown away afterwards.
+    The records go into a knowledge base, made as configured (a model that is set up to understand
+    documents reads them), that is thrown away afterwards.
 
     With -k the questions are asked of a knowledge base that is there, and only queries.jsonl, or
     any file like it, is needed.  `relevant` may then name documents and memories too.  The query

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memctl.choices import Purpose
-from memctl.errors import BadReply, RequestRefused, RequestTooLong
+from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
 from memctl.models.accounts import Account, Call, Spent
 from memctl.models.dialect import Dialect, LostInThought
 from memctl.models.endpoint import Endpoint
@@ -214,6 +214,11 @@ class ChatModel:
                 if text := spoken.add(_plain(choice.delta.content)):
                     is_empty = False
                     yield text
+            if not end and not refused:  # a closed connection looks like the end of what was said
+                raise ModelUnavailable(
+                    f"{self._endpoint.base_url} broke off in the middle of a reply",
+                    "it may be back later",
+                )
         if rest := spoken.rest():
             is_empty = False
             yield rest

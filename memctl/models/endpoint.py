@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 _NO_KEY = "none"
 """Local servers ask for no key, but the package will not start without one."""
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _DOWN = "check that it is running and base_url in [endpoint]; memctl models test tries it"
 
 
@@ -44,6 +45,10 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"Connection({self.base_url!r})"
+
+    def without_key(self, text: str) -> str:
+        """Return what an endpoint said without the key, which some of them repeat."""
+        return text.replace(self.key, "[key]") if self.key else text
 
 
 class Endpoint:
@@ -77,14 +82,18 @@ class Endpoint:
 
     @cached_property
     def _client(self) -> OpenAI:
-        from openai import OpenAI
+        from openai import DefaultHttpxClient, OpenAI
 
         wanted = self.connection
+        direct = {f"all://{host}": None for host in _LOOPBACK}
         return OpenAI(
             api_key=wanted.key or _NO_KEY,
             base_url=wanted.base_url,
             timeout=wanted.timeout_seconds,
             max_retries=wanted.retries,
+            # What is sent goes to nobody but whom the settings name: a redirect is an error, and
+            # a proxy that the environment names has no part in what stays on this machine.
+            http_client=DefaultHttpxClient(follow_redirects=False, mounts=direct),
         )
 
     def call(self, task: Callable[[OpenAI], T]) -> T:
@@ -123,7 +132,7 @@ class Endpoint:
             with self._places:
                 yield self._client
         except APIStatusError as error:
-            refused = refusal(self.base_url, error)
+            refused = refusal(self.base_url, error, self.connection.without_key)
             self._judge(refused)
             raise refused from error
         except APITimeoutError as error:
@@ -147,7 +156,8 @@ class Endpoint:
         except APIError as error:  # in the middle of a stream; all others are of the kinds above
             self._breaker.failed()
             raise ModelUnavailable(
-                f"{self.base_url} broke off: {error.message}", "it may be back later"
+                f"{self.base_url} broke off: {self.connection.without_key(error.message)}",
+                "it may be back later",
             ) from error
         except BaseException:
             self._breaker.succeeded()  # whatever it is, the endpoint was not to blame

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, get_args
 
 from memctl.choices import Purpose, Task
-from memctl.config import Config, endpoint_key
+from memctl.config import Config, check_base_url, endpoint_key
 from memctl.errors import ConfigError
 from memctl.models import load_embedder
 from memctl.models.accounts import Account
@@ -121,9 +121,16 @@ class Providers:
 
 
 def endpoint_url(config: Config, task: Task) -> str:
-    """Return where the model for a task is, "" where no endpoint is configured."""
-    url: str = getattr(config.models, f"{task}_url") or config.endpoint.base_url
-    return url
+    """Return where the model for a task is, "" where no endpoint is configured.
+
+    Raises:
+        ConfigError: What is configured is no address.
+    """
+    own: str = getattr(config.models, f"{task}_url")
+    if own:
+        return check_base_url(own, f"models.{task}_url")
+    url = config.endpoint.base_url
+    return check_base_url(url, "endpoint.base_url") if url else ""
 
 
 def connection(config: Config, url: str) -> Connection:

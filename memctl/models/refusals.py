@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import (
@@ -58,15 +58,18 @@ _HINTS_BY_WORDS = (
 _MAKE_LONGER = "start its server with a longer context, or name a model that takes more at once"
 
 
-def refusal(url: str, error: APIStatusError) -> ModelError:
+def refusal(url: str, error: APIStatusError, without_key: Callable[[str], str]) -> ModelError:
     """Return what an answer other than 2xx comes to.
 
     Args:
         url: Who answered.
         error: What the answer was made into.
+        without_key: Takes the key out of what was said.
     """
     code = error.status_code
-    said = _said(error.body) or error.message
+    if error.response.has_redirect_location:
+        return _redirected(url, error)
+    said = without_key(_said(error.body) or error.message)
     message = f"{url} answered {code}: {said[:_SHOWN]}"
     marks = f"{error.code or ''} {error.type or ''} {said}"
     if (code in _ABOUT_THE_REQUEST or code == 500) and (_TOO_LONG.search(marks) or code == 413):
@@ -78,6 +81,13 @@ def refusal(url: str, error: APIStatusError) -> ModelError:
     if error.param == "model" or _WRONG_SETTING.search(marks):
         return ModelRefused(message, "check the model's name and the key; memctl models list")
     return RequestRefused(message, _hint(marks), said=said, param=error.param or "")
+
+
+def _redirected(url: str, error: APIStatusError) -> ModelRefused:
+    """What is sent goes to the address that the settings name, and is sent on to no other."""
+    to = " ".join(error.response.headers["location"].split())[:_SHOWN]
+    message = f"{url} answered {error.status_code}: it has moved to {to}"
+    return ModelRefused(message, "where that is right, set base_url in [endpoint] accordingly")
 
 
 def _hint(marks: str) -> str:

@@ -46,7 +46,8 @@ def load_prompt(name: str, own: Path | None = None) -> Prompt:
         own: The knowledge base's folder of prompts.
 
     Raises:
-        ConfigError: There is none of that name, or the knowledge base's own cannot be read.
+        ConfigError: There is none of that name, or the knowledge base's own cannot be read
+            or is empty.
     """
     path = own / f"{name}.md" if own is not None else None
     if path is not None and path.is_file():
@@ -54,6 +55,10 @@ def load_prompt(name: str, own: Path | None = None) -> Prompt:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the prompt {path}", "save it as UTF-8") from error
+        if not _VERSION.sub("", text, count=1).strip():
+            raise ConfigError(
+                f"the prompt {path} is empty", "write into it what to do, or remove the file"
+            )
         digest = hashlib.sha256(text.encode()).hexdigest()[:_OWN_DIGITS]
         return Prompt(name, f"own-{digest}", _VERSION.sub("", text, count=1).strip())
     text = _shipped(name)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -59,6 +60,68 @@ def test_the_list_says_where_a_model_is_and_that_there_is_a_key_but_not_which(
     assert "embed: http://127.0.0.1:9/v1, with a key" in table
     assert "built in: quotes from what was found" in table
     assert endpoint.count() == 0
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-one\nsk-two", "sk-é", "key: sk-one"], ids=["lines", "no ASCII", "words"]
+)
+def test_what_is_no_key_is_refused_without_being_shown(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str
+) -> None:
+    use(endpoint, monkeypatch, understand="m")
+    file = tmp_path / "key"
+    file.write_text(key, encoding="utf-8")
+    monkeypatch.setenv("MEMCTL_ENDPOINT_API_KEY_FILE", str(file))
+    by_file = memctl("models", "test", "-o", "table")
+    monkeypatch.setenv("MEMCTL_ENDPOINT_API_KEY_FILE", "")
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    by_variable = memctl("models", "test", "-o", "table")
+    for result in (by_file, by_variable):
+        said = result.out + result.err
+        assert result.code == 1
+        assert "holds more than a key" in said
+        assert "sk-" not in said
+    assert endpoint.count() == 0
+
+
+def test_a_key_is_sent_without_what_an_editor_put_around_it(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    use(endpoint, monkeypatch, understand="m")
+    endpoint.on("Ready", {"ready": True})
+    file = tmp_path / "key"
+    file.write_bytes(b"\xef\xbb\xbfsk-one\r\n")
+    monkeypatch.setenv("MEMCTL_ENDPOINT_API_KEY_FILE", str(file))
+    assert memctl("models", "test").code == 0
+    assert endpoint.asked[0].headers["Authorization"] == "Bearer sk-one"
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:11434/v1", "ftp://localhost/v1", "http://[::1", "http://localhost:x/v1"]
+)
+def test_what_is_no_address_of_an_endpoint_is_named_before_anything_is_done(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str
+) -> None:
+    monkeypatch.setenv("MEMCTL_MODELS_UNDERSTAND", "m")
+    monkeypatch.setenv("MEMCTL_ENDPOINT_BASE_URL", url)
+    (tmp_path / "note.txt").write_text("The lease starts on Monday.")
+    ingested = memctl("ingest", str(tmp_path / "note.txt"))
+    assert ingested.code == 2
+    assert f"endpoint.base_url is no address of an endpoint: '{url}'" in ingested.err
+    assert "http://localhost:11434/v1" in ingested.err
+    problem = {row["task"]: row for row in memctl("models", "list").rows}["understand"]["problem"]
+    assert "endpoint.base_url is no address" in problem
+
+
+def test_a_password_in_an_address_is_refused_and_not_shown(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_MODELS_ANSWER", "m")
+    monkeypatch.setenv("MEMCTL_MODELS_ANSWER_URL", "http://me:hunter2@localhost:1/v1")
+    listed, tested = memctl("models", "list"), memctl("models", "test", "-o", "table")
+    assert "models.answer_url holds a user name" in listed.out
+    assert "models.answer_url holds a user name" in tested.out
+    assert "hunter2" not in listed.out + listed.err + tested.out + tested.err
 
 
 def test_a_model_without_an_endpoint_is_a_problem_that_the_list_names(

@@ -157,6 +157,40 @@ def test_a_refusal_says_what_to_do(
     assert (usage.calls, usage.failed) == (0, 1)
 
 
+def test_a_key_that_the_endpoint_repeats_is_not_shown(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    said = json.dumps({"error": {"message": "Incorrect API key provided: secret."}})
+    endpoint.fail(401, body=said)
+    with pytest.raises(ModelRefused, match=r"key provided: \[key\]\."):
+        ask(model_of(endpoint, ledger))
+    event = json.dumps({"error": {"message": "no credit left on secret", "code": 402}})
+    endpoint.fail(200, body=f"data: {event}\n\n")
+    with pytest.raises(ModelUnavailable, match=r"no credit left on \[key\]"):
+        list(model_of(endpoint, ledger).stream("Count.", ""))
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_nothing_is_sent_on_to_where_an_endpoint_redirects(
+    endpoint: FakeEndpoint, ledger: Ledger, status: int
+) -> None:
+    elsewhere = f"{endpoint.url}/elsewhere"
+    endpoint.fail(status, headers={"Location": elsewhere})
+    with pytest.raises(ModelRefused, match=f"moved to {elsewhere}") as caught:
+        ask(model_of(endpoint, ledger, retries=2))
+    assert "base_url" in caught.value.hint
+    assert endpoint.count() == 1
+
+
+def test_what_is_sent_to_this_machine_goes_through_no_proxy(
+    endpoint: FakeEndpoint, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    endpoint.on("Colour", BLUE)
+    assert ask(model_of(endpoint, ledger)).name == "blue"
+
+
 def test_what_passes_is_tried_again(endpoint: FakeEndpoint, ledger: Ledger) -> None:
     endpoint.on("Colour", BLUE)
     endpoint.fail(429, headers={"Retry-After": "0"})
@@ -222,6 +256,19 @@ def test_a_stream_that_breaks_off_says_so(endpoint: FakeEndpoint, ledger: Ledger
     with pytest.raises(ModelUnavailable, match="peer closed connection"):
         pieces += model_of(endpoint, ledger).stream("Count.", "")
     assert "".join(pieces) == "one two "
+    [usage] = ledger.usage.all()
+    assert (usage.calls, usage.failed) == (0, 1)
+
+
+def test_a_stream_that_just_ends_is_not_taken_for_a_whole_reply(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
+    piece = {"choices": [{"index": 0, "delta": {"content": "It is not "}}]}
+    endpoint.fail(200, body=f"data: {json.dumps(piece)}\n\n")
+    pieces: list[str] = []
+    with pytest.raises(ModelUnavailable, match="broke off in the middle"):
+        pieces += model_of(endpoint, ledger).stream("Say it.", "")
+    assert pieces == ["It is not "]
     [usage] = ledger.usage.all()
     assert (usage.calls, usage.failed) == (0, 1)
 
