@@ -19,6 +19,7 @@ from memctl.retrieve.names import phrases_of
 from memctl.retrieve.question import Slot, slot_weight
 from memctl.retrieve.relevance import relevance
 from memctl.retrieve.scoring import KeywordScorer, cosines
+from memctl.retrieve.statistics import TermStatistics
 
 if TYPE_CHECKING:
     from memctl.retrieve.search import SearchOutcome
@@ -192,13 +193,19 @@ def _built_in(outcome: SearchOutcome, judged: _Judged, spent: frozenset[str]) ->
         own = [
             phrase
             for phrase in phrases_of(candidate, outcome.languages)
-            if not asked.issuperset(phrase)
+            if not asked.issuperset(phrase) and _leads_on(phrase, outcome.statistics)
         ]
         names |= dict.fromkeys(sorted(own, key=weight, reverse=True)[:1])
     words = [" ".join(phrase) for phrase in list(names)[:_MOST_NAMES]]
     kin = outcome.question  # with the words that the hits have for those that are nowhere
     lost = [term for slot in _lost(kin.slots, judged) for term in slot[len(outcome.languages) :]]
     return " ".join(dict.fromkeys([*words, *judged.missing, *lost]))
+
+
+def _leads_on(name: Sequence[str], statistics: TermStatistics) -> bool:
+    """Tell whether other memories may have a name, too; a file's, for one, is only its own."""
+    is_sample = statistics.sampled < statistics.memories
+    return is_sample or all(statistics.frequencies.get(term, 0) > 1 for term in name)
 
 
 def _lost(slots: Sequence[Slot], judged: _Judged) -> list[Slot]:

@@ -69,6 +69,13 @@ def test_the_next_query_names_what_the_best_hits_lead_to(films: Shelf) -> None:
     assert rounds[1]["by"] == "built-in"
 
 
+def test_a_name_that_only_one_memory_has_is_not_followed(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of(id, text, title=f"scan{id}") for id, text in FILM.items()])
+    rounds = shelf.searcher().search(QUESTION, mode="agentic").explain["rounds"]
+    assert len(rounds) > 1
+    assert not any("scan" in each["query"] for each in rounds)
+
+
 def test_a_model_words_the_next_query_and_is_told_what_is_missing(
     films: Shelf, embedder: Embedder
 ) -> None:
