@@ -23,7 +23,7 @@ from typing import Any
 
 HITS = 25
 COLUMNS = ("recall@5", "recall@10", "ndcg@10")
-MODES = ("hybrid", "keyword", "vector", "agentic")
+MODES = ("hybrid", "keyword", "vector", "graph", "agentic")
 FUSIONS = ("zscore", "minmax", "rrf", "weighted")
 PARTLY = 3
 """The exit code when some records could not be taken in: a set may have empty ones."""
