@@ -35,7 +35,7 @@ class AskOptions(TypedDict, total=False):
     """How a question is to be asked; what is left out is as configured."""
 
     mode: Mode | None
-    """How memories are found: ``hybrid``, ``keyword``, ``vector`` or ``graph``."""
+    """How memories are found: ``hybrid``, ``keyword``, ``vector``, ``graph`` or ``agentic``."""
     hops: int | None
     """So many steps at most that ``graph`` goes; 2 by default."""
     fusion: Fusion | None
@@ -79,7 +79,7 @@ def _found(
         outcome = searcher.search(question, mode=mode, **search)
         return outcome, outcome.notes
     except AWAY as error:
-        if mode != "hybrid":
+        if mode not in ("hybrid", "agentic"):
             raise
         found = searcher.search(question, mode="keyword", **search)
         return found, (f"found by keyword alone: {error.message}",)
@@ -313,7 +313,24 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             load_words,
             self._standing(),
             {member.name: member.name_decisions() for member in self},
+            self._reformulated if self._config.models.answer else None,
         )
+
+    def _reformulated(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
+        """Return the next query of an agentic search as the model that answers words it.
+
+        Raises:
+            MemctlError: It cannot be had, or what it costs could not be noted.
+        """
+        from memctl.prompts import load_prompt
+        from memctl.retrieve.reformulate import ModelReformulator
+
+        payer = next(member for member in self if member.name == hits[0].kb)
+        payer.store.ledger.require_writable()
+        chat = payer.providers.chat("answer")
+        own = payer.layout.prompts if len(self) == 1 else None
+        model = ModelReformulator(chat, load_prompt("reformulate", own)) if chat else None
+        return model.query(question, hits, missing) if model else ""
 
     def _standing(self) -> Standing:
         from memctl.retrieve.standing import Standing

@@ -70,6 +70,7 @@ def show_result(
         paragraph(console, "nothing found", "yellow")
     if explain:
         _show_syntax(console, result)
+        _show_rounds(console, result)
 
 
 def _show_syntax(console: Console, result: QueryResult) -> None:
@@ -78,6 +79,18 @@ def _show_syntax(console: Console, result: QueryResult) -> None:
         paragraph(console, f"\nrequired: {result.explain['required']}", "dim")
     for pattern, terms in result.explain.get("expanded", {}).items():
         paragraph(console, f"{pattern}: {', '.join(terms) or 'nothing like it'}", "dim")
+
+
+def _show_rounds(console: Console, result: QueryResult) -> None:
+    """Print how an agentic search went on; nothing of others."""
+    for number, each in enumerate(result.explain.get("rounds", ()), start=1):
+        paragraph(console, f"\nround {number}, worded by {each['by']}: {each['query']}", "dim")
+        came = f"{count(each['found'], 'hit')}, {each['new']} new; {each['relevant']} of the best"
+        judged = f"relevant, mean {each['mean']:.2f}"
+        paragraph(console, f"{came} {judged}", "dim", 5)
+        if each["missing"]:
+            paragraph(console, f"not spoken of: {', '.join(each['missing'])}", "dim", 5)
+        paragraph(console, each["then"], "dim", 5)
 
 
 def _show_unsupported(console: Console, answer: Answer) -> None:

@@ -66,6 +66,7 @@ def register(root: typer.Typer) -> None:
         memctl query "the budget" --since 2026-01-01 --type decision
         memctl query "door code" -o ndjson | jq -r '.hits[0].text'
         memctl query '"door code" -office'
+        memctl query "where did the painter's father work?" --mode agentic --explain
         memctl query "what is still open?" --stream
         memctl query --batch questions.jsonl -o ndjson > answers.jsonl
         memctl query --feedback last good

@@ -38,6 +38,7 @@ from memctl.retrieve.question import Meaning, Question, understood
 from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.rerank import reranked
+from memctl.retrieve.rounds import Reformulate, in_rounds
 from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.retrieve.surroundings import Surroundings
@@ -156,6 +157,7 @@ class Searcher:
             an embedder that can, or else the built-in one.
         standing: What counts in ``hybrid`` besides likeness to the question.
         decisions: What was decided by hand on which names mean the same, for ``graph``.
+        reformulate: Words the next query of ``agentic``; by default rules do.
     """
 
     def __init__(
@@ -167,6 +169,7 @@ class Searcher:
         load_words: Callable[[], Embedder] | None = None,
         standing: Standing = NO_STANDING,
         decisions: Mapping[str, Decisions] = MappingProxyType({}),
+        reformulate: Reformulate | None = None,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
         self._endings = Endings(self._sources)
@@ -175,6 +178,7 @@ class Searcher:
         self._clock = clock
         self._reranker = reranker
         self._standing = standing
+        self._reformulate = reformulate
         self._languages = _languages(self._sources)
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
@@ -197,7 +201,8 @@ class Searcher:
 
         Args:
             question: The question, in words.
-            mode: ``hybrid``, ``vector``, ``keyword`` or ``graph``.
+            mode: ``hybrid``, ``vector``, ``keyword``, ``graph``, or ``agentic``:
+                up to three rounds of ``hybrid``, see ``rounds``.
             filters: Looked at before the search; without levels, evidence and memories are found.
             limit: The most hits to return.
             fusion: How ``hybrid`` makes one score of two: ``zscore``, ``minmax``, ``rrf`` or
@@ -219,6 +224,19 @@ class Searcher:
             keyword_weight=keyword_weight,
         )
         expression = self._parsed(question, plan.mode)
+        if plan.mode != "agentic":
+            return self._found(expression, plan)
+        plan = replace(plan, mode="hybrid")
+
+        def once(query: str | None) -> SearchOutcome:
+            """Search by the question, or by other words for what it asks for."""
+            again = Expression(query or "", expression.required)
+            return self._found(expression if query is None else again, plan)
+
+        return in_rounds(question, once, limit, self._reformulate)
+
+    def _found(self, expression: Expression, plan: Plan) -> SearchOutcome:
+        """Search once."""
         asked = understood(expression.text, self._languages)
         condition = self._condition(plan.main_filters)
         statistics = self._statistics_for(plan.main_filters, condition.where)
@@ -239,13 +257,13 @@ class Searcher:
             mode=plan.mode,
             statistics=statistics,
             languages=self._languages,
-            hits=self._endings.marked(hits_of(self._sources, ranked[:limit]), at),
+            hits=self._endings.marked(hits_of(self._sources, ranked[: plan.limit]), at),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain=self._explanation(plan, asked, statistics, len(ranked))
             | _explained_syntax(required, meant)
-            | _told_ways(ways, ranked[:limit]),
+            | _told_ways(ways, ranked[: plan.limit]),
             meaning=meaning,
-            candidates=tuple(item.candidate for item in ranked[:limit]),
+            candidates=tuple(item.candidate for item in ranked[: plan.limit]),
             has_cosines=len(vectors) == len(self._sources)
             and all(vector is meaning.vector for vector in vectors.values()),
             notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),

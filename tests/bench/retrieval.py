@@ -23,6 +23,7 @@ from typing import Any
 
 HITS = 25
 COLUMNS = ("recall@5", "recall@10", "ndcg@10")
+MODES = ("hybrid", "keyword", "vector", "graph", "agentic")
 FUSIONS = ("zscore", "minmax", "rrf", "weighted")
 PARTLY = 3
 """The exit code when some records could not be taken in: a set may have empty ones."""
@@ -44,9 +45,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    parser.add_argument(
-        "--mode", default="hybrid", choices=("hybrid", "keyword", "vector", "graph")
-    )
+    parser.add_argument("--mode", default="hybrid", choices=MODES)
     parser.add_argument("--fusion", default="zscore", choices=FUSIONS)
     parser.add_argument("--scorer", type=Path)
     return parser.parse_args()
