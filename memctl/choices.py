@@ -9,7 +9,9 @@ After = Literal["move", "keep", "delete"]
 StoredStatus = Literal["active", "paused", "archived"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "text", "json"]
-Mode = Literal["hybrid", "keyword", "vector"]
+Mode = Literal["hybrid", "keyword", "vector", "graph"]
+HOPS, MOST_HOPS = 2, 4
+"""How many steps the mode ``graph`` goes along names, and how many it goes at most."""
 Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
 WhenUnavailable = Literal["wait", "builtin"]
 Task = Literal["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.choices import Mode, Verdict
+    from memctl.graph.index import Node
+    from memctl.graph.resolution import Decisions
+    from memctl.graph.views import GraphView
     from memctl.ingest.pipeline import Ingestor
     from memctl.memories.editing import Edit, Editor, Statement
     from memctl.memories.viewing import DocumentView, MemoryView
@@ -424,6 +427,44 @@ class KnowledgeBase:
         from memctl.memories.viewing import view_document
 
         return view_document(self.store.snapshot(), id_)
+
+    def graph(self) -> GraphView:
+        """Return who and what is named in memories that hold now, and how it hangs together."""
+        from memctl.graph.views import GraphView
+        from memctl.store.filters import memory_filter
+
+        where = memory_filter(_NO_FILTERS, self.clock())
+        return GraphView(self.name, self.store.snapshot(), where, self.name_decisions())
+
+    def name_decisions(self) -> Decisions:
+        """Return what was decided by hand on which names mean the same."""
+        from memctl.graph.deciding import decisions_of
+
+        return decisions_of(self.store.ledger.names)
+
+    def merge_names(self, one: str, other: str) -> Node:
+        """Say that two names mean the same, and return what they are together.
+
+        Raises:
+            NotFoundError: Nothing is called that.
+            UsageError: They are one already.
+        """
+        from memctl.graph.deciding import merge
+
+        self._require_writable()
+        return merge(self.graph(), self.store.ledger.names, self.clock(), one, other)
+
+    def unmerge_names(self, one: str, other: str) -> tuple[Node, Node]:
+        """Say that two names do not mean the same, and return what each is.
+
+        Raises:
+            NotFoundError: Nothing is called that.
+            UsageError: They are two already, or cannot be told apart.
+        """
+        from memctl.graph.deciding import unmerge
+
+        self._require_writable()
+        return unmerge(self.graph(), self.store.ledger.names, self.clock(), one, other)
 
     def statistics(self) -> Statistics:
         """Return counts, sizes and rates."""

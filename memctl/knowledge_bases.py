@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
-from memctl.choices import Fusion, Mode
+from memctl.choices import HOPS, Fusion, Mode
 from memctl.errors import MemctlError, NotFoundError, UsageError
 from memctl.query_log import Asked, shown_text, without_text
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
@@ -35,7 +35,9 @@ class AskOptions(TypedDict, total=False):
     """How a question is to be asked; what is left out is as configured."""
 
     mode: Mode | None
-    """How memories are found: ``hybrid``, ``keyword`` or ``vector``."""
+    """How memories are found: ``hybrid``, ``keyword``, ``vector`` or ``graph``."""
+    hops: int | None
+    """So many steps at most that ``graph`` goes; 2 by default."""
     fusion: Fusion | None
     """How ``hybrid`` makes one score of those by words and by meaning."""
     filters: Filters
@@ -64,6 +66,7 @@ class _Search(TypedDict):
     limit: int
     fusion: Fusion
     keyword_weight: float
+    hops: int
 
 
 def _found(
@@ -162,7 +165,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         mode = options.get("mode") or defaults.mode
         filters = _narrowed(options.get("filters"), asked.namespace)
         limit = options.get("limit") or defaults.limit
-        search = self._search(filters, limit, options.get("fusion"))
+        search = self._search(filters, limit, options.get("fusion"), options.get("hops"))
         outcome, notes = _found(searcher, asked.text, mode, search)
         answer = self._answered(outcome, options) if options.get("answer", True) else None
         result = QueryResult(
@@ -278,13 +281,20 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
         return replace(context, notes=notes, why=why, query_id=self._note(noted, shown))
 
-    def _search(self, filters: Filters | None, limit: int, fusion: Fusion | None = None) -> _Search:
+    def _search(
+        self,
+        filters: Filters | None,
+        limit: int,
+        fusion: Fusion | None = None,
+        hops: int | None = None,
+    ) -> _Search:
         settings = self._config.query
         return _Search(
             filters=filters,
             limit=limit,
             fusion=fusion or settings.fusion,
             keyword_weight=settings.keyword_weight,
+            hops=hops or HOPS,
         )
 
     def _searcher(self, mode: Mode | None) -> Searcher:
@@ -296,7 +306,13 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         reranker = first.providers.reranker() if self._config.models.rerank else None
         load_words = self._word_embedder if by_words else None
         return Searcher(
-            self._snapshots(), embedders, first.clock, reranker, load_words, self._standing()
+            self._snapshots(),
+            embedders,
+            first.clock,
+            reranker,
+            load_words,
+            self._standing(),
+            {member.name: member.name_decisions() for member in self},
         )
 
     def _standing(self) -> Standing:

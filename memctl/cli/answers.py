@@ -98,6 +98,9 @@ def _show_hits(
         paragraph(console, "\nFound" if answer.found else "\nNearest", "dim")
     for hit in shown:
         _show_hit(console, hit, explain=explain, name_kb=name_kb)
+        way = result.explain.get("paths", {}).get(hit.memory_id)
+        if way:
+            paragraph(console, f"by way of {' → '.join(map(one_line, way))}", "dim", 5)
     if len(shown) < len(result.hits):
         paragraph(
             console, f"{len(result.hits) - len(shown)} more: add --no-answer to list them", "dim", 2

@@ -19,6 +19,7 @@ from memctl.cli import (
     doctor,
     document,
     evaluate,
+    graph,
     ingest,
     insight,
     kb,
@@ -96,6 +97,7 @@ kb.register(app)
 memory.register(app)
 document.register(app)
 insight.register(app)
+graph.register(app)
 consolidate.register(app)
 watch.register(app)
 stats.register(app)

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.choices import Fusion, Mode
+from memctl.choices import MOST_HOPS, Fusion, Mode
 from memctl.cli.answers import show_result, tell_note
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.filters import type_hint
@@ -42,6 +42,10 @@ _HITS = (
 )
 ModeOption = Annotated[
     Mode | None, typer.Option("--mode", help="How memories are found; hybrid by default.")
+]
+HopsOption = Annotated[
+    int | None,
+    typer.Option("--hops", min=1, max=MOST_HOPS, help="How far --mode graph goes; 2 by default."),
 ]
 FusionOption = Annotated[
     Fusion | None,
@@ -91,6 +95,7 @@ def query(
     ] = None,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    hops: HopsOption = None,
     fusion: FusionOption = None,
     limit: LimitOption = None,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
@@ -128,10 +133,13 @@ def query(
     if bool(question) == (batch is not None):
         what = "a question and --batch do not go together" if question else "no question"
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
+    if hops is not None and mode not in (None, "graph"):
+        raise UsageError(f"--hops means nothing to --mode {mode}", "add --mode graph")
     if stream:
         _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
     options: AskOptions = {
         "mode": mode,
+        "hops": hops,
         "fusion": fusion,
         "filters": filters,
         "limit": limit,

@@ -146,15 +146,19 @@ def _gains(
         phrases = names.get(seed.candidate.key, ())
         for at, link in pool.linked(seed.candidate, phrases).items():
             other = pool.candidates[at]
-            added = min(_added(seed.candidate, other, weights) / MUCH_ADDED, 1.0)
-            share = (1 - OPEN_SHARE) + 2 * OPEN_SHARE * added
+            share = opening(added(seed.candidate, other, weights))
             gain = WEIGHT * link * FADING**rank * share
             gains[other.key] = max(gain, gains.get(other.key, 0.0))
     return gains
 
 
-def _added(seed: Candidate, other: Candidate, weights: Mapping[Slot, float]) -> float:
-    """Which share of the question's content the other has and the seed has not."""
+def opening(share: float) -> float:
+    """Return what a link counts for that leads to so much of the question's content as is new."""
+    return (1 - OPEN_SHARE) + 2 * OPEN_SHARE * min(share / MUCH_ADDED, 1.0)
+
+
+def added(seed: Candidate, other: Candidate, weights: Mapping[Slot, float]) -> float:
+    """Return which share of the question's content the other has and the seed has not."""
     total = sum(weights.values())
     added = sum(
         weight

@@ -16,8 +16,18 @@ from memctl.retrieve.question import Question
 from memctl.retrieve.standing import with_standing
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.turns import with_turns
+from memctl.retrieve.walk import LEG as WALK
 
-CLUES = ("importance", "confidence", "recency", "alike", "speaker", "neighbours", "bridge")
+CLUES = (
+    "importance",
+    "confidence",
+    "recency",
+    "alike",
+    "speaker",
+    "neighbours",
+    "bridge",
+    WALK,
+)
 
 
 def own_score(hit: Hit) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memctl.choices import Fusion, Mode
+from memctl.choices import HOPS, MOST_HOPS, Fusion, Mode
 from memctl.errors import UsageError
 from memctl.records import Filters
 from memctl.retrieve.candidates import Candidate, keywords, vectors
@@ -32,6 +32,8 @@ class Plan:
     fusion: Fusion
     filters: Filters
     limit: int
+    hops: int = HOPS
+    """So many steps at most that the mode ``graph`` goes."""
     spaces: Mapping[str, int] = field(default_factory=dict)
     """A number for the embedder of each knowledge base, where they have several."""
 
@@ -41,6 +43,8 @@ class Plan:
     def __post_init__(self) -> None:
         if self.limit < 1:
             raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
+        if not 1 <= self.hops <= MOST_HOPS:
+            raise UsageError(f"cannot go {self.hops} hops", f"1 to {MOST_HOPS}")
 
     @property
     def collapses(self) -> bool:
@@ -85,7 +89,7 @@ def _spaces_of(candidates: Sequence[Candidate], plan: Plan) -> Spaces | None:
 def _final(
     keyword: Scores, vector: Scores, plan: Plan, spaces: Spaces | None, setting: int | None
 ) -> Scores:
-    if plan.mode == "hybrid":
+    if plan.mode in ("hybrid", "graph"):
         return fuse(keyword, vector, plan.fusion, spaces, setting, plan.keyword_weight)
     if plan.mode == "keyword":
         return keyword

@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memctl.choices import Mode
+from memctl.choices import HOPS, Mode
 from memctl.errors import KnowledgeBaseUnavailable, MemctlError, ModelUnavailable, UsageError
+from memctl.graph.index import NO_DECISIONS, Index, build_index
+from memctl.graph.resolution import Decisions
 from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
 from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
@@ -39,12 +42,14 @@ from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.syntax import Expression, Node, parsed, patterns_of, resolved, told
+from memctl.retrieve.walk import Way, walked
 from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 _LEGS: Mapping[Mode, frozenset[Leg]] = {
     "hybrid": BOTH,
+    "graph": BOTH,
     "keyword": frozenset(("keyword",)),
     "vector": frozenset(("vector",)),
 }
@@ -60,6 +65,7 @@ _LEAST_LANGUAGE_SHARE = 0.02
 _LANGUAGE_SAMPLE = 4_096
 _STATISTICS_KEPT = 64
 _CONDITIONS_KEPT = 8
+_GRAPHS_KEPT = 8
 _AFTER_ALL = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -149,6 +155,7 @@ class Searcher:
         load_words: Gives what words and sentences are judged by, when that is needed; by default
             an embedder that can, or else the built-in one.
         standing: What counts in ``hybrid`` besides likeness to the question.
+        decisions: What was decided by hand on which names mean the same, for ``graph``.
     """
 
     def __init__(
@@ -159,6 +166,7 @@ class Searcher:
         reranker: Reranker | None = None,
         load_words: Callable[[], Embedder] | None = None,
         standing: Standing = NO_STANDING,
+        decisions: Mapping[str, Decisions] = MappingProxyType({}),
     ) -> None:
         self._sources = dict(sorted(sources.items()))
         self._endings = Endings(self._sources)
@@ -171,6 +179,8 @@ class Searcher:
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._insights: dict[Filters, bool] = {}
         self._lasting: OrderedDict[Filters, Condition] = OrderedDict()
+        self._decisions = decisions
+        self._graphs: OrderedDict[Filters, Mapping[str, Index]] = OrderedDict()
 
     def search(
         self,
@@ -180,18 +190,20 @@ class Searcher:
         filters: Filters | None = None,
         limit: int = 10,
         fusion: str = "zscore",
+        hops: int = HOPS,
         keyword_weight: float = KEYWORD_WEIGHT,
     ) -> SearchOutcome:
         """Return the hits for a question.
 
         Args:
             question: The question, in words.
-            mode: ``hybrid``, ``vector`` or ``keyword``.
+            mode: ``hybrid``, ``vector``, ``keyword`` or ``graph``.
             filters: Looked at before the search; without levels, evidence and memories are found.
             limit: The most hits to return.
             fusion: How ``hybrid`` makes one score of two: ``zscore``, ``minmax``, ``rrf`` or
                 ``weighted``.
             keyword_weight: The share of the words in ``weighted``.
+            hops: So many steps at most that ``graph`` goes, 1 to 4.
 
         Raises:
             UsageError: The question is empty, or a mode, fusion, limit or filter is not valid.
@@ -203,6 +215,7 @@ class Searcher:
             checked_fusion(fusion),
             filters or Filters(),
             limit,
+            hops,
             keyword_weight=keyword_weight,
         )
         expression = self._parsed(question, plan.mode)
@@ -218,7 +231,7 @@ class Searcher:
         asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], required)
         reranker = self._reranker if plan.mode == "hybrid" else None
-        found = self._ranked(gatherer, condition, plan, statistics)
+        found, ways = self._ranked(gatherer, condition, plan, statistics)
         at = plan.filters.as_of or self._clock()
         ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
         return SearchOutcome(
@@ -229,7 +242,8 @@ class Searcher:
             hits=self._endings.marked(hits_of(self._sources, ranked[:limit]), at),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain=self._explanation(plan, asked, statistics, len(ranked))
-            | _explained_syntax(required, meant),
+            | _explained_syntax(required, meant)
+            | _told_ways(ways, ranked[:limit]),
             meaning=meaning,
             candidates=tuple(item.candidate for item in ranked[:limit]),
             has_cosines=len(vectors) == len(self._sources)
@@ -299,14 +313,12 @@ class Searcher:
 
     def _ranked(
         self, gatherer: Gatherer, condition: Condition, plan: Plan, statistics: TermStatistics
-    ) -> list[Collapsed]:
+    ) -> tuple[list[Collapsed], Mapping[Key, Way]]:
         found = gatherer.gather(condition, max(CANDIDATES, 2 * plan.limit))
         if plan.collapses:
             found |= _missing_sources(gatherer, found, condition)
         candidates = sorted(found.values(), key=lambda candidate: candidate.key)
         items = collapsed(scored(candidates, plan), plan.collapses)
-        if plan.mode != "hybrid" or not plan.collapses:
-            return items
         around = Surroundings(
             gatherer,
             condition,
@@ -317,7 +329,31 @@ class Searcher:
             self._standing,
             self._clock(),
         )
-        return with_clues(items, gatherer.question, around)
+        if plan.mode == "graph":
+            graphs = self._graphs_for(plan, condition.where)
+            walk = walked(items, gatherer.question, around, graphs, plan.hops)
+            return walk.items, walk.ways
+        if plan.mode != "hybrid" or not plan.collapses:
+            return items, {}
+        return with_clues(items, gatherer.question, around), {}
+
+    def _graphs_for(self, plan: Plan, where: Expr | None) -> Mapping[str, Index]:
+        """The names in the memories that may be found, read once for each condition."""
+        known = self._graphs.get(plan.main_filters)
+        if known is None:
+            known = {
+                kb: build_index(
+                    source,
+                    where,
+                    self._decisions.get(kb, NO_DECISIONS),
+                    evidence_only=plan.collapses,
+                )
+                for kb, source in self._sources.items()
+            }
+            self._graphs[plan.main_filters] = known
+            while len(self._graphs) > _GRAPHS_KEPT:
+                self._graphs.popitem(last=False)
+        return known
 
     def _bearing_insights(
         self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
@@ -375,7 +411,7 @@ class Searcher:
     ) -> dict[str, Any]:
         return {
             "mode": plan.mode,
-            "fusion": plan.fusion if plan.mode == "hybrid" else None,
+            "fusion": plan.fusion if plan.mode in ("hybrid", "graph") else None,
             "languages": list(self._languages),
             "terms": {term: round(statistics.idf(term), 3) for term in question.terms},
             "memories": statistics.memories,
@@ -390,6 +426,12 @@ class Searcher:
             return {}
         named = {kb: self._embedders[kb].id if kb in plan.spaces else None for kb in self._sources}
         return {"embedders": named, "vectors_compared": "within each embedder"}
+
+
+def _told_ways(ways: Mapping[Key, Way], ranked: Sequence[Collapsed]) -> dict[str, Any]:
+    """The way that led to each hit: memory ids, with the names between."""
+    told = {key[1]: list(ways[key]) for item in ranked if (key := item.candidate.key) in ways}
+    return {"paths": told} if told else {}
 
 
 def _checked_mode(name: str) -> Mode:

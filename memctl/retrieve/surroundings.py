@@ -70,6 +70,10 @@ class Surroundings:
         """
         return _passages(self._gatherer.with_terms(terms, self._condition, limit))
 
+    def fetch(self, kb: str, ids: Sequence[str]) -> dict[Key, Candidate]:
+        """Return those of some memories of one knowledge base for which the condition holds."""
+        return self._gatherer.fetch(kb, ids, self._condition) if ids else {}
+
     def scored(self, more: Mapping[Key, Candidate]) -> dict[Key, Collapsed]:
         """Return more candidates with their scores on the scale of the first."""
         together = [*self._candidates, *more.values()]

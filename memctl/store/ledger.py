@@ -36,6 +36,7 @@ from memctl.store.frozen import (
     identity,
     obstacle,
 )
+from memctl.store.graph_book import NameBook
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
@@ -99,6 +100,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE query_log ADD COLUMN feedback TEXT",
         "UPDATE query_log SET found = hits > 0",
     ),
+    (
+        """CREATE TABLE name_decisions (
+            one TEXT NOT NULL, other TEXT NOT NULL, same INTEGER NOT NULL, at TEXT NOT NULL,
+            PRIMARY KEY (one, other)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -144,6 +150,7 @@ class Ledger:
         self.replies = ReplyBook(self)
         self.usage = UsageBook(self)
         self.comparisons = ComparisonBook(self)
+        self.names = NameBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

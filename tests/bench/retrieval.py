@@ -44,7 +44,9 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    parser.add_argument("--mode", default="hybrid", choices=("hybrid", "keyword", "vector"))
+    parser.add_argument(
+        "--mode", default="hybrid", choices=("hybrid", "keyword", "vector", "graph")
+    )
     parser.add_argument("--fusion", default="zscore", choices=FUSIONS)
     parser.add_argument("--scorer", type=Path)
     return parser.parse_args()

@@ -15,7 +15,19 @@ import typer
 from memctl.cli.main import app
 
 README = Path(__file__).parents[2] / "README.md"
-HEAVY = ["lance", "lancedb", "pyarrow", "duckdb", "numpy", "openai", "pypdf", "PIL", "yaml", "rich"]
+HEAVY = [
+    "lance",
+    "lancedb",
+    "pyarrow",
+    "duckdb",
+    "numpy",
+    "openai",
+    "pypdf",
+    "PIL",
+    "yaml",
+    "rich",
+    "networkx",
+]
 
 
 def commands() -> dict[str, Any]:

@@ -1,0 +1,252 @@
+"""Which names stand in which passages, as one snapshot has them.
+
+Knows the columns that names come from; what they mean is decided by ``resolution``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from memctl.graph.names import WRITTEN_EXACTLY, key_of, person_of
+from memctl.graph.spotting import Spotter
+from memctl.store.filters import Expr, col
+from memctl.understand.stopwords import words
+
+if TYPE_CHECKING:
+    from memctl.store.snapshot import Snapshot
+
+PAGE = "page"
+_COLUMNS = ("id", "document_id", "session_id", "speaker", "entities", "title", "source", "text")
+_ROLES = words("user assistant system human ai bot tool you me")
+_IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage, or another memory, and the names in it."""
+
+    id: str
+    document: str
+    context: str
+    """The conversation that it is of, else its document."""
+    names: tuple[str, ...]
+    title: str
+    """What it is called, where that is a name that stands elsewhere too."""
+    text: str
+    speaker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A wikilink: from what a document is called to what it names."""
+
+    context: str
+    source: str
+    target: str
+    memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """All passages that were read, and what is known of the names in them."""
+
+    passages: tuple[Passage, ...]
+    types: Mapping[str, str]
+    links: tuple[Link, ...]
+
+    def by_context(self) -> dict[str, list[str]]:
+        """Return the names that stand in each context."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for passage in self.passages:
+            found[passage.context] += passage.names
+            if passage.title:
+                found[passage.context].append(passage.title)
+        for link in self.links:
+            found[link.context] += (link.source, link.target)
+        return found
+
+    def strangers(self) -> frozenset[tuple[str, str]]:
+        """Return speakers of one name who speak of somebody in full who has it, too."""
+        return frozenset(
+            (passage.context, passage.speaker)
+            for passage in self.passages
+            if passage.speaker and " " not in passage.speaker and _speaks_of_another(passage)
+        )
+
+
+def read_mentions(snapshot: Snapshot, where: Expr | None) -> Mentions:
+    """Read the names in the memories for which a condition holds.
+
+    Raises:
+        DamagedError: A table cannot be read.
+    """
+    rows = snapshot.scan("memories", where, _COLUMNS).to_pylist()
+    links = list(_link_rows(snapshot))
+    types = _types(snapshot)
+    linked = _linked(links, rows)
+    spotted = _spotted(rows, types)
+    called = _called(rows, links, spotted)
+    passages = tuple(_passage(row, types, linked, spotted, called) for row in rows)
+    standing = {passage.id for passage in passages}
+    return Mentions(passages, types, tuple(_links(links, rows, called, standing)))
+
+
+def _passage(
+    row: Mapping[str, Any],
+    types: dict[str, str],
+    linked: Mapping[str, list[str]],
+    spotted: Mapping[str, tuple[str, ...]],
+    called: Mapping[str, str],
+) -> Passage:
+    speaker = (row["speaker"] or "").strip()
+    if speaker.casefold() in _ROLES:
+        speaker = ""
+    names = dict.fromkeys(row["entities"] or ())
+    names |= dict.fromkeys(spotted[row["id"]])
+    names |= dict.fromkeys(linked.get(row["id"], ()))
+    if speaker:
+        names[speaker] = None
+        types[speaker] = "person"
+    return Passage(
+        id=row["id"],
+        document=row["document_id"] or row["id"],
+        context=_context(row),
+        names=tuple(name for name in names if name.strip()),
+        title=called.get(row["document_id"] or "", ""),
+        text=row["text"] or "",
+        speaker=speaker,
+    )
+
+
+def _context(row: Mapping[str, Any]) -> str:
+    return str(row["session_id"] or (row["document_id"] or row["id"]).partition(".")[0])
+
+
+def _speaks_of_another(passage: Passage) -> bool:
+    own = key_of(passage.speaker, "person")
+    fulls = (person_of(key_of(name), "person") for name in passage.names)
+    return any(
+        person is not None and person.is_full and own in (person.given, person.family)
+        for person in fulls
+    )
+
+
+# --- types ---------------------------------------------------------------------------------------
+
+
+def _types(snapshot: Snapshot) -> dict[str, str]:
+    """The type of each name and alias: the one that most mentions have, "other" at last."""
+    table = snapshot.scan("entities", None, ["name", "aliases", "type", "mention_count"])
+    best: dict[str, tuple[bool, bool, int]] = {}
+    types: dict[str, str] = {}
+    columns = (table[name].to_pylist() for name in table.column_names)
+    for name, aliases, type_, count in zip(*columns, strict=True):
+        rank = (type_ != "other", type_ != PAGE, count or 0)
+        for each in (name, *(aliases or ())):
+            if rank > best.get(each, (False, False, -1)):
+                best[each], types[each] = rank, type_ or "other"
+    return types
+
+
+# --- names that nobody noted ---------------------------------------------------------------------
+
+
+def _spotted(
+    rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]
+) -> Mapping[str, tuple[str, ...]]:
+    """The names and titles of any memory that stand in the text of each."""
+    noted = (name for row in rows for name in row["entities"] or ())
+    names = (name for name in noted if types.get(name) not in WRITTEN_EXACTLY)
+    titles = (title for _, title, _ in _titles(rows))
+    spotter = Spotter(dict.fromkeys(chain(names, titles)))
+    return {row["id"]: tuple(spotter.names_in(row["text"] or "")) for row in rows}
+
+
+# --- wikilinks and titles ------------------------------------------------------------------------
+
+
+def _link_rows(snapshot: Snapshot) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield each wikilink: document, what it names, passages that it stands in."""
+    columns = ["source_id", "text", "memory_ids"]
+    table = snapshot.scan("relations", col("relation_type") == "links_to", columns)
+    values = (table[name].to_pylist() for name in columns)
+    for source, text, memory_ids in zip(*values, strict=True):
+        if text:
+            yield source, text, tuple(memory_ids or ())
+
+
+def _linked(
+    links: Iterable[tuple[str, str, tuple[str, ...]]], rows: Sequence[Mapping[str, Any]]
+) -> Mapping[str, list[str]]:
+    """The pages that each passage links to."""
+    standing = {row["id"] for row in rows}
+    found: dict[str, list[str]] = defaultdict(list)
+    for _, target, memory_ids in links:
+        for id_ in memory_ids:
+            if id_ in standing:
+                found[id_].append(target)
+    return found
+
+
+def _called(
+    rows: Sequence[Mapping[str, Any]],
+    links: Sequence[tuple[str, str, tuple[str, ...]]],
+    spotted: Mapping[str, tuple[str, ...]],
+) -> dict[str, str]:
+    """What each document is called: the title or file name that is a name elsewhere.
+
+    A document that links to others has its title where neither is.
+    """
+    linking = {source for source, _, _ in links}
+    keys = {key_of(target) for _, target, _ in links}
+    naming = _documents_naming(rows, spotted)
+    called: dict[str, str] = {}
+    for document, title, stem in _titles(rows):
+        for name in filter(None, (title, stem)):
+            key = key_of(name)
+            if key in keys or naming.get(key, set()) - {document}:
+                called.setdefault(document, name)
+        if document in linking and (title or stem):
+            called.setdefault(document, title or stem)
+    return called
+
+
+def _documents_naming(
+    rows: Iterable[Mapping[str, Any]], spotted: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, set[str]]:
+    """The documents in which each name stands, by its key."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        for name in (*(row["entities"] or ()), *spotted[row["id"]]):
+            found[key_of(name)].add(row["document_id"] or row["id"])
+    return found
+
+
+def _titles(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """Yield each document with its title and the name of its file."""
+    seen: set[str] = set()
+    for row in rows:
+        document = row["document_id"]
+        if document and document not in seen:
+            seen.add(document)
+            title = _IN_BRACKETS.sub("", row["title"] or "").strip()
+            yield document, title, PurePosixPath(row["source"] or "").stem.strip()
+
+
+def _links(
+    links: Iterable[tuple[str, str, tuple[str, ...]]],
+    rows: Iterable[Mapping[str, Any]],
+    called: Mapping[str, str],
+    standing: set[str],
+) -> Iterator[Link]:
+    contexts = {row["document_id"]: _context(row) for row in rows if row["document_id"]}
+    for document, target, memory_ids in links:
+        if document in contexts and document in called:
+            there = tuple(id_ for id_ in memory_ids if id_ in standing)
+            yield Link(contexts[document], called[document], target, there)

@@ -1,0 +1,297 @@
+"""memctl graph and --mode graph: names, what connects them, and which of them mean the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Run
+
+OFFICE = """Ann Lee signed the lease in Rotterdam for Brightwater Ltd. A. Lee keeps the keys.
+Ann also wrote to ann.lee@brightwater.example, and Brightwater paid.
+"""
+SHIP = "Brightwater Ltd hired Peter Novak. Peter Novak repairs the Kestrel in dry dock.\n"
+HARBOUR = "The Kestrel leaves Lisbon on 3 July 2026 under Captain Rosa Duarte.\n"
+TWO = "We met Anna Lee. We met Ann Lee, too. It was signed by A. Lee, nobody knows which.\n"
+
+
+@pytest.fixture
+def notes(memctl: Run, tmp_path: Path) -> Run:
+    """A home with notes that lead from one to the next by a name."""
+    for name, text in {"office": OFFICE, "ship": SHIP, "harbour": HARBOUR}.items():
+        (tmp_path / f"{name}.md").write_text(text)
+    assert memctl("ingest", "office.md", "ship.md", "harbour.md").code == 0
+    return memctl
+
+
+def names_near(memctl: Run, name: str, *more: str) -> set[str]:
+    """Return what the graph has beside a name."""
+    return {row["name"] for row in memctl("graph", "neighbors", name, *more).rows}
+
+
+def merged(memctl: Run, one: str, other: str) -> bool:
+    """Say whether two names are one node."""
+    result = memctl("graph", "path", one, other)
+    assert result.code == 0 or "nothing connects" in result.err, result.err
+    return result.code == 0 and not result.rows
+
+
+def jsonl(memctl: Run, tmp_path: Path, *records: dict[str, Any]) -> None:
+    """Take in records."""
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, records)))
+    assert memctl("ingest", "--jsonl", "records.jsonl").code == 0
+
+
+# --- looking -------------------------------------------------------------------------------------
+
+
+def test_the_overview_counts_names_and_names_the_best_connected(notes: Run) -> None:
+    found = notes("graph", "show", "-o", "json").json
+    assert found["nodes"] >= 6
+    assert found["edges"] >= 6
+    assert {"Ann Lee", "Brightwater Ltd"} <= {node["name"] for node in found["best_connected"]}
+    table = notes("graph", "show", "-o", "table").out
+    assert "Brightwater Ltd" in table
+
+
+def test_neighbours_are_those_that_stand_in_the_same_passage(notes: Run) -> None:
+    assert "Rotterdam" in names_near(notes, "Ann Lee")
+    assert "Kestrel" not in names_near(notes, "Ann Lee")
+    assert {"Peter Novak", "Kestrel"} <= names_near(notes, "Ann Lee", "--hops", "2")
+
+
+def test_each_step_of_a_path_cites_the_memory_that_shows_it(notes: Run) -> None:
+    steps = notes("graph", "path", "Ann Lee", "Lisbon", "-o", "json").json
+    assert [(step["name"], step["other"]) for step in steps] == [
+        ("Ann Lee", "Brightwater Ltd"),
+        ("Brightwater Ltd", "Kestrel"),
+        ("Kestrel", "Lisbon"),
+    ]
+    for step in steps:
+        memory = notes("memory", "show", step["memory_id"], "-o", "json").json["memory"]
+        assert step["text"] in memory["text"]
+    assert "harbour.md" in notes("graph", "path", "Ann Lee", "Lisbon", "-o", "table").out
+
+
+def test_names_that_nothing_connects_have_no_path(memctl: Run) -> None:
+    memctl("ingest", "--text", "Ann Lee works at Brightwater Ltd.")
+    memctl("ingest", "--text", "Rosa Duarte sails to Lisbon.")
+    result = memctl("graph", "path", "Ann Lee", "Rosa Duarte")
+    assert result.code == 1
+    assert "nothing connects" in result.err
+
+
+def test_an_unknown_name_is_one_line_with_the_nearest_names(notes: Run) -> None:
+    for command in (
+        ["neighbors", "Novack"],
+        ["path", "Novack", "Lisbon"],
+        ["merge", "Novack", "x"],
+    ):
+        result = notes("graph", *command)
+        assert result.code == 1
+        first, hint = result.err.splitlines()[:2]
+        assert first == "error: nothing in the graph is called 'Novack'"
+        assert "Peter Novak" in hint
+
+
+def test_wikilinks_connect_pages(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "Plan.md").write_text("# Plan\n\nsee [[Budget|the money]] and [[Plan]].\n")
+    (tmp_path / "Budget.md").write_text("# Budget\n\nfour thousand euros in all.\n")
+    memctl("ingest", "Plan.md", "Budget.md")
+    (row,) = memctl("graph", "neighbors", "Plan").rows
+    assert (row["name"], row["relation"]) == ("Budget", "links_to")
+
+
+def test_communities_say_who_belongs_together_and_in_whose_words(
+    notes: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "garden.md").write_text(
+        "Nora Feld grows Boskop with Emil Baum. Emil Baum sells Boskop in Graz.\n"
+    )
+    notes("ingest", "garden.md")
+    rows = notes("graph", "communities").rows
+    garden = next(row for row in rows if "Emil Baum" in row["members"])
+    assert "Ann Lee" not in garden["members"]
+    assert garden["summary"] in (tmp_path / "garden.md").read_text()
+    assert notes("graph", "communities").out == notes("graph", "communities").out
+
+
+def test_a_deleted_document_leaves_no_names_behind(notes: Run) -> None:
+    (harbour,) = notes("document", "list", "--source", "*harbour.md").rows
+    notes("document", "delete", harbour["id"], "--yes")
+    assert notes("graph", "neighbors", "Lisbon").code == 1
+    assert notes("graph", "neighbors", "Kestrel").code == 0
+
+
+def test_an_empty_base_has_an_empty_graph(memctl: Run) -> None:
+    memctl("kb", "create", "empty")
+    found = memctl("graph", "show", "-k", "empty", "-o", "json").json
+    assert (found["nodes"], found["edges"], found["communities"]) == (0, 0, 0)
+    assert memctl("graph", "communities", "-k", "empty").rows == []
+    assert memctl("graph", "export", "-k", "empty", "-f", "dot").out == "graph memories {\n}\n"
+    assert memctl("graph", "neighbors", "Ann", "-k", "empty").code == 1
+    assert memctl("query", "Ann Lee", "-k", "empty", "--mode", "graph").code == 0
+
+
+# --- export --------------------------------------------------------------------------------------
+
+
+def test_names_with_quotes_and_control_characters_are_exported_whole(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "Odd.md").write_text('[[a "b" \\ c]] and [[x > y & z]] and [[\x01end]]\n')
+    memctl("ingest", "Odd.md")
+    dot = memctl("graph", "export", "--format", "dot").out
+    assert '[label="a \\"b\\" \\\\ c"' in dot
+    assert all(re.search(r"[{};]$", line) for line in dot.splitlines())
+    tree = ET.fromstring(memctl("graph", "export").raw)
+    texts = {each.text for each in tree.iter() if each.tag.endswith("data")}
+    assert {'a "b" \\ c', "x > y & z"} <= texts
+
+
+def test_an_export_has_every_node_and_edge(notes: Run, tmp_path: Path) -> None:
+    assert notes("graph", "export", "--to", "graph.graphml").code == 0
+    tree = ET.parse(tmp_path / "graph.graphml")
+    found = notes("graph", "show", "-o", "json").json
+    tags = [each.tag.rpartition("}")[2] for each in tree.iter()]
+    assert (tags.count("node"), tags.count("edge")) == (found["nodes"], found["edges"])
+
+
+# --- who is the same -----------------------------------------------------------------------------
+
+
+def test_short_forms_mean_the_one_whom_they_can_mean_there(notes: Run) -> None:
+    for short in ("A. Lee", "Ann", "ann.lee@brightwater.example"):
+        assert merged(notes, short, "Ann Lee"), short
+    assert merged(notes, "Brightwater", "Brightwater Ltd")
+
+
+def test_likeness_alone_makes_nobody_the_same(memctl: Run) -> None:
+    memctl("ingest", "--text", TWO)
+    assert not merged(memctl, "Ann Lee", "Anna Lee")
+    rows = memctl("graph", "show", "-o", "json").json["best_connected"]
+    assert {row["name"] for row in rows} >= {"Ann Lee", "Anna Lee"}
+    assert not any("A. Lee" in row["aliases"] for row in rows)
+
+
+def test_a_first_name_of_another_conversation_is_nobody_of_this_one(
+    memctl: Run, tmp_path: Path
+) -> None:
+    jsonl(
+        memctl,
+        tmp_path,
+        {"text": "Sarah: Tom Berg called.", "session_id": "one", "turn": 1},
+        {"text": "Sarah: Tom wants his ladder back.", "session_id": "one", "turn": 2},
+        {"text": "Kate: I saw Tom Hansen with a ladder in Bergen.", "session_id": "two", "turn": 1},
+    )
+    berg = {row["name"] for row in memctl("graph", "neighbors", "Tom Berg").rows}
+    assert "Bergen" not in berg
+    assert not merged(memctl, "Tom Berg", "Tom Hansen")
+    rows = memctl("graph", "show", "-o", "json").json["best_connected"]
+    (node,) = [row for row in rows if row["name"] == "Tom Berg"]
+    assert "Tom" in node["aliases"]
+    assert node["mentions"] == 2
+
+
+def test_two_companies_of_one_name_stay_two(memctl: Run) -> None:
+    memctl("ingest", "--text", "Acme Inc bought the press from Acme GmbH in Ghent.")
+    assert not merged(memctl, "Acme Inc", "Acme GmbH")
+
+
+def test_a_merge_by_hand_can_be_taken_back(notes: Run) -> None:
+    assert not merged(notes, "Peter Novak", "Rosa Duarte")
+    result = notes("graph", "merge", "Peter Novak", "Rosa Duarte")
+    assert result.code == 0
+    assert merged(notes, "Peter Novak", "Rosa Duarte")
+    assert "Lisbon" in names_near(notes, "Peter Novak")
+    assert notes("graph", "show", "-o", "json").json["merged"]
+    assert notes("graph", "merge", "Peter Novak", "Rosa Duarte").code == 2
+    assert len(notes("graph", "unmerge", "Peter Novak", "Rosa Duarte").rows) == 2
+    assert not merged(notes, "Peter Novak", "Rosa Duarte")
+    assert notes("graph", "unmerge", "Peter Novak", "Rosa Duarte").code == 2
+
+
+def test_what_was_resolved_by_itself_can_be_taken_apart_and_outlives_reprocessing(
+    notes: Run,
+) -> None:
+    assert notes("graph", "unmerge", "A. Lee", "Ann Lee").code == 0
+    assert not merged(notes, "A. Lee", "Ann Lee")
+    (office,) = notes("document", "list", "--source", "*office.md").rows
+    assert notes("document", "reprocess", office["id"]).code == 0
+    assert not merged(notes, "A. Lee", "Ann Lee")
+    assert merged(notes, "Ann", "Ann Lee")
+    assert notes("graph", "merge", "A. Lee", "Ann Lee").code == 0
+    assert merged(notes, "A. Lee", "Ann Lee")
+
+
+def test_spellings_of_one_name_cannot_be_taken_apart(notes: Run) -> None:
+    result = notes("graph", "unmerge", "ANN LEE", "Ann Lee")
+    assert result.code == 2
+    assert "nothing tells" in result.err
+
+
+def test_an_archived_base_takes_no_decisions(notes: Run) -> None:
+    notes("kb", "archive", "default")
+    assert notes("graph", "merge", "Peter Novak", "Rosa Duarte").code != 0
+    notes("kb", "resume", "default")
+    assert not merged(notes, "Peter Novak", "Rosa Duarte")
+
+
+# --- asking --------------------------------------------------------------------------------------
+
+
+def test_a_question_over_two_steps_is_followed_along_names_and_says_how(notes: Run) -> None:
+    found = notes(
+        "query", "who repairs what for the firm of Ann Lee", "--mode", "graph", "--explain",
+        "-o", "json",
+    ).json  # fmt: skip
+    assert found["mode"] == "graph"
+    by_source = {Path(hit["source"]).name: hit for hit in found["hits"]}
+    assert by_source["harbour.md"]["legs"]["graph"] > 0
+    way = found["explain"]["paths"][by_source["harbour.md"]["memory_id"]]
+    assert "Kestrel" in way
+    assert way[-1] == by_source["harbour.md"]["memory_id"]
+
+
+def test_fewer_hops_reach_less(notes: Run) -> None:
+    def reached(hops: str) -> dict[str, list[str]]:
+        asked = ("query", "Rotterdam keys", "--mode", "graph", "--hops", hops, "--explain")
+        return dict(notes(*asked, "-n", "1", "-o", "json").json["explain"].get("paths", {}))
+
+    assert reached("1").keys() <= reached("4").keys()
+    assert notes("query", "keys", "--mode", "graph", "--hops", "9").code == 2
+    assert notes("query", "keys", "--mode", "keyword", "--hops", "2").code == 2
+
+
+def test_a_walk_stays_within_the_namespace_that_was_asked(memctl: Run, tmp_path: Path) -> None:
+    jsonl(
+        memctl,
+        tmp_path,
+        {"id": "a", "text": "Peter Novak repairs the Kestrel.", "namespace": "ours"},
+        {"id": "b", "text": "The Kestrel leaves Lisbon.", "namespace": "theirs"},
+        {"id": "c", "text": "The Kestrel is blue.", "namespace": "ours"},
+    )
+    asked = ("query", "what does Peter Novak repair", "--mode", "graph", "--namespace", "ours")
+    found = memctl(*asked, "--explain", "-o", "json").json
+    assert {hit["external_id"] for hit in found["hits"]} == {"a", "c"}
+    assert all("Lisbon" not in way for way in found["explain"]["paths"].values())
+
+
+def test_a_question_by_another_spelling_finds_who_is_meant(memctl: Run, tmp_path: Path) -> None:
+    jsonl(
+        memctl,
+        tmp_path,
+        {"text": "Robert Keller lives in Graz.", "id": "graz"},
+        *({"text": f"Somebody lives in house {n}.", "id": f"n{n}"} for n in range(5)),
+        {"text": "Bob sells apples in Linz.", "id": "linz"},
+    )
+    assert memctl("graph", "merge", "Bob", "Robert Keller").code == 0
+    asked = ("query", "what about Robert Keller", "--mode", "graph", "-o", "json")
+    found = memctl(*asked).json["hits"]
+    linz = next(hit for hit in found if hit["external_id"] == "linz")
+    assert linz["legs"]["graph"] > 0
