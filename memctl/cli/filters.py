@@ -14,6 +14,8 @@ from memctl.records import LEVELS, Filters, Level
 _AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y)", re.ASCII)
 _HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
 _PART = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAYS = {"today": 0, "yesterday": 1, "tomorrow": -1}
 _TYPES = (
     "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
     "observation",
@@ -56,7 +58,7 @@ def filters(
         levels=tuple(_level(level) for level in levels or ()),
         since=start,
         until=end,
-        as_of=None if as_of is None else instant(as_of, present),
+        as_of=None if as_of is None else _last_instant(as_of, present),
         session=session,
         source=None if source is None else _as_remembered(source),
         where=where,
@@ -94,11 +96,10 @@ def instant(text: str, now: datetime) -> datetime:
     """
     word = text.strip().lower()
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    days = {"today": 0, "yesterday": 1, "tomorrow": -1}
     if word == "now":
         return now
-    if word in days:
-        return midnight - timedelta(days=days[word])
+    if word in _DAYS:
+        return midnight - timedelta(days=_DAYS[word])
     try:
         if match := _AGO.fullmatch(word):
             return now - timedelta(hours=int(match[1]) * _HOURS[match[2]])
@@ -108,6 +109,30 @@ def instant(text: str, now: datetime) -> datetime:
     except (ValueError, OverflowError):
         raise UsageError(f"{text!r} is no date", _DATE_HINT) from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _last_instant(text: str, now: datetime) -> datetime:
+    """Return the end of the day, month or year that is named: until then a thing was known in it.
+
+    Raises:
+        UsageError: It is no date.
+    """
+    begin = instant(text, now)
+    word = text.strip().lower()
+    part = _PART.fullmatch(word)
+    if part is not None:
+        days = 31 if part[2] else 366
+    elif word in _DAYS or _DAY.fullmatch(word):
+        days = 1
+    else:
+        return begin
+    try:
+        after = begin + timedelta(days=days)
+    except OverflowError:  # there is no day after it
+        return begin
+    if part is not None:
+        after = after.replace(day=1)
+    return after - timedelta(microseconds=1)
 
 
 def type_hint(types: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,16 @@ def test_what_was_known_then_can_be_listed(note: Run) -> None:
     note("memory", "edit", str(old["id"]), "--text", "We launch on 19 May 2026.")
     then = note("memory", "list", "--type", "decision", "--as-of", str(old["valid_from"])).rows
     assert [row["id"] for row in then] == [old["id"]]
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y-%m", "%Y", "today"])
+def test_what_was_known_on_a_day_is_what_was_known_when_it_ended(note: Run, form: str) -> None:
+    today = datetime.now(UTC)
+    known = note("memory", "list", "--type", "decision", "--as-of", today.strftime(form)).rows
+    assert [row["id"] for row in known] == [decision(note)["id"]]
+    earlier = (today - timedelta(days=366)).strftime(form.replace("today", "%Y-%m-%d"))
+    assert note("memory", "list", "--as-of", earlier).rows == []
+    assert note("memory", "list", "--as-of", "9999-12-31").code == 0
 
 
 def test_an_old_version_cannot_be_edited(note: Run) -> None:
