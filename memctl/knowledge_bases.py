@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
 from memctl.choices import HOPS, Fusion, Mode
-from memctl.errors import MemctlError, NotFoundError, UsageError
+from memctl.errors import ConfigError, MemctlError, NotFoundError, UsageError
 from memctl.query_log import Asked, shown_text, without_text
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
 
@@ -356,15 +356,20 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     def _embedders(self) -> dict[str, Embedder]:
         """Return the model that the vectors of each are from, the same object for the same model.
 
-        Raises:
-            ConfigError: One cannot be had as things are configured.
+        One that cannot be had as things are configured fails when it is asked, for the others may
+        be enough.
         """
+        from memctl.models.absent import AbsentEmbedder
+
         made: dict[tuple[str, int], Embedder] = {}
         found: dict[str, Embedder] = {}
         for member in self:
             pinned = (member.settings.embedder, member.settings.dimension)
             if pinned not in made:
-                made[pinned] = member.embedder
+                try:
+                    made[pinned] = member.embedder
+                except ConfigError as error:
+                    made[pinned] = AbsentEmbedder(*pinned, error)
             found[member.name] = made[pinned]
         return found
 

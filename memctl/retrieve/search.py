@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memctl.choices import HOPS, Mode
-from memctl.errors import KnowledgeBaseUnavailable, MemctlError, ModelUnavailable, UsageError
+from memctl.errors import (
+    ConfigError,
+    KnowledgeBaseUnavailable,
+    MemctlError,
+    ModelRefused,
+    ModelUnavailable,
+    UsageError,
+)
 from memctl.graph.index import NO_DECISIONS, Index, build_index
 from memctl.graph.resolution import Decisions
 from memctl.models.protocols import Embedder, Reranker
@@ -296,7 +303,7 @@ class Searcher:
         for kbs in self._alike():
             try:
                 vector = self._vector(question, self._embedders[kbs[0]], meaning)
-            except AWAY as error:
+            except (*AWAY, ModelRefused, ConfigError) as error:  # raised below where it is all
                 if mode == "vector":
                     raise
                 failures |= dict.fromkeys(kbs, error)

@@ -210,3 +210,20 @@ def test_where_one_embedder_is_away_its_knowledge_base_alone_is_asked_by_keyword
     assert found.json["explain"]["embedders"]["far"] is None
     assert "found by keyword alone in far" in memctl("context", *both).err
     assert memctl("query", "--mode", "vector", *both).code == 1
+
+
+@pytest.mark.parametrize("why", ["no endpoint", "wrong key"])
+def test_a_knowledge_base_whose_embedder_is_set_up_wrongly_does_not_silence_the_others(
+    memctl: Run, mixed: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    if why == "wrong key":
+        mixed.fail(401, times=-1)
+    else:
+        monkeypatch.delenv("MEMCTL_ENDPOINT_BASE_URL")
+    both = ("-k", "far", "-k", "near")
+    for question, text in (("When does the ferry to Lisbon leave?", FERRY), ("tomatoes", GARDEN)):
+        found = memctl("query", *both, question, "-o", "json")
+        assert (found.code, best(found)) == (0, text)
+        assert found.err.count("note: found by keyword alone in far: ") == 1
+    assert memctl("query", "-k", "far", "ferry").code in (1, 2)
+    assert memctl("query", "--mode", "vector", *both, "ferry").code in (1, 2)
