@@ -45,7 +45,7 @@ def fuse(
     ``zscore`` and ``minmax`` put the legs on one scale over the candidates and take their
     sum, the words at three quarters; in ``weighted``, otherwise as ``zscore``, they have a weight
     of their own.  ``rrf`` looks at ranks alone; it is offered because it is well known, and was
-    2 to 10 points of recall worse.  Cosines of several embedders say nothing of each other, so
+    1 to 10 points of recall worse.  Cosines of several embedders say nothing of each other, so
     they are put on one scale within each of them; see ``within``.
 
     Args:
