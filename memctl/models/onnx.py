@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from memctl.errors import ConfigError, MemctlError
+from memctl.models.unit import unit_rows
 from memctl.paths import shown
 
 Pooling = Literal["mean", "cls"]
@@ -104,7 +105,7 @@ class OnnxEmbedder:
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         inputs = {name: value for name, value in given.items() if name in self._inputs}
         found = np.asarray(self._session.run([self._output], inputs)[0], dtype=np.float32)
-        return _unit(found if found.ndim == 2 else pooled(found, mask, self._pooling))
+        return unit_rows(found if found.ndim == 2 else pooled(found, mask, self._pooling))
 
     def _tokens(self, text: str) -> tuple[list[int], list[int]]:
         # One text at a time: batches start threads that do not outlive a fork (tokenizers 0.23).
@@ -142,13 +143,6 @@ def _padded(
         ids[row, : len(own)] = own
         mask[row, : len(own)] = attended
     return ids, mask
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    lengths[lengths == 0] = 1
-    scaled: NDArray[np.float32] = vectors / lengths
-    return scaled
 
 
 # --- loading -------------------------------------------------------------------------------------

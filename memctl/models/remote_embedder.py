@@ -12,6 +12,7 @@ import numpy as np
 from memctl.errors import BadReply
 from memctl.models.accounts import Account, Spent
 from memctl.models.endpoint import Endpoint
+from memctl.models.unit import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,12 +112,9 @@ class RemoteEmbedder:
                 " with, or memctl kb reembed",
             )
         rows = np.asarray(found, dtype=np.float32)
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.isfinite(rows).all():
             raise BadReply(f"{self._model} gave vectors with values that are no numbers")
-        norms[norms == 0] = 1
-        scaled: NDArray[np.float32] = rows / norms
-        return scaled
+        return unit_rows(rows)
 
     def _key(self, text: str) -> str:
         whole = f"embed\0{self._model}\0{text[:MOST_CHARACTERS]}"

@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from memctl.errors import MemctlError
+from memctl.models.unit import unit_rows
 
 PACKAGE = "wordllama"
 TOKENIZER_FILE = Path("tokenizers", "l2_supercat_tokenizer_config.json")
@@ -94,7 +95,7 @@ class StaticEmbedder:
         total = np.zeros((1, self.dimension), dtype=np.float32)
         for word, weight in zip(words, weights, strict=True):
             total += weight * self._table[self._tokens(word)].sum(axis=0)
-        vector: NDArray[np.float32] = _unit(total)[0]
+        vector: NDArray[np.float32] = unit_rows(total)[0]
         return vector
 
     def count_tokens(self, text: str) -> int:
@@ -110,7 +111,7 @@ class StaticEmbedder:
         filled = lengths > 0
         # reduceat would give the next segment's first row to an empty segment: leave those out.
         starts = (np.cumsum(lengths) - lengths)[filled]
-        vectors[filled] = _unit(np.add.reduceat(rows, starts, axis=0))
+        vectors[filled] = unit_rows(np.add.reduceat(rows, starts, axis=0))
 
     def _tokens(self, text: str) -> list[int]:
         # One text at a time: the tokenizer's batch calls start a thread pool of their own, and a
@@ -172,10 +173,3 @@ def _read(path: Path, limit: int = -1) -> bytes:
         raise MemctlError(
             f"built-in embedder: cannot read {path}: {error.strerror}", _HINT
         ) from error
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    lengths[lengths == 0] = 1
-    scaled: NDArray[np.float32] = vectors / lengths
-    return scaled

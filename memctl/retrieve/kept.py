@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from memctl.models.unit import unit_rows
 from memctl.store.filters import Expr
 from memctl.store.schema import VECTOR
 from memctl.store.snapshot import Snapshot
@@ -101,11 +102,7 @@ class Kept:
 
     @cached_property
     def _directions(self) -> NDArray[np.float32]:
-        rows = matrix(self._table[VECTOR])
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        lengths[lengths == 0] = 1
-        result: NDArray[np.float32] = rows / lengths
-        return result
+        return unit_rows(matrix(self._table[VECTOR]))
 
     @cached_property
     def _turns(self) -> Mapping[tuple[str, int], list[int]]:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memctl.models.protocols import WordEmbedder
+from memctl.models.unit import unit_rows
 from memctl.records import Hit
 from memctl.retrieve.candidates import Candidate
 from memctl.retrieve.question import Meaning, Question, Slot
@@ -51,7 +51,7 @@ def alike(words: Sequence[str], hits: Sequence[Hit], meaning: Meaning) -> list[l
     there = _words(hits) if words else []
     if not there or not isinstance(embedder := meaning.embedder, WordEmbedder):
         return [[] for _ in words]
-    near = _normal(embedder.embed(list(words))) @ _normal(embedder.embed(there)).T
+    near = unit_rows(embedder.embed(list(words))) @ unit_rows(embedder.embed(there)).T
     return [[there[at] for at in np.flatnonzero(row >= NEAR)] for row in near]
 
 
@@ -99,10 +99,3 @@ def _terms(hit: Hit, languages: Sequence[str]) -> list[str]:
 
 def _text(hit: Hit) -> str:
     return f"{hit.title}\n{hit.heading}\n{hit.text}"
-
-
-def _normal(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    lengths[lengths == 0] = 1
-    result: NDArray[np.float32] = vectors / lengths
-    return result

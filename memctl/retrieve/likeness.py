@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memctl.models.unit import unit_rows
 from memctl.retrieve.collapse import Collapsed, raised
 from memctl.retrieve.names import phrases_of
 from memctl.retrieve.question import Question
@@ -68,8 +69,4 @@ def _directions(best: Sequence[Collapsed]) -> NDArray[np.float32] | None:
     known = [row for row in rows if row is not None]
     if len(known) < len(rows) or len({len(row) for row in known}) != 1:
         return None
-    matrix = np.stack(known)
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    lengths[lengths == 0] = 1
-    result: NDArray[np.float32] = matrix / lengths
-    return result
+    return unit_rows(np.stack(known))

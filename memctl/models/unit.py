@@ -1,0 +1,16 @@
+"""Vectors of length 1, so that a product of two of them is their cosine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def unit_rows(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Return the rows of a matrix scaled to length 1; a row of zeros stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    scaled: NDArray[np.float32] = vectors / lengths
+    return scaled
