@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from memctl.choices import Verdict
     from memctl.config import Config
+    from memctl.graph.resolution import Decisions
     from memctl.knowledge_base import KnowledgeBase
     from memctl.models.protocols import Embedder
     from memctl.retrieve.model_answer import ModelAnswerer
@@ -220,7 +221,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.prompts import load_prompt
         from memctl.retrieve.model_answer import ModelAnswerer
 
-        payer = next(member for member in self if member.name == name)
+        payer = self._member(name)
         payer.store.ledger.require_writable()
         chat = payer.providers.chat("answer")
         own = payer.layout.prompts if len(self) == 1 else None
@@ -312,9 +313,15 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             reranker,
             load_words,
             self._standing(),
-            {member.name: member.name_decisions() for member in self},
+            self._name_decisions,
             self._reformulated if self._config.models.answer else None,
         )
+
+    def _name_decisions(self, kb: str) -> Decisions:
+        return self._member(kb).name_decisions()
+
+    def _member(self, name: str) -> KnowledgeBase:
+        return next(member for member in self if member.name == name)
 
     def _reformulated(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
         """Return the next query of an agentic search as the model that answers words it.

@@ -84,6 +84,7 @@ class _Pool:
 
     def __init__(self, candidates: Iterable[Candidate], around: Surroundings) -> None:
         self.candidates = list(candidates)
+        self._languages = around.languages
         self._documents = [each.row["document_id"] or each.key[1] for each in self.candidates]
         self._titles = [title_phrases(each, around.languages) for each in self.candidates]
         texts = [f" {each.row['search_text']} \n" for each in self.candidates]
@@ -93,29 +94,20 @@ class _Pool:
 
     def linked(self, seed: Candidate, phrases: Iterable[Phrase]) -> dict[int, float]:
         """Return the numbers of those that share some names with a seed, and how strongly."""
-        own, about = seed.row["document_id"] or seed.key[1], self._titles_of(seed)
+        own = seed.row["document_id"] or seed.key[1]
+        about = title_phrases(seed, self._languages)
         links: dict[int, float] = {}
         for phrase in phrases:
             holders = self._with(phrase)
             sharing = {own, *(self._documents[at] for at in holders)}
-            if not 2 <= len(sharing) <= MOST_SHARING:
+            rare = rarity(len(sharing))
+            if not rare:
                 continue
-            rarity = 1 / log2(1 + len(sharing))
             for at in holders:
                 if self._documents[at] != own:
                     is_title = phrase in about or phrase in self._titles[at]
-                    links[at] = max(links.get(at, 0.0), rarity * (OF_TITLE if is_title else 1.0))
+                    links[at] = max(links.get(at, 0.0), rare * (OF_TITLE if is_title else 1.0))
         return links
-
-    def _titles_of(self, seed: Candidate) -> tuple[Phrase, ...]:
-        return next(
-            (
-                titles
-                for each, titles in zip(self.candidates, self._titles, strict=True)
-                if each.key == seed.key
-            ),
-            (),
-        )
 
     def _with(self, phrase: Phrase) -> list[int]:
         """The numbers of the passages that a phrase stands in, found in all of them at once."""
@@ -150,6 +142,11 @@ def _gains(
             gain = WEIGHT * link * FADING**rank * share
             gains[other.key] = max(gain, gains.get(other.key, 0.0))
     return gains
+
+
+def rarity(documents: int) -> float:
+    """Return how much a name leads on that so many documents have: nothing for one or for many."""
+    return 1 / log2(1 + documents) if 2 <= documents <= MOST_SHARING else 0.0
 
 
 def opening(share: float) -> float:

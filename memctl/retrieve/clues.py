@@ -16,8 +16,9 @@ from memctl.retrieve.question import Question
 from memctl.retrieve.standing import with_standing
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.turns import with_turns
-from memctl.retrieve.walk import LEG as WALK
 
+WALK = "graph"
+"""The share of the mode ``graph``."""
 CLUES = (
     "importance",
     "confidence",

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from types import MappingProxyType
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,6 @@ from memctl.errors import (
     ModelUnavailable,
     UsageError,
 )
-from memctl.graph.index import NO_DECISIONS, Index, build_index
-from memctl.graph.resolution import Decisions
 from memctl.models.protocols import Embedder, Reranker
 from memctl.records import Filters, Hit
 from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
@@ -50,9 +47,15 @@ from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.syntax import Expression, Node, parsed, patterns_of, resolved, told
-from memctl.retrieve.walk import Way, walked
 from memctl.retrieve.words import judged_by_words, word_embedder
 from memctl.store.filters import Expr, memory_filter
+
+if TYPE_CHECKING:
+    from memctl.graph.index import Index
+    from memctl.graph.resolution import Decisions
+    from memctl.retrieve.walk import Way
+
+Made = TypeVar("Made")
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 _LEGS: Mapping[Mode, frozenset[Leg]] = {
@@ -163,7 +166,8 @@ class Searcher:
         load_words: Gives what words and sentences are judged by, when that is needed; by default
             an embedder that can, or else the built-in one.
         standing: What counts in ``hybrid`` besides likeness to the question.
-        decisions: What was decided by hand on which names mean the same, for ``graph``.
+        decisions: Gives what was decided by hand on which names of a knowledge base mean the
+            same, for ``graph``; by default nothing was.
         reformulate: Words the next query of ``agentic``; by default rules do.
     """
 
@@ -175,7 +179,7 @@ class Searcher:
         reranker: Reranker | None = None,
         load_words: Callable[[], Embedder] | None = None,
         standing: Standing = NO_STANDING,
-        decisions: Mapping[str, Decisions] = MappingProxyType({}),
+        decisions: Callable[[str], Decisions] | None = None,
         reformulate: Reformulate | None = None,
     ) -> None:
         self._sources = dict(sorted(sources.items()))
@@ -343,42 +347,41 @@ class Searcher:
         if plan.collapses:
             found |= _missing_sources(gatherer, found, condition)
         candidates = sorted(found.values(), key=lambda candidate: candidate.key)
-        items = collapsed(scored(candidates, plan), plan.collapses)
+        first = scored(candidates, plan)
+        items = collapsed(first, plan.collapses)
+        if plan.mode != "graph" and (plan.mode != "hybrid" or not plan.collapses):
+            return items, {}
         around = Surroundings(
             gatherer,
             condition,
-            candidates,
+            first,
             plan,
             statistics,
             self._languages,
             self._standing,
             self._clock(),
         )
-        if plan.mode == "graph":
-            graphs = self._graphs_for(plan, condition.where)
-            walk = walked(items, gatherer.question, around, graphs, plan.hops)
-            return walk.items, walk.ways
-        if plan.mode != "hybrid" or not plan.collapses:
-            return items, {}
-        return with_clues(items, gatherer.question, around), {}
+        if plan.mode == "hybrid":
+            return with_clues(items, gatherer.question, around), {}
+        from memctl.retrieve.walk import walked
+
+        graphs = self._graphs_for(plan, condition.where)
+        walk = walked(items, gatherer.question, around, graphs, plan.hops)
+        return walk.items, walk.ways
 
     def _graphs_for(self, plan: Plan, where: Expr | None) -> Mapping[str, Index]:
         """The names in the memories that may be found, read once for each condition."""
         known = self._graphs.get(plan.main_filters)
-        if known is None:
-            known = {
-                kb: build_index(
-                    source,
-                    where,
-                    self._decisions.get(kb, NO_DECISIONS),
-                    evidence_only=plan.collapses,
-                )
-                for kb, source in self._sources.items()
-            }
-            self._graphs[plan.main_filters] = known
-            while len(self._graphs) > _GRAPHS_KEPT:
-                self._graphs.popitem(last=False)
-        return known
+        if known is not None:
+            return known
+        from memctl.graph.index import NO_DECISIONS, build_index
+
+        decided = self._decisions or (lambda _: NO_DECISIONS)
+        made = {
+            kb: build_index(source, where, decided(kb), evidence_only=plan.collapses)
+            for kb, source in self._sources.items()
+        }
+        return _kept(self._graphs, plan.main_filters, made, _GRAPHS_KEPT)
 
     def _bearing_insights(
         self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
@@ -413,23 +416,17 @@ class Searcher:
         where = None if self._counts(None) == counts else now
         few = {kb: source for kb, source in self._sources.items() if counts[kb] <= MOST_KEPT}
         kept = {kb: Kept(source, where) for kb, source in few.items()}
-        self._lasting[filters] = Condition(where, kept)
-        while len(self._lasting) > _CONDITIONS_KEPT:
-            self._lasting.popitem(last=False)
-        return self._lasting[filters]
+        return _kept(self._lasting, filters, Condition(where, kept), _CONDITIONS_KEPT)
 
     def _counts(self, where: Expr | None) -> Mapping[str, int]:
         return {kb: source.count("memories", where) for kb, source in self._sources.items()}
 
     def _statistics_for(self, filters: Filters, where: Expr | None) -> TermStatistics:
         known = self._statistics.get(filters)
-        if known is None:
-            each = (term_statistics(source, where) for source in self._sources.values())
-            known = sum(each, NO_STATISTICS)
-            self._statistics[filters] = known
-            while len(self._statistics) > _STATISTICS_KEPT:
-                self._statistics.popitem(last=False)
-        return known
+        if known is not None:
+            return known
+        each = (term_statistics(source, where) for source in self._sources.values())
+        return _kept(self._statistics, filters, sum(each, NO_STATISTICS), _STATISTICS_KEPT)
 
     def _explanation(
         self, plan: Plan, question: Question, statistics: TermStatistics, candidates: int
@@ -451,6 +448,14 @@ class Searcher:
             return {}
         named = {kb: self._embedders[kb].id if kb in plan.spaces else None for kb in self._sources}
         return {"embedders": named, "vectors_compared": "within each embedder"}
+
+
+def _kept(made: OrderedDict[Filters, Made], filters: Filters, value: Made, most: int) -> Made:
+    """Keep what was made for some filters, and of what was made before only so much."""
+    made[filters] = value
+    while len(made) > most:
+        made.popitem(last=False)
+    return value
 
 
 def _told_ways(ways: Mapping[Key, Way], ranked: Sequence[Collapsed]) -> dict[str, Any]:

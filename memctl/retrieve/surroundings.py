@@ -21,7 +21,7 @@ class Surroundings:
     Args:
         gatherer: Finds candidates.
         condition: What has to hold for all of them.
-        candidates: What the legs brought up; sets the scale.
+        first: What the legs brought up, scored; sets the scale.
         plan: What was asked for.
         statistics: How common terms are.
         languages: Those that the question was asked in, the most frequent first.
@@ -33,7 +33,7 @@ class Surroundings:
         self,
         gatherer: Gatherer,
         condition: Condition,
-        candidates: Sequence[Candidate],
+        first: Sequence[Collapsed],
         plan: Plan,
         statistics: TermStatistics,
         languages: Sequence[str],
@@ -42,14 +42,13 @@ class Surroundings:
     ) -> None:
         self._gatherer = gatherer
         self._condition = condition
-        self._candidates = candidates
+        self._candidates = [item.candidate for item in first]
         self._plan = plan
         self.statistics = statistics
         self.languages = languages
         self.standing = standing
         self.now = now
-        scores = [item.score for item in scored(candidates, plan)]
-        self.spread = float(np.std(scores)) if scores else 0.0
+        self.spread = float(np.std([item.score for item in first])) if first else 0.0
         """The standard deviation of the candidates' scores, in which clues are weighed."""
 
     @property
@@ -76,6 +75,8 @@ class Surroundings:
 
     def scored(self, more: Mapping[Key, Candidate]) -> dict[Key, Collapsed]:
         """Return more candidates with their scores on the scale of the first."""
+        if not more:
+            return {}
         together = [*self._candidates, *more.values()]
         added = scored(together, self._plan, len(self._candidates))[len(self._candidates) :]
         return {item.candidate.key: item for item in added}

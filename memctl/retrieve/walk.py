@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import log2
 
 from memctl.choices import HOPS
 from memctl.graph.index import Index
@@ -19,18 +18,18 @@ from memctl.graph.names import is_everyday, key_of
 from memctl.retrieve.bridge import (
     FADING,
     FOLLOWED,
-    MOST_SHARING,
     OF_TITLE,
     WEIGHT,
     added,
     opening,
+    rarity,
 )
 from memctl.retrieve.candidates import Candidate, Key
+from memctl.retrieve.clues import WALK
 from memctl.retrieve.collapse import Collapsed, ordered, raised
 from memctl.retrieve.question import Question, slot_weight
 from memctl.retrieve.surroundings import Surroundings
 
-LEG = "graph"
 FARTHEST = 0.8
 """A passage whose vector is at a larger cosine distance from the question's starts no walk."""
 STEP = 0.5
@@ -85,7 +84,7 @@ def walked(
         reached = walk.go([seed for seed in seeds if seed.key[0] == kb], hops)
         found |= around.scored({key: each for key, each in walk.known.items() if key not in found})
         for key, each in reached.items():
-            found[key] = raised(found[key], LEG, WEIGHT * each.gain * around.spread)
+            found[key] = raised(found[key], WALK, WEIGHT * each.gain * around.spread)
             ways[key] = each.way
     return Walked(ordered(found.values()), ways)
 
@@ -159,20 +158,19 @@ class _Walk:
         """Yield where a passage leads, how strongly, and by what."""
         index = self._index
         for node in index.named[at]:
-            rarity = 0.0 if node in self._asked else self._rarity(node)
-            if not rarity:
+            rare = 0.0 if node in self._asked else self._rarity(node)
+            if not rare:
                 continue
             for other in index.holders[node]:
                 if index.documents[other] != index.documents[at]:
                     is_title = node in (index.about[at], index.about[other])
-                    yield other, rarity * (OF_TITLE if is_title else 1.0), index.nodes[node].name
+                    yield other, rare * (OF_TITLE if is_title else 1.0), index.nodes[node].name
         for tie in index.ties.get(at, ()):
             yield tie.target, tie.weight, tie.relation
 
     def _rarity(self, node: int) -> float:
-        """How much a name leads on: nothing where it stands in one document or in many."""
-        sharing = self._index.sharing[node]
-        return 1 / log2(1 + sharing) if 2 <= sharing <= MOST_SHARING else 0.0
+        """How much a name leads on."""
+        return rarity(self._index.sharing[node])
 
     def _weighed(self, found: Mapping[int, _Reached]) -> dict[int, _Reached]:
         """Those best reached that may be hits, by what they add to what their way began with."""
