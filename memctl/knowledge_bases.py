@@ -332,7 +332,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.prompts import load_prompt
         from memctl.retrieve.reformulate import ModelReformulator
 
-        payer = next(member for member in self if member.name == hits[0].kb)
+        payer = self._member(hits[0].kb)
         payer.store.ledger.require_writable()
         chat = payer.providers.chat("answer")
         own = payer.layout.prompts if len(self) == 1 else None
