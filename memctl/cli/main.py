@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -116,7 +118,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _accept_any_text(stream)
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)  # rows are small objects without cycles
     given = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(run(given))
+    code = run(given)
+    if code == _INTERRUPTED:
+        atexit.register(_end, code)
+    sys.exit(code)
+
+
+def _end(code: int) -> None:
+    """Leave with the exit code, which Python may not do after an interrupt.
+
+    CPython 3.11 notes an interrupt that comes while a text is executed, as every dataclass does
+    in an import, as one that nobody has handled, and ends by the signal whatever was asked for.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed, or read by nobody any more
+            stream.flush()
+    os._exit(code)
 
 
 def _open_closed_streams() -> None:
