@@ -70,8 +70,8 @@ class ReceiptBook:
         path: str,
         place: str,
         *,
-        seen_at: datetime,
-        claimed_at: datetime,
+        seen_at: datetime | None,
+        claimed_at: datetime | None,
         now: datetime,
     ) -> None:
         """Note of a file that was read in ``processing/`` where it is from and where it goes."""
@@ -79,7 +79,7 @@ class ReceiptBook:
             connection.execute(
                 "UPDATE receipts SET path = ?, place = ?, seen_at = ?, claimed_at = ?,"
                 " moved_at = ? WHERE path = ?",
-                (path, place, to_text(seen_at), to_text(claimed_at), to_text(now), read_at),
+                (path, place, *map(_text, (seen_at, claimed_at, now)), read_at),
             )
 
     def of(self, path: str, name: str) -> list[ReceiptEntry]:
@@ -111,6 +111,10 @@ def _values(item: FileOutcome, now: datetime, pipeline_version: int) -> tuple[An
         item.reader, pipeline_version, item.document_id, item.memories, item.reason, item.hint,
         item.error,
     )  # fmt: skip
+
+
+def _text(instant: datetime | None) -> str | None:
+    return None if instant is None else to_text(instant)
 
 
 def _entry(row: tuple[Any, ...]) -> ReceiptEntry:

@@ -149,3 +149,71 @@ def test_a_ledger_of_before_tells_what_the_documents_say(memctl: Run, notes: Pat
     (receipt,) = why(memctl, "plan.md")
     assert (receipt["outcome"], receipt["reader"]) == ("remembered", "markdown/2")
     assert receipt["path"] == str(notes / "plan.md")
+
+
+# --- files of an inbox ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def inbox(memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
+    memctl("kb", "create", "default")
+    return tmp_path / "home/kb/default/inbox"
+
+
+def test_a_file_of_an_inbox_tells_each_step_and_where_it_is_now(memctl: Run, inbox: Path) -> None:
+    (inbox / "work").mkdir()
+    (inbox / "work/plan.md").write_text(TEXT)
+    (inbox / "empty.md").write_text("")
+    assert memctl("watch", "--once").code == 0
+    processed, failed = inbox.parent / "processed/work/plan.md", inbox.parent / "failed/empty.md"
+    for name in (inbox / "work/plan.md", processed, "work/plan.md", "plan.md"):
+        (receipt,) = why(memctl, name)
+        assert (receipt["path"], receipt["place"]) == (str(inbox / "work/plan.md"), str(processed))
+        steps = [receipt[f"{step}_at"] for step in ("seen", "claimed", "decided", "moved")]
+        assert steps == sorted(steps)
+        assert receipt["read_seconds"] > 0
+        assert (receipt["outcome"], receipt["is_there"]) == ("ingested", True)
+    (receipt,) = why(memctl, failed)
+    assert (receipt["outcome"], receipt["place"]) == ("failed", str(failed))
+    assert "empty" in receipt["reason"]
+    (inbox / "plan.md").write_text(TEXT)
+    memctl("watch", "--once")
+    (again, first) = why(memctl, "plan.md")
+    assert (again["outcome"], first["outcome"]) == ("known", "ingested")
+    assert again["document_source"] == "work/plan.md"
+    assert again["place"] == str(inbox.parent / "processed/plan.md")
+
+
+def test_a_file_that_nobody_has_taken_yet_waits(memctl: Run, inbox: Path) -> None:
+    (inbox / "plan.md").write_text(TEXT)
+    for name in (inbox / "plan.md", "plan.md"):
+        (receipt,) = why(memctl, name)
+        assert (receipt["outcome"], "memctl watch" in receipt["hint"]) == ("waiting", True)
+    memctl("watch", "--once")
+    (inbox / "plan.md").write_text("another plan of the same name")
+    assert [row["outcome"] for row in why(memctl, "plan.md")] == ["waiting", "ingested"]
+
+
+def test_a_file_that_is_deleted_after_it_was_read_says_so(memctl: Run, inbox: Path) -> None:
+    memctl("kb", "set", "default", "--after", "delete")
+    (inbox / "plan.md").write_text(TEXT)
+    memctl("watch", "--once")
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["path"], receipt["place"]) == (str(inbox / "plan.md"), "")
+    assert (receipt["is_there"], bool(receipt["moved_at"])) == (False, True)
+
+
+def test_a_file_of_a_kept_inbox_tells_each_version(
+    memctl: Run, inbox: Path, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    memctl("kb", "set", "default", "--inbox", str(vault))
+    for text in (TEXT, "We decided to launch Aurora in June 2026."):
+        (vault / "plan.md").write_text(text)
+        memctl("watch", "--once")
+    new, old = why(memctl, vault / "plan.md")
+    assert (new["outcome"], old["outcome"]) == ("superseded", "ingested")
+    assert (new["document_status"], old["document_status"]) == ("indexed", "superseded")
+    assert new["is_there"]
