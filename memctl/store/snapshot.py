@@ -131,6 +131,13 @@ class Snapshot:
         places = pc.index_in(pa.array(ids, pa.string()), value_set=found["id"])
         return found.take(places.drop_null()).select(wanted)
 
+    def spread(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
+        """Return some rows from all over a table, the first and the last among them."""
+        rows = self.count(table)
+        places = np.linspace(0, rows - 1, min(most, rows)).astype(int).tolist()
+        with self._reading(table, None):
+            return self.dataset(table).take(places, columns=list(columns))
+
     def count(self, table: TableName, where: Expr | None = None) -> int:
         """Return how many rows there are.  Raises as :meth:`scan` does."""
         with self._reading(table, where):
