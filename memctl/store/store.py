@@ -280,6 +280,7 @@ class Store:
                 self.ledger.jobs.fail(job, self._clock(), error.message, error.hint)
                 raise
             pruned = self._pruned(force=force)
+            self.ledger.receipts.trim()
         self._reconnect_sometimes()
         return UpkeepReport(
             compacted=done.compacted,
