@@ -237,7 +237,7 @@ def test_only_an_empty_knowledge_base_takes_an_import(filled: Store, archive: Pa
 
 def test_vectors_of_another_model_are_refused(fresh: Store, archive: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="test/8 with 8 dimensions"):
-        import_all(fresh, archive, embedder="other/8")
+        import_all(fresh, archive, embedder="other/8", now=NOW)
     with Store.create(tmp_path / "wide", 16) as wide, pytest.raises(UsageError):
         import_all(wide, archive, embedder=MODEL, now=NOW)
 
