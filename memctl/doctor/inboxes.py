@@ -19,7 +19,9 @@ def check_inboxes(examined: Examined) -> Iterator[Finding]:
 
 def _check_processing(examined: Examined) -> Iterator[Finding]:
     folder = examined.layout.processing
-    claimed = {claim_name(entry.path) for entry in examined.ledger.files.entries(["claimed"])}
+    claimed = {
+        claim_name(entry.path) for entry in examined.ledger.files.entries(["claimed", "indexed"])
+    }
     there = sorted(folder.iterdir()) if folder.is_dir() else []
     loose = [path for path in there if path.name.partition("-")[0] not in claimed]
     if is_watched(examined.layout):

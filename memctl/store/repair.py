@@ -6,12 +6,15 @@ Nothing is thrown away: what is unreadable is left beside, and every step is tol
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
@@ -22,8 +25,8 @@ from memctl.store.inspection import broken_indexes, can_be_opened, can_be_read, 
 from memctl.store.ledger import HEAD, Ledger
 from memctl.store.lock import WriteLock
 from memctl.store.names import TABLES, TableName
-from memctl.store.rescue import rescue
-from memctl.store.schema import VECTOR
+from memctl.store.rescue import Believed, rescue
+from memctl.store.schema import VECTOR, schemas
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -38,6 +41,11 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 
+_WITNESSES: Mapping[TableName, tuple[TableName, str, str]] = {
+    "documents": ("memories", "document_id", "id"),
+    "memories": ("documents", "id", "document_id"),
+}
+"""What knows of the rows of a table: another one, by which column, and by which of its own."""
 FILES_UNKNOWN = "files_unknown"
 """Set in a ledger that was made anew until its book of inbox files has been, too."""
 SET_ASIDE = "damaged"
@@ -70,7 +78,14 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> list[Step]:
         with closing(_ledger(folder, done)) as ledger:
             named = ledger.head()
             since = _newest_version(datasets, "memories", named.get("memories"))
-            head = {table: _repaired(datasets, table, named.get(table), done) for table in TABLES}
+            columns = schemas(int(ledger.meta(DIMENSION) or 0)) if named else {}
+            head = {}
+            for table in TABLES:
+                believed = _believed(datasets, table, named)
+                version = named.get(table)
+                head[table] = _repaired(
+                    datasets, table, version, columns.get(table), believed, done
+                )
             with ledger.transaction():
                 done += _went_back(ledger, since)
                 ledger.set_meta(DIMENSION, str(_dimension(datasets, head["memories"])))
@@ -99,14 +114,21 @@ def _ledger(folder: Path, done: list[Step]) -> Ledger:
     return ledger
 
 
-def _repaired(datasets: Datasets, table: TableName, version: int | None, done: list[Step]) -> int:
+def _repaired(
+    datasets: Datasets,
+    table: TableName,
+    version: int | None,
+    columns: pa.Schema | None,
+    believed: Believed,
+    done: list[Step],
+) -> int:
     known = files_below(datasets.path(table))
     done += _without_lost_manifests(datasets, table, version)
     newest = _newest_version(datasets, table, version)
     dataset = None if newest is None else datasets.fresh(table, newest)
     is_head = dataset is not None and version in (None, newest)
     if dataset is None or not is_head or not _is_whole(dataset):
-        dataset = _rescued(datasets, table, dataset, version, done)
+        dataset = _rescued(datasets, table, dataset, version, columns, believed, done)
     elif dataset.version != dataset.latest_version:
         dataset.restore()  # type: ignore[no-untyped-call]
     if broken := list(broken_indexes(dataset)):
@@ -151,17 +173,22 @@ def _rescued(
     table: TableName,
     dataset: LanceDataset | None,
     version: int | None,
+    columns: pa.Schema | None,
+    believed: Believed,
     done: list[Step],
 ) -> LanceDataset:
     before = 0 if dataset is None else int(dataset.count_rows())
     opened = None if dataset is None else int(dataset.version)
-    found = rescue(datasets, table, dataset, names_all=opened is not None and version == opened)
+    names_all = opened is not None and version == opened
+    found = rescue(
+        datasets, table, dataset, names_all=names_all, columns=columns, believed=believed
+    )
     if found is None:
         raise DamagedError(
             f"nothing of the table {table} can be read", "restore the knowledge base from a backup"
         )
     if version is not None and opened != version:
-        where = f"version {opened}" if opened is not None else "its files alone"
+        where = f"version {opened}" if opened is not None else "what can be read of its files"
         done.append(Step(table, f"went back from version {version} to {where}"))
     lost = max(before - found.kept - found.earlier, 0)
     told = f"kept {found.kept} of {before} rows" if lost else f"kept {found.kept} rows"
@@ -171,11 +198,46 @@ def _rescued(
     return found.dataset
 
 
+def _believed(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) -> Believed:
+    """Tell rows of documents and memories that were deleted from those that are lost.
+
+    A document without a memory and a memory without its document were deleted, where the other
+    table, which would know them, is whole.
+    """
+
+    def all_are(batch: pa.RecordBatch) -> pa.Array:
+        """Believe every row."""
+        return batch["id"].is_valid()
+
+    if table not in _WITNESSES:
+        return all_are
+    other, named, own = _WITNESSES[table]
+    version = head.get(other)
+    if version is None or not can_be_opened(datasets, other, version):
+        return all_are
+    dataset = datasets.fresh(other, version)
+    if not _is_whole(dataset):
+        return all_are
+
+    @cache
+    def known() -> set[str]:
+        """Return what the other table names; asked for only when something is to be rescued."""
+        return set(dataset.to_table(columns=[named])[named].to_pylist())
+
+    def is_known(batch: pa.RecordBatch) -> pa.Array:
+        """Believe rows that the other table knows of, and memories of no document."""
+        values = batch[own].to_pylist()
+        return pa.array([value is None or value in known() for value in values], pa.bool_())
+
+    return is_known
+
+
 def _without_lost_names(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
     """Forget names, as snapshots have, of versions that are lost: their numbers come again."""
     for name, head in ledger.heads().items():
         if name != HEAD and not all(can_be_opened(datasets, *each) for each in head.items()):
             ledger.forget_head(name)
+            ledger.snapshots.remove(name)
             yield Step("ledger", f"the state called {name} is lost")
 
 

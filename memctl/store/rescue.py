@@ -6,7 +6,7 @@ names any more; of an id that is met twice the first row counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 
+Believed = Callable[[pa.RecordBatch], pa.Array]
+
+
 @dataclass(frozen=True, slots=True)
 class Rescued:
     """A table that was written anew, and where its rows came from."""
@@ -37,9 +40,15 @@ class Rescued:
 
 
 def rescue(
-    datasets: Datasets, table: TableName, dataset: LanceDataset | None, *, names_all: bool
+    datasets: Datasets,
+    table: TableName,
+    dataset: LanceDataset | None,
+    *,
+    names_all: bool,
+    columns: pa.Schema | None,
+    believed: Believed,
 ) -> Rescued | None:
-    """Write a table anew; None where there is no file to learn its columns from.
+    """Write a table anew; None where there is nothing to learn its columns from.
 
     Args:
         datasets: The tables; the caller holds the lock.
@@ -47,9 +56,12 @@ def rescue(
         dataset: Its newest version that can be opened.
         names_all: Whether that one names every file of rows there is, as the version that counts
             does; of an earlier one newer files are read too.
+        columns: What it should have, where that is known.
+        believed: Tells which rows may come from elsewhere than from that version: one that has
+            been deleted since must not come back.
     """
     loose = [] if names_all else _loose_files(datasets, table)
-    schema = dataset.schema if dataset is not None else _schema_in(loose)
+    schema = dataset.schema if dataset is not None else _schema_in(loose) or columns
     if schema is None:
         return None
     expected = int(dataset.count_rows()) if dataset is not None else 0
@@ -59,8 +71,8 @@ def rescue(
     for version in _earlier(datasets, table, dataset):
         if kept + earlier >= expected:
             break
-        earlier += gathered.add_all(_parts(datasets.fresh(table, version)))
-    found = gathered.add_all(_rows_in(path) for path in loose)
+        earlier += gathered.add_all(_parts(datasets.fresh(table, version)), believed)
+    found = gathered.add_all((_rows_in(path) for path in loose), believed)
     create_indexes(table, gathered.dataset)
     return Rescued(gathered.dataset, kept, earlier, found)
 
@@ -78,13 +90,19 @@ class _Gathered:
             schema.empty_table(), self._path, mode=mode
         )
 
-    def add_all(self, parts: Iterable[Iterator[pa.RecordBatch]]) -> int:
+    def add_all(
+        self, parts: Iterable[Iterator[pa.RecordBatch]], believed: Believed | None = None
+    ) -> int:
         """Add the rows of some files, as far as each can be read; return how many are new."""
-        return sum(map(self._add, parts))
+        return sum(self._add(part, believed) for part in parts)
 
-    def _add(self, part: Iterator[pa.RecordBatch]) -> int:
+    def _add(self, part: Iterator[pa.RecordBatch], believed: Believed | None) -> int:
         # Read to its end first: lance 13 stalls when it writes from a stream that reads from it.
-        batches = [self._unseen(batch) for batch in _until_unreadable(part)]
+        batches = [
+            self._unseen(batch if believed is None else batch.filter(believed(batch)))
+            for batch in _until_unreadable(part)
+            if batch.schema.equals(self.dataset.schema)  # another embedder's vectors are others
+        ]
         rows = sum(int(batch.num_rows) for batch in batches)
         if rows:
             table = pa.Table.from_batches(batches)
@@ -92,8 +110,6 @@ class _Gathered:
         return rows
 
     def _unseen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if not batch.schema.equals(self.dataset.schema):  # of another embedder, or of one column
-            return self.dataset.schema.empty_table().to_batches(1)[0]
         new = []
         for id_ in map(hash, batch["id"].to_pylist()):
             new.append(id_ not in self._seen)

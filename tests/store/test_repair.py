@@ -17,11 +17,14 @@ from memctl.store.filters import col
 from memctl.store.inspection import inspect_table
 from memctl.store.ledger import Ledger
 from memctl.store.repair import repair
+from memctl.store.schema import documents_table
 from memctl.store.store import Store, utc_now
 
 
 @pytest.fixture
-def written(store: Store, rows_of) -> Path:
+def written(store: Store, rows_of, document_of) -> Path:
+    with store.write() as transaction:
+        transaction.append("documents", documents_table([document_of("1")]))
     for start in (0, 10):
         with store.write() as transaction:
             transaction.append("memories", rows_of(range(start, start + 10)))
@@ -157,7 +160,8 @@ def test_a_table_without_any_readable_version_is_made_from_its_files(
     assert memories(written) == {*ALL, "m_new"}
 
 
-def test_a_table_of_which_nothing_can_be_read_needs_a_backup(written: Path) -> None:
+def test_where_nothing_can_be_read_at_all_a_backup_is_needed(written: Path) -> None:
+    (written / "ledger.sqlite").unlink()
     for path in (written / "lance/memories.lance").rglob("*"):
         if path.is_file():
             path.write_bytes(b"")
@@ -189,4 +193,21 @@ def test_what_an_update_wrote_into_a_file_that_is_lost_comes_back_as_it_was_befo
     max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
     (step,) = repair(written, utc_now)
     assert step.message == "kept 0 rows, 20 more from an earlier version"
+    assert memories(written) == ALL
+
+
+def test_what_was_deleted_does_not_come_back_from_an_earlier_version(
+    written: Path, rows_of, document_of
+) -> None:
+    with Store.open(written) as store:
+        with store.write() as transaction:
+            transaction.append("documents", documents_table([document_of("2")]))
+            transaction.append("memories", rows_of(["deleted"], document_id="d_2"))
+        with store.write() as transaction:
+            transaction.delete("memories", col("document_id") == "d_2")
+            transaction.delete("documents", col("id") == "d_2")
+            transaction.append("memories", rows_of(["new"]))
+    files = (written / "lance/memories.lance/data").iterdir()
+    max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
+    repair(written, utc_now)
     assert memories(written) == ALL
