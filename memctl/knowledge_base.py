@@ -77,7 +77,7 @@ class KnowledgeBase:
         self.store = store
         self.config = config
         self.clock = clock
-        self.settings = settings
+        self._stages = Stages(layout, settings, store, config, clock)
         self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
 
     @property
@@ -87,6 +87,7 @@ class KnowledgeBase:
 
     @settings.setter
     def settings(self, settings: KnowledgeBaseSettings) -> None:
+        self._stages.close()
         self._stages = Stages(self.layout, settings, self.store, self.config, self.clock)
 
     @classmethod
@@ -119,6 +120,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Let go of its files."""
+        self._stages.close()
         self.query_log.flush()
         self.store.close()
 
@@ -187,7 +189,8 @@ class KnowledgeBase:
         given = Given(tuple(Path(path) for path in paths), text, stream, jsonl)
         with opened(given, labels, left_out) as (sources, total):
             if dry_run:
-                return preview(self.store, sources, self._stages.estimator(), progress, total=total)
+                estimator, readers = self._stages.estimator(), self._stages.readers
+                return preview(self.store, sources, estimator, readers, progress, total=total)
             return self._ingestor.ingest(sources, progress, total=total)
 
     def reprocess(

@@ -30,6 +30,7 @@ from memctl.ingest.write import rename_document, retire_documents, write
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
+from memctl.readers import Readers
 from memctl.records import Compared, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
 
@@ -77,6 +78,7 @@ class Ingestor:
         perceiver: Perceiver | None = None,
         limits: Limits | None = None,
         comparer: Comparer | None = None,
+        readers: Readers | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -86,6 +88,7 @@ class Ingestor:
         self._comparer = comparer
         self._clock = clock
         self._limits = limits or Limits()
+        self._readers = readers or Readers()
 
     def ingest(
         self,
@@ -156,7 +159,9 @@ class Ingestor:
     def _crew(self, total: int | None) -> Crew:
         from memctl.understand import BuiltinUnderstander
 
-        made = workshop(self._settings, self._embedder, self._understander, self._perceiver)
+        made = workshop(
+            self._settings, self._embedder, self._understander, self._perceiver, self._readers
+        )
         builtin = isinstance(self._understander, BuiltinUnderstander)
         hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
         settings = self._settings if hires else None

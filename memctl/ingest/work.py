@@ -6,7 +6,7 @@ It needs nothing of the store, so it can be done in this process or in another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from memctl.ingest.reading import Unreadable, texts_of
 from memctl.ingest.rows import Parts, prepared
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
+from memctl.readers import Readers
 from memctl.records import SourceText
 from memctl.understand.protocol import MODEL, NOT_BY_MODEL, Understander
 
@@ -43,6 +44,7 @@ class Workshop:
     sizes: ChunkSizes
     cut: Cut | None = None
     perceiver: Perceiver | None = None
+    readers: Readers = field(default_factory=Readers)
 
     def work(self, group: Sequence[Wanted], now: datetime, weigh: Weigh | None = None) -> Worked:
         """Make the rows of a group of sources; one that cannot be read has that as its fate."""
@@ -50,7 +52,7 @@ class Workshop:
         made: list[Prepared | NotRead] = []
         waiting: list[tuple[Wanted, SourceText]] = []
         for wanted in group:
-            read = _read(wanted)
+            read = _read(wanted, self.readers)
             if isinstance(read, SourceText):
                 waiting.append((wanted, read))
                 fates.append(Taken(0, "", "", ()))
@@ -127,6 +129,7 @@ def workshop(
     embedder: Embedder | None = None,
     understander: Understander | None = None,
     perceiver: Perceiver | None = None,
+    readers: Readers | None = None,
 ) -> Workshop:
     """What a knowledge base's settings say the work is to be done with."""
     from memctl.models import load_embedder
@@ -134,7 +137,8 @@ def workshop(
 
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
-    made = Workshop(embedder, understander or BuiltinUnderstander(), sizes, perceiver=perceiver)
+    understander = understander or BuiltinUnderstander()
+    made = Workshop(embedder, understander, sizes, None, perceiver, readers or Readers())
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.semantic import semantic_cut
 
@@ -142,8 +146,8 @@ def workshop(
     return made
 
 
-def _read(wanted: Wanted) -> SourceText | NotRead | InParts:
-    stream = texts_of(wanted)
+def _read(wanted: Wanted, readers: Readers) -> SourceText | NotRead | InParts:
+    stream = texts_of(wanted, readers)
     try:
         first = next(stream)
         return first if next(stream, None) is None else InParts()
