@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
+    from memctl.store.snapshots import NamedSnapshot, Restored, Snapshots
     from memctl.store.store import Store
 
 Clock = Callable[[], datetime]
@@ -385,6 +386,60 @@ class KnowledgeBase:
             report = reembed(self.store, current, target, progress)
         self.settings = pin_embedder(self.layout.settings, wanted, dimension)
         return report
+
+    # --- snapshots -------------------------------------------------------------------------------
+
+    def create_snapshot(self, name: str) -> NamedSnapshot:
+        """Give what it holds now a name, to go back to it; copies nothing and waits for nobody.
+
+        Raises:
+            UsageError: The name cannot be used, or is taken.
+        """
+        self._require_writable()
+        return self._snapshots.create(name)
+
+    def snapshots(self) -> list[NamedSnapshot]:
+        """Return every snapshot, the oldest first."""
+        return self._snapshots.all()
+
+    def snapshot(self, name: str) -> NamedSnapshot:
+        """Return one snapshot.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        return self._snapshots.get(name)
+
+    def restore_snapshot(self, name: str) -> Restored:
+        """Make everything what it was at a snapshot; what is there now becomes one first.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            DamagedError: Files of it are missing; nothing has been changed.
+            LockedError: Another process is writing and does not stop.
+        """
+        self._require_writable()
+        restored = self._snapshots.restore(name)
+        if self.store.embedder is not None:
+            self.settings = pin_embedder(
+                self.layout.settings, self.store.embedder, self.store.dimension
+            )
+        return restored
+
+    def delete_snapshot(self, name: str) -> int:
+        """Forget a snapshot; return how many bytes that freed at once, the rest upkeep frees.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        self._require_writable()
+        return self._snapshots.delete(name)
+
+    @property
+    def _snapshots(self) -> Snapshots:
+        from memctl.store.snapshots import Snapshots
+
+        return Snapshots(self.store, self.clock)
 
     # --- looking ---------------------------------------------------------------------------------
 

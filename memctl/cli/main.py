@@ -28,6 +28,7 @@ from memctl.cli import (
     memory,
     models,
     query,
+    snapshot,
     sql,
     stats,
     transfer,
@@ -107,6 +108,7 @@ models.register(app)
 sql.register(app)
 evaluate.register(app)
 transfer.register(app)
+snapshot.register(app)
 doctor.register(app)
 config_commands.register(app)
 

@@ -26,7 +26,7 @@ from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
 from memctl.ingest.tally import Tally
 from memctl.ingest.work import workshop
-from memctl.ingest.write import rename_document, retire_documents, write
+from memctl.ingest.write import Settled, rename_document, retire_documents, write
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
@@ -96,6 +96,7 @@ class Ingestor:
         progress: ProgressListener | None = None,
         *,
         total: int | None = None,
+        settled: Settled | None = None,
     ) -> IngestReport:
         """Take sources in; one that fails never stops the others.
 
@@ -104,13 +105,15 @@ class Ingestor:
             progress: Told after each commit how many sources are dealt with, and after each part
                 of a source too big for memory how many memories it has given.
             total: How many sources there are, where that is known.
+            settled: Called within each commit with what it makes of its sources, for what must
+                be noted in the ledger in the same step.
 
         Raises:
             IngestStopped: The store failed, or a model could not be had, after something had
                 been committed.
             MemctlError, OSError: It failed before anything was.
         """
-        return self._run(lambda preparer: preparer.batches(sources), progress, total)
+        return self._run(lambda preparer: preparer.batches(sources), progress, total, settled)
 
     def reprocess(
         self,
@@ -176,10 +179,11 @@ class Ingestor:
         batches: Callable[[Preparer], Generator[Batch, None, None]],
         progress: ProgressListener | None,
         total: int | None,
+        settled: Settled | None = None,
     ) -> IngestReport:
         tally = Tally()
         try:
-            self._commit(batches, tally, progress, total)
+            self._commit(batches, tally, progress, total, settled)
             tally.facts = self._compare(tally, progress, total)
             self._tidy(tally)
         except (MemctlError, OSError) as error:
@@ -194,6 +198,7 @@ class Ingestor:
         tally: Tally,
         progress: ProgressListener | None,
         total: int | None,
+        settled: Settled | None,
     ) -> None:
         known, crew = Known(self._store), self._crew(total)
         prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
@@ -201,7 +206,7 @@ class Ingestor:
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
                 parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
-                tally.add(write(self._store, batch, parts, known))
+                tally.add(write(self._store, batch, parts, known, settled))
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
