@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
     from memctl.query_statistics import QueryStatistics
+    from memctl.receipts import Receipt
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
@@ -529,6 +530,16 @@ class KnowledgeBase:
         from memctl.statistics import statistics
 
         return statistics(self.name, self.store, self.clock())
+
+    def receipts(self, file: str) -> list[Receipt]:
+        """Return what became of a file each time that it was taken in, the newest first.
+
+        Args:
+            file: Its path, where it was given or is now, or the last parts of that.
+        """
+        from memctl.receipts import receipts
+
+        return receipts(self.layout, self.settings, self.store, file)
 
     def query_statistics(self) -> QueryStatistics:
         """Return what the query log says: how many questions, how fast, how well answered."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import LockedError, MemctlError
 from memctl.ingest.ahead import ahead
-from memctl.ingest.batch import Batch
+from memctl.ingest.batch import PIPELINE_VERSION, Batch
 from memctl.ingest.comparing import Comparer
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
@@ -31,7 +31,7 @@ from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
 from memctl.readers import Readers
-from memctl.records import Compared, IngestReport, Progress, ProgressListener
+from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ DEPTH = 2
 UPKEEP = "upkeep"
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+TAKEN = ("ingested", "superseded")
+"""Outcomes of sources that have been written."""
 MANY_SOURCES = 10_000
 """For so many sources workers are started at once."""
 
@@ -200,16 +202,27 @@ class Ingestor:
         total: int | None,
         settled: Settled | None,
     ) -> None:
+        def noted(outcomes: Sequence[FileOutcome]) -> None:
+            """Put the receipts of what is taken in into its commit, with what else is to be."""
+            self._note(item for item in outcomes if item.outcome in TAKEN)
+            if settled is not None:
+                settled(outcomes)
+
         known, crew = Known(self._store), self._crew(total)
         prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
                 parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
-                tally.add(write(self._store, batch, parts, known, settled))
+                outcomes = write(self._store, batch, parts, known, noted)
+                self._note(item for item in outcomes if item.outcome not in TAKEN)
+                tally.add(outcomes)
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
+
+    def _note(self, outcomes: Iterable[FileOutcome]) -> None:
+        self._store.ledger.receipts.add(outcomes, self._clock(), PIPELINE_VERSION)
 
     def _compare(
         self, tally: Tally, progress: ProgressListener | None, total: int | None

@@ -24,8 +24,8 @@ MOST_EVENTS = 1_000
 class Connections(Protocol):
     """What a book needs of the ledger it belongs to."""
 
-    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Write."""
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
+        """Write; what is not durable may be taken back by a power cut."""
         ...
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:

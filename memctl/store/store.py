@@ -268,6 +268,7 @@ class Store:
             with self._committed() as transaction:
                 done = improve(transaction, self.ledger, force=force)
             pruned = self._pruned(force=force)
+            self.ledger.receipts.trim()
         self._reconnect_sometimes()
         return UpkeepReport(
             compacted=done.compacted,
