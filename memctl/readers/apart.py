@@ -253,7 +253,8 @@ class _Process:
         if "fault" in answer:
             return ReaderFault(*_texts(answer["fault"], 3))
         if "system" in answer:
-            return _system_error(*_texts(answer["system"], 2), name)
+            number, reason = _texts(answer["system"], 2)
+            return _system_error(number, reason, name)
         if answer.get("end") is not True:
             raise Garbled("it is no answer")
         return None
