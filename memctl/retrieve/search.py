@@ -36,7 +36,7 @@ from memctl.retrieve.ended import Endings
 from memctl.retrieve.expansion import Expansions, expansions, with_expansions
 from memctl.retrieve.fusion import KEYWORD_WEIGHT, checked_fusion
 from memctl.retrieve.hits import hits_of
-from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
+from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Stored
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question, understood
 from memctl.retrieve.ranking import Plan, scored
@@ -412,11 +412,13 @@ class Searcher:
         now, ever = (memory_filter(filters, at) for at in (self._clock(), _AFTER_ALL))
         counts = self._counts(now)
         if self._counts(ever) != counts:
-            return Condition(now)
+            return Condition(now, {kb: Stored(each, now) for kb, each in self._sources.items()})
         where = None if self._counts(None) == counts else now
-        few = {kb: source for kb, source in self._sources.items() if counts[kb] <= MOST_KEPT}
-        kept = {kb: Kept(source, where) for kb, source in few.items()}
-        return _kept(self._lasting, filters, Condition(where, kept), _CONDITIONS_KEPT)
+        sources = {
+            kb: (Kept if counts[kb] <= MOST_KEPT else Stored)(source, where)
+            for kb, source in self._sources.items()
+        }
+        return _kept(self._lasting, filters, Condition(where, sources), _CONDITIONS_KEPT)
 
     def _counts(self, where: Expr | None) -> Mapping[str, int]:
         return {kb: source.count("memories", where) for kb, source in self._sources.items()}
