@@ -15,6 +15,7 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── KnowledgeBaseUnavailable    1   paused, archived, or made by a newer version
     ├── LockedError                11   another process is writing
     ├── DamagedError               12   a table or the ledger cannot be read
+    ├── CoverageLost                1   a job would have made memories unfindable
     ├── ModelError                  1   a model behind an endpoint did not do what was asked
     │   ├── ModelUnavailable        1   not now: down, too busy, or the day's budget is spent
     │   ├── ModelRefused            1   never, as it is configured: key, model name
@@ -95,6 +96,10 @@ class DamagedError(MemctlError):
     """A table, a manifest or the ledger cannot be read."""
 
     exit_code = 12
+
+
+class CoverageLost(MemctlError):
+    """A job would have made memories unfindable; all that it had written was rolled back."""
 
 
 class ModelError(MemctlError):

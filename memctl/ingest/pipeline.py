@@ -32,6 +32,7 @@ from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
 from memctl.readers import Readers
 from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
+from memctl.store.names import UPKEEP
 from memctl.understand.protocol import Understander
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ _log = logging.getLogger(__name__)
 
 DEPTH = 2
 """Batches that may wait between two stages."""
-UPKEEP = "upkeep"
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
 TAKEN = ("ingested", "superseded")

@@ -209,6 +209,13 @@ class JobBook:
                 (state, to_text(now), text, job),
             )
 
+    def fail(self, job: int, now: datetime, message: str, hint: str) -> None:
+        """Note why a job failed, also among the events, which the status shows."""
+        with self._ledger.transaction() as connection:
+            self.finish(job, "failed", now, {"error": message, "hint": hint})
+            kinds = connection.execute("SELECT kind FROM jobs WHERE id = ?", (job,)).fetchone()
+            EventBook(self._ledger).add(Event(now, "failed", message, hint, kinds[0]))
+
     def abandon(self, now: datetime, kind: str | None = None) -> int:
         """Mark jobs that still run in the book, though their process is gone, as abandoned."""
         with self._ledger.transaction() as connection:
