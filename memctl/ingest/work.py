@@ -30,6 +30,8 @@ UNDERSTOOD_TOGETHER = 64
 CHARACTERS_TOGETHER = 4 << 20
 """So many documents, or so much text, are held as text at a time."""
 
+_NOT_TOLD_YET = Taken(0, "", "", ())
+
 Weigh = Callable[[Sequence[Prepared], "NDArray[np.float32]"], Sequence[Prepared]]
 """Weighs documents by what is known already; gets them with their vectors."""
 
@@ -49,16 +51,19 @@ class Workshop:
         fates: list[Fate] = []
         made: list[Prepared | NotRead] = []
         waiting: list[tuple[Wanted, SourceText]] = []
+        characters = 0
         for wanted in group:
             read = _read(wanted)
             if isinstance(read, SourceText):
                 waiting.append((wanted, read))
-                fates.append(Taken(0, "", "", ()))
+                characters += len(read.text)
+                fates.append(_NOT_TOLD_YET)
             else:
                 fates.append(read)
-            if _is_enough(waiting):
+            if len(waiting) >= UNDERSTOOD_TOGETHER or characters >= CHARACTERS_TOGETHER:
                 made += self._prepared(waiting, now)
                 waiting.clear()
+                characters = 0
         made += self._prepared(waiting, now)
         good = [item for item in made if isinstance(item, Prepared)]
         return self._finished(_told(fates, made), good, now, weigh)
@@ -167,12 +172,6 @@ def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
     }
     origin = {key: value for key, value in known.items() if value not in (None, "", [])}
     return replace(text, origin=origin) if origin else text
-
-
-def _is_enough(read: Sequence[tuple[Wanted, SourceText]]) -> bool:
-    if len(read) >= UNDERSTOOD_TOGETHER:
-        return True
-    return sum(len(text.text) for _, text in read) >= CHARACTERS_TOGETHER
 
 
 def _told(fates: Sequence[Fate], made: Sequence[Prepared | NotRead]) -> list[Fate]:
