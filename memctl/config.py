@@ -67,6 +67,9 @@ class QuerySettings:
     recency_weight: float = setting(
         0.0, "how much it counts that a memory is recent; see half_life of kb set", low=0, high=5
     )
+    rerank_hits: int = setting(
+        50, "so many of the best hits the model of models.rerank puts in order", low=2, high=1000
+    )
     answer_tokens: int = setting(
         3000, "of memories that a model is given to answer from", low=500, high=1_000_000
     )
@@ -160,7 +163,11 @@ class ModelSettings:
     consolidate: str = setting("", "insights from memories that belong together")
     answer: str = setting("", "answers to questions")
     embed: str = setting("", "vectors of new knowledge bases; existing ones keep theirs")
-    rerank: str = setting("", "puts the best hits first, by the endpoint's /rerank")
+    rerank: str = setting(
+        "",
+        "puts the best hits first: a model behind the endpoint's /rerank, a cross-encoder on this"
+        " machine, onnx/FOLDER, or builtin, the scores of the search",
+    )
     transcribe: str = setting("", "recordings become text")
     image: str = setting("", "pictures are described and read")
     understand_url: str = setting("", "another base_url for this task")

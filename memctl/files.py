@@ -27,6 +27,26 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_file(path: Path | str) -> None:
+    """Make a file's content durable; nothing is done about one that is not there any more."""
+    try:
+        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, durably; it may be there already."""
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync_folder(each.parent)
+
+
 @contextmanager
 def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Give a file to write; ``path`` becomes it in one durable step when the block ends well.

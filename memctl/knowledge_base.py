@@ -45,9 +45,11 @@ if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
     from memctl.query_statistics import QueryStatistics
+    from memctl.receipts import Receipt
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
+    from memctl.store.snapshots import NamedSnapshot, Restored, Snapshots
     from memctl.store.store import Store
 
 Clock = Callable[[], datetime]
@@ -383,6 +385,60 @@ class KnowledgeBase:
         self.settings = pin_embedder(self.layout.settings, wanted, dimension)
         return report
 
+    # --- snapshots -------------------------------------------------------------------------------
+
+    def create_snapshot(self, name: str) -> NamedSnapshot:
+        """Give what it holds now a name, to go back to it; copies nothing and waits for nobody.
+
+        Raises:
+            UsageError: The name cannot be used, or is taken.
+        """
+        self._require_writable()
+        return self._snapshots.create(name)
+
+    def snapshots(self) -> list[NamedSnapshot]:
+        """Return every snapshot, the oldest first."""
+        return self._snapshots.all()
+
+    def snapshot(self, name: str) -> NamedSnapshot:
+        """Return one snapshot.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        return self._snapshots.get(name)
+
+    def restore_snapshot(self, name: str) -> Restored:
+        """Make everything what it was at a snapshot; what is there now becomes one first.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            DamagedError: Files of it are missing; nothing has been changed.
+            LockedError: Another process is writing and does not stop.
+        """
+        self._require_writable()
+        restored = self._snapshots.restore(name)
+        if self.store.embedder is not None:
+            self.settings = pin_embedder(
+                self.layout.settings, self.store.embedder, self.store.dimension
+            )
+        return restored
+
+    def delete_snapshot(self, name: str) -> int:
+        """Forget a snapshot; return how many bytes that freed at once, the rest upkeep frees.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        self._require_writable()
+        return self._snapshots.delete(name)
+
+    @property
+    def _snapshots(self) -> Snapshots:
+        from memctl.store.snapshots import Snapshots
+
+        return Snapshots(self.store, self.clock)
+
     # --- looking ---------------------------------------------------------------------------------
 
     def memories(
@@ -471,6 +527,16 @@ class KnowledgeBase:
         from memctl.statistics import statistics
 
         return statistics(self.name, self.store, self.clock())
+
+    def receipts(self, file: str) -> list[Receipt]:
+        """Return what became of a file each time that it was taken in, the newest first.
+
+        Args:
+            file: Its path, where it was given or is now, or the last parts of that.
+        """
+        from memctl.receipts import receipts
+
+        return receipts(self.layout, self.settings, self.store, file)
 
     def query_statistics(self) -> QueryStatistics:
         """Return what the query log says: how many questions, how fast, how well answered."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.models.protocols import Embedder
     from memctl.retrieve.model_answer import ModelAnswerer
+    from memctl.retrieve.rerank import Reranking
     from memctl.retrieve.search import Searcher, SearchOutcome
     from memctl.retrieve.standing import Standing
     from memctl.store.names import TableName
@@ -304,18 +305,29 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         by_words = (mode or self._config.query.mode) == "keyword"
         embedders = {} if by_words else self._embedders()
         first = self._members[0]
-        reranker = first.providers.reranker() if self._config.models.rerank else None
         load_words = self._word_embedder if by_words else None
         return Searcher(
             self._snapshots(),
             embedders,
             first.clock,
-            reranker,
+            self._reranking(),
             load_words,
             self._standing(),
             self._name_decisions,
             self._reformulated if self._config.models.answer else None,
         )
+
+    def _reranking(self) -> Reranking:
+        """Return what puts the best hits first; the first knowledge base keeps what that gives.
+
+        Raises:
+            ConfigError: The settings name a model that is nowhere.
+        """
+        from memctl.retrieve.rerank import Reranking
+
+        named = self._config.models.rerank
+        model = self._members[0].providers.reranker() if named else None
+        return Reranking(model, self._config.query.rerank_hits)
 
     def _name_decisions(self, kb: str) -> Decisions:
         return self._member(kb).name_decisions()

@@ -32,8 +32,8 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
-def check_name(name: str) -> str:
-    """Return the name of a knowledge base if it is one that every file system can hold.
+def check_name(name: str, what: str = "a knowledge base") -> str:
+    """Return the name of something if it is one that every file system can hold.
 
     Raises:
         UsageError: It is not; nothing has been touched.
@@ -41,7 +41,7 @@ def check_name(name: str) -> str:
     shown = name if len(name) <= 40 else f"{name[:40]}..."
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{shown!r} cannot be the name of a knowledge base",
+            f"{shown!r} cannot be the name of {what}",
             "use 1 to 64 of a-z, 0-9, - and _, starting with a letter or digit",
         )
     if name in _RESERVED:

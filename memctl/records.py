@@ -445,13 +445,16 @@ class ReembedReport:
     seconds: float
 
 
+OutcomeKind = Literal["ingested", "known", "superseded", "failed"]
+
+
 @swift
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
     """What became of one source: ``ingested``, ``known``, ``superseded``, ``failed``."""
 
     source: str
-    outcome: Literal["ingested", "known", "superseded", "failed"]
+    outcome: OutcomeKind
     document_id: str | None = None
     memories: int = 0
     title: str = ""
@@ -469,6 +472,12 @@ class FileOutcome:
     It is one of Python's own, such as ``FileNotFoundError`` or ``PermissionError``, or one of
     memctl's, such as ``EncryptedSource``, ``EmptySource`` or ``BadRecord``.
     """
+    path: str | None = None
+    """Where its file was read; None for what is no file of its own."""
+    reader: str = ""
+    """Name and version of the reader; empty where none was needed or none could read it."""
+    read_seconds: float | None = None
+    """How long it took to turn the file into text, where that was done in one piece."""
 
 
 LeftOutReason = Literal[

@@ -28,10 +28,12 @@ from memctl.cli import (
     memory,
     models,
     query,
+    snapshot,
     sql,
     stats,
     transfer,
     watch,
+    why,
 )
 from memctl.cli.commands import as_it_is
 from memctl.cli.text import one_line
@@ -102,11 +104,13 @@ insight.register(app)
 graph.register(app)
 consolidate.register(app)
 watch.register(app)
+why.register(app)
 stats.register(app)
 models.register(app)
 sql.register(app)
 evaluate.register(app)
 transfer.register(app)
+snapshot.register(app)
 doctor.register(app)
 config_commands.register(app)
 

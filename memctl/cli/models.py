@@ -49,11 +49,13 @@ def list_(session: Session, output: Output = None) -> None:
         _LIST,
         output,
     )
-    _below(session, [(d.task, _place(d), "") for d in found if d.url])
+    _below(session, [(d.task, _place(d), "") for d in found if d.url or d.folder])
     _below(session, [(d.task, d.problem, d.hint) for d in found if d.problem], "red")
 
 
 def _place(duty: Duty) -> str:
+    if duty.folder:
+        return f"on this machine, in {duty.folder}"
     return f"{duty.url}, {'with a key' if duty.has_key else 'without a key'}"
 
 

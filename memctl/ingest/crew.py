@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from memctl.ingest.batch import Wanted, Worked
 from memctl.ingest.work import Weigh, Workshop
 from memctl.ingest.workers import Worker, WorkerDied, start, work_apart
 from memctl.pinned import KnowledgeBaseSettings
+from memctl.processors import processors
 from memctl.records import SourceText
 
 _log = logging.getLogger(__name__)
@@ -157,10 +157,3 @@ class Crew:
         start(settings, 1, alive)
         self._hired = [alive[0] if each is dead else each for each in self._hired]
         return alive[0]
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import LockedError, MemctlError
 from memctl.ingest.ahead import ahead
-from memctl.ingest.batch import Batch
+from memctl.ingest.batch import PIPELINE_VERSION, Batch
 from memctl.ingest.comparing import Comparer
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
@@ -26,11 +26,11 @@ from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
 from memctl.ingest.tally import Tally
 from memctl.ingest.work import workshop
-from memctl.ingest.write import rename_document, retire_documents, write
+from memctl.ingest.write import Settled, rename_document, retire_documents, write
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
-from memctl.records import Compared, IngestReport, Progress, ProgressListener
+from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.understand.protocol import Understander
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ DEPTH = 2
 UPKEEP = "upkeep"
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+TAKEN = ("ingested", "superseded")
+"""Outcomes of sources that have been written."""
 MANY_SOURCES = 10_000
 """For so many sources workers are started at once."""
 
@@ -93,6 +95,7 @@ class Ingestor:
         progress: ProgressListener | None = None,
         *,
         total: int | None = None,
+        settled: Settled | None = None,
     ) -> IngestReport:
         """Take sources in; one that fails never stops the others.
 
@@ -101,13 +104,15 @@ class Ingestor:
             progress: Told after each commit how many sources are dealt with, and after each part
                 of a source too big for memory how many memories it has given.
             total: How many sources there are, where that is known.
+            settled: Called within each commit with what it makes of its sources, for what must
+                be noted in the ledger in the same step.
 
         Raises:
             IngestStopped: The store failed, or a model could not be had, after something had
                 been committed.
             MemctlError, OSError: It failed before anything was.
         """
-        return self._run(lambda preparer: preparer.batches(sources), progress, total)
+        return self._run(lambda preparer: preparer.batches(sources), progress, total, settled)
 
     def reprocess(
         self,
@@ -171,10 +176,11 @@ class Ingestor:
         batches: Callable[[Preparer], Generator[Batch, None, None]],
         progress: ProgressListener | None,
         total: int | None,
+        settled: Settled | None = None,
     ) -> IngestReport:
         tally = Tally()
         try:
-            self._commit(batches, tally, progress, total)
+            self._commit(batches, tally, progress, total, settled)
             tally.facts = self._compare(tally, progress, total)
             self._tidy(tally)
         except (MemctlError, OSError) as error:
@@ -189,17 +195,29 @@ class Ingestor:
         tally: Tally,
         progress: ProgressListener | None,
         total: int | None,
+        settled: Settled | None,
     ) -> None:
+        def noted(outcomes: Sequence[FileOutcome]) -> None:
+            """Put the receipts of what is taken in into its commit, with what else is to be."""
+            self._note(item for item in outcomes if item.outcome in TAKEN)
+            if settled is not None:
+                settled(outcomes)
+
         known, crew = Known(self._store), self._crew(total)
         prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
                 parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
-                tally.add(write(self._store, batch, parts, known))
+                outcomes = write(self._store, batch, parts, known, noted)
+                self._note(item for item in outcomes if item.outcome not in TAKEN)
+                tally.add(outcomes)
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
+
+    def _note(self, outcomes: Iterable[FileOutcome]) -> None:
+        self._store.ledger.receipts.add(outcomes, self._clock(), PIPELINE_VERSION)
 
     def _compare(
         self, tally: Tally, progress: ProgressListener | None, total: int | None

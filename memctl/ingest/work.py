@@ -5,13 +5,14 @@ It needs nothing of the store, so it can be done in this process or in another.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.errors import BadReply
-from memctl.ingest.batch import Fate, InParts, NotRead, Prepared, Taken, Wanted, Worked
+from memctl.ingest.batch import Fate, InParts, NotRead, Prepared, Reading, Taken, Wanted, Worked
 from memctl.ingest.chunking import ChunkSizes, Cut, Passage, chunk
 from memctl.ingest.derive import entities_of, relations_of
 from memctl.ingest.perceive import Perceiver
@@ -51,10 +52,15 @@ class Workshop:
         fates: list[Fate] = []
         made: list[Prepared | NotRead] = []
         waiting: list[tuple[Wanted, SourceText]] = []
+        readings: dict[str, Reading] = {}
         characters = 0
         for wanted in group:
+            began = time.perf_counter()
             read = _read(wanted)
             if isinstance(read, SourceText):
+                if wanted.item.source.path is not None:
+                    seconds = time.perf_counter() - began
+                    readings[wanted.document_id] = Reading(read.reader, seconds)
                 waiting.append((wanted, read))
                 characters += len(read.text)
                 fates.append(_NOT_TOLD_YET)
@@ -66,7 +72,9 @@ class Workshop:
                 characters = 0
         made += self._prepared(waiting, now)
         good = [item for item in made if isinstance(item, Prepared)]
-        return self._finished(_told(fates, made), good, now, weigh)
+        worked = self._finished(_told(fates, made), good, now, weigh)
+        worked.readings = readings
+        return worked
 
     def work_on_part(self, wanted: Wanted, text: SourceText, now: datetime) -> Worked:
         """Make the rows of one part of a source.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from memctl.errors import LockedError
 from memctl.ingest.batch import (
     Batch,
     NotRead,
+    Reading,
     Taken,
     Wanted,
     Worked,
@@ -42,10 +43,25 @@ class _Abandoned(Exception):
         self.failure = failure
 
 
-def write(store: Store, batch: Batch, rest: Iterator[Batch], known: Known) -> list[FileOutcome]:
+Settled = Callable[[Sequence[FileOutcome]], None]
+"""Told, within the very step that makes them known, what has become of some sources."""
+
+
+def write(
+    store: Store,
+    batch: Batch,
+    rest: Iterator[Batch],
+    known: Known,
+    settled: Settled | None = None,
+) -> list[FileOutcome]:
     """Commit a batch, and with it those from ``rest`` that continue it.
 
-    ``known`` has judged the sources, and says whether somebody else has written since.
+    Args:
+        store: Where to.
+        batch: What to commit.
+        rest: What follows it.
+        known: Has judged the sources, and says whether somebody else has written since.
+        settled: What else is to be done in the same commit; it may use the store's ledger.
 
     Returns:
         What became of each source.
@@ -57,6 +73,8 @@ def write(store: Store, batch: Batch, rest: Iterator[Batch], known: Known) -> li
             alone = known.is_alone(transaction.version("documents"))
             writing = _Writing(transaction, store.ledger.comparisons, alone=alone)
             outcomes = _write_all(writing, batch, rest)
+            if settled is not None:
+                transaction.ledger(lambda _: settled(outcomes))
         known.moved(transaction.version("documents"))
     except _Abandoned as abandoned:
         outcomes = [abandoned.failure]
@@ -159,9 +177,9 @@ class _Writing:
             self._derived.add(worked.entities, worked.relations)
         for wanted, taken in worked.taken():
             if wanted.document_id not in self._refused:
-                self._note(wanted, taken)
+                self._note(wanted, taken, worked.readings.get(wanted.document_id))
 
-    def _note(self, wanted: Wanted, taken: Taken) -> None:
+    def _note(self, wanted: Wanted, taken: Taken, reading: Reading | None) -> None:
         """The parts of one source have one outcome."""
         known = self._outcomes.get(wanted.document_id)
         self._outcomes[wanted.document_id] = (
@@ -172,7 +190,7 @@ class _Writing:
                 dropped=known.dropped + taken.dropped,
             )
             if known
-            else taken_outcome(wanted, taken)
+            else taken_outcome(wanted, taken, reading)
         )
 
 

@@ -14,9 +14,8 @@ from memctl.models import (
     load_embedder,
 )
 from memctl.models.endpoint import Endpoint
-from memctl.models.providers import connection, endpoint_url
+from memctl.models.providers import connection, endpoint_url, model_folder
 from memctl.models.remote_embedder import PREFIX, probe_dimension
-from memctl.paths import expanded
 
 KINDS = "builtin, endpoint/MODEL or onnx/FOLDER"
 
@@ -45,8 +44,8 @@ def chosen_embedder(config: Config, wanted: str = "") -> Pinned:
     kind, _, name = (wanted or _configured(config)).partition("/")
     if kind == "endpoint":
         return _remote(config, name or config.models.embed)
-    if kind == "onnx" and name:
-        identifier = f"{ONNX}{expanded(name).absolute()}"
+    if folder := model_folder(wanted):
+        identifier = f"{ONNX}{folder}"
         return Pinned(identifier, load_embedder(identifier).dimension)
     if wanted in ("", "builtin", *BUILTIN_EMBEDDERS):
         return Pinned(BUILTIN_EMBEDDER, BUILTIN_DIMENSION)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from memctl.choices import Task
 from memctl.config import BudgetSettings, Config, endpoint_key
@@ -16,6 +17,9 @@ from memctl.errors import BadReply, MemctlError
 from memctl.models.accounts import Account, Spent
 from memctl.models.providers import TASKS, Providers
 from memctl.records import Usage
+
+if TYPE_CHECKING:
+    from memctl.models.cross_encoder import CrossEncoder
 
 BUILT_IN: Mapping[Task, str] = {
     "understand": "rules and statistics",
@@ -43,7 +47,7 @@ class Duty:
     """The model's name; "" for the built-in way."""
     builtin: bool
     url: str
-    """Where the model is."""
+    """Where the model is; "" for one in a folder."""
     has_key: bool
     """Whether a key would be sent; what it is, nobody is told."""
     without: str
@@ -51,6 +55,8 @@ class Duty:
     problem: str = ""
     """Why the model cannot be asked as it is configured."""
     hint: str = ""
+    folder: str = ""
+    """Of a model on this machine: where its files are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,21 @@ def _duty(config: Config, task: Task) -> Duty:
     duty = Duty(task, name, not name, "", False, BUILT_IN[task])
     if not name:
         return duty
+    local = _local(providers, task)
     try:
+        if local is not None:
+            duty = replace(duty, folder=str(local.folder))
+            local.check()
+            return duty
         url = providers.endpoint(task).base_url
         return replace(duty, url=url, has_key=bool(endpoint_key(config.endpoint)))
     except MemctlError as error:
         return replace(duty, problem=error.message, hint=error.hint)
+
+
+def _local(providers: Providers, task: Task) -> CrossEncoder | None:
+    """The model for a task where that is in a folder."""
+    return providers.cross_encoder() if task == "rerank" else None
 
 
 def trials(config: Config, tasks: Sequence[Task] = ()) -> Iterator[Trial]:
@@ -105,7 +121,7 @@ def _trial(config: Config, duty: Duty) -> Trial:
     error = hint = ""
     try:
         providers = Providers(config, _account(tally))
-        providers.endpoint(duty.task).prepare()
+        (_local(providers, duty.task) or providers.endpoint(duty.task)).prepare()
         began = time.monotonic()
         _TRIES[duty.task](providers, duty.task)
     except MemctlError as failure:
@@ -156,13 +172,10 @@ def _try_embed(providers: Providers, task: Task) -> None:
         raise BadReply(f"{name} gave no vector")
 
 
-def _try_rerank(providers: Providers, task: Task) -> None:
-    from memctl.models.reranker import RemoteReranker
-
-    reranker = RemoteReranker(
-        providers.endpoint(task), providers.model_name(task), providers.account
-    )
-    reranker.score("Which is a fruit?", ["an apple", "a hammer"])
+def _try_rerank(providers: Providers, _: Task) -> None:
+    reranker = providers.reranker()
+    if reranker is not None:
+        reranker.score("Which is a fruit?", ["an apple", "a hammer"])
 
 
 def _try_transcribe(providers: Providers, _: Task) -> None:

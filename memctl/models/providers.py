@@ -1,4 +1,4 @@
-"""Which model does which task, by the settings: one behind an endpoint, or none.
+"""Which model does which task, by the settings: one behind an endpoint or in a folder, or none.
 
 The calls of all tasks that go to one endpoint share its places and its circuit breaker.
 """
@@ -6,24 +6,29 @@ The calls of all tasks that go to one endpoint share its places and its circuit 
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from memctl.choices import Purpose, Task
 from memctl.config import Config, check_base_url, endpoint_key
 from memctl.errors import ConfigError
-from memctl.models import load_embedder
+from memctl.models import ONNX, load_embedder
 from memctl.models.accounts import Account
 from memctl.models.chat import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
 from memctl.models.protocols import Embedder
 from memctl.models.remote_embedder import PREFIX, RemoteEmbedder
 from memctl.models.reranker import RemoteReranker
+from memctl.paths import expanded
 
 if TYPE_CHECKING:
+    from memctl.models.cross_encoder import CrossEncoder
     from memctl.models.image_reader import ImageReader
     from memctl.models.transcriber import RemoteTranscriber
 
 TASKS: tuple[Task, ...] = get_args(Task)
+BUILTIN = "builtin"
+"""What reranking by the scores of the search can be called in the settings; so can nothing."""
 
 
 class Providers:
@@ -46,7 +51,7 @@ class Providers:
     def model_name(self, task: Task) -> str:
         """Return the name of the model for a task, "" where it is done the built-in way."""
         name: str = getattr(self._config.models, task)
-        return name
+        return "" if task == "rerank" and name == BUILTIN else name
 
     def endpoint(self, task: Task) -> Endpoint:
         """Return where the model for a task is.
@@ -77,10 +82,22 @@ class Providers:
             return None
         return ChatModel(self.endpoint(task), name, purpose or task, self.account)
 
-    def reranker(self) -> RemoteReranker | None:
-        """Return what puts the best hits first; None where nothing does."""
+    def reranker(self) -> RemoteReranker | CrossEncoder | None:
+        """Return what puts the best hits first; None where the scores of the search do."""
         name = self.model_name("rerank")
-        return RemoteReranker(self.endpoint("rerank"), name, self.account) if name else None
+        if not name:
+            return None
+        local = self.cross_encoder()
+        return local or RemoteReranker(self.endpoint("rerank"), name, self.account)
+
+    def cross_encoder(self) -> CrossEncoder | None:
+        """Return the reranker that is in a folder; None where none is, or one elsewhere."""
+        folder = model_folder(self.model_name("rerank"))
+        if folder is None:
+            return None
+        from memctl.models.cross_encoder import CrossEncoder
+
+        return CrossEncoder(folder)
 
     def embedder(self, identifier: str, dimension: int) -> Embedder:
         """Return the embedder of an id, whatever model the settings name for new vectors.
@@ -118,6 +135,12 @@ class Providers:
 
         model = self.chat("image")
         return ImageReader(model, instructions, version) if model else None
+
+
+def model_folder(name: str) -> Path | None:
+    """Return the folder of a model that is named ``onnx/FOLDER``, None for any other."""
+    folder = name.removeprefix(ONNX)
+    return expanded(folder).absolute() if name.startswith(ONNX) and folder else None
 
 
 def endpoint_url(config: Config, task: Task) -> str:

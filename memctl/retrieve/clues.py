@@ -13,6 +13,7 @@ from memctl.retrieve.bridge import with_bridges
 from memctl.retrieve.collapse import Collapsed, ordered
 from memctl.retrieve.likeness import with_likeness
 from memctl.retrieve.question import Question
+from memctl.retrieve.rerank import RERANK
 from memctl.retrieve.standing import with_standing
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.turns import with_turns
@@ -32,7 +33,9 @@ CLUES = (
 
 
 def own_score(hit: Hit) -> float:
-    """Return what a hit's own words gave it."""
+    """Return what a hit's own words gave it, which a model that has read them says best."""
+    if RERANK in hit.legs:
+        return hit.score
     return hit.score - sum(hit.legs.get(clue, 0.0) for clue in CLUES)
 
 

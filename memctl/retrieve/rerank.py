@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from memctl.errors import MemctlError
 from memctl.models.protocols import Reranker
@@ -12,37 +12,55 @@ from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.hits import hits_of
 from memctl.understand.passage import passage_for_embedding
 
-RERANKED = 50
-"""So many of the best are looked at; those below keep their order."""
+RERANK = "rerank"
+"""Under this name a hit's legs have the score of the model."""
+RERANK_HITS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """How the best of a search are put in order."""
+
+    model: Reranker | None = None
+    """Without one everything stays as it is."""
+    hits: int = RERANK_HITS
+    """So many of the best it looks at; those below keep their order."""
+
+
+NO_RERANKING = Reranking()
 
 
 def reranked(
-    reranker: Reranker | None, sources: Sources, question: str, ranked: Sequence[Collapsed]
+    reranking: Reranking, sources: Sources, question: str, ranked: Sequence[Collapsed]
 ) -> tuple[list[Collapsed], tuple[str, ...]]:
     """Return the items in the order of the model, and a note where it could not be had.
 
     ``rerank`` tells the score that the model gave, ``fused`` the one from before.
 
     Args:
-        reranker: The model; without one everything stays as it is.
+        reranking: By what, and how many.
         sources: Have the texts.
         question: In words.
         ranked: The items, best first.
     """
-    if reranker is None or not ranked:
+    if reranking.model is None or not ranked:
         return list(ranked), ()
-    best, rest = ranked[:RERANKED], ranked[RERANKED:]
+    best, rest = ranked[: reranking.hits], ranked[reranking.hits :]
     texts = [passage_for_embedding(hit.title, "", hit.text) for hit in hits_of(sources, best)]
     try:
-        scores = reranker.score(question, texts)
+        scores = reranking.model.score(question, texts)
     except MemctlError as error:  # a question is answered, whatever is wrong with the model
-        return list(ranked), (f"not reranked: {error.message}",)
+        return list(ranked), (f"not reranked: {_told(error)}",)
     ordered = sorted(map(_scored, best, scores), key=lambda item: -item.score)
     return [*ordered, *_below(ordered[-1].score, rest)], ()
 
 
+def _told(error: MemctlError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
+
+
 def _scored(item: Collapsed, score: float) -> Collapsed:
-    return replace(item, score=score, legs=item.legs | {"fused": item.score, "rerank": score})
+    return replace(item, score=score, legs=item.legs | {"fused": item.score, RERANK: score})
 
 
 def _below(least: float, rest: Sequence[Collapsed]) -> list[Collapsed]:

@@ -25,7 +25,7 @@ from memctl.errors import (
     ModelUnavailable,
     UsageError,
 )
-from memctl.models.protocols import Embedder, Reranker
+from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
 from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
 from memctl.retrieve.clues import own_score, with_clues
@@ -36,12 +36,12 @@ from memctl.retrieve.ended import Endings
 from memctl.retrieve.expansion import Expansions, expansions, with_expansions
 from memctl.retrieve.fusion import KEYWORD_WEIGHT, checked_fusion
 from memctl.retrieve.hits import hits_of
-from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
+from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Stored
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question, understood
 from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.relevance import Relevance, relevance
-from memctl.retrieve.rerank import reranked
+from memctl.retrieve.rerank import NO_RERANKING, Reranking, reranked
 from memctl.retrieve.rounds import Reformulate, in_rounds
 from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
@@ -162,7 +162,7 @@ class Searcher:
         embedders: What turned the passages of each into vectors, one object where it is the same;
             none where only keywords can be asked for.
         clock: Tells the time, on which it depends what is valid.
-        reranker: Puts the best of ``hybrid`` in order.
+        reranking: What puts the best of ``hybrid`` in order.
         load_words: Gives what words and sentences are judged by, when that is needed; by default
             an embedder that can, or else the built-in one.
         standing: What counts in ``hybrid`` besides likeness to the question.
@@ -176,7 +176,7 @@ class Searcher:
         sources: Sources,
         embedders: Mapping[str, Embedder],
         clock: Callable[[], datetime],
-        reranker: Reranker | None = None,
+        reranking: Reranking = NO_RERANKING,
         load_words: Callable[[], Embedder] | None = None,
         standing: Standing = NO_STANDING,
         decisions: Callable[[str], Decisions] | None = None,
@@ -187,7 +187,7 @@ class Searcher:
         self._embedders = embedders
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
-        self._reranker = reranker
+        self._reranking = reranking
         self._standing = standing
         self._reformulate = reformulate
         self._languages = _languages(self._sources)
@@ -259,10 +259,10 @@ class Searcher:
         plan = replace(plan, spaces=self._spaces(vectors))
         asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], required)
-        reranker = self._reranker if plan.mode == "hybrid" else None
+        reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
         found, ways = self._ranked(gatherer, condition, plan, statistics)
         at = plan.filters.as_of or self._clock()
-        ranked, more_notes = reranked(reranker, self._sources, asked.text, found)
+        ranked, more_notes = reranked(reranking, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
             mode=plan.mode,
@@ -412,11 +412,13 @@ class Searcher:
         now, ever = (memory_filter(filters, at) for at in (self._clock(), _AFTER_ALL))
         counts = self._counts(now)
         if self._counts(ever) != counts:
-            return Condition(now)
+            return Condition(now, {kb: Stored(each, now) for kb, each in self._sources.items()})
         where = None if self._counts(None) == counts else now
-        few = {kb: source for kb, source in self._sources.items() if counts[kb] <= MOST_KEPT}
-        kept = {kb: Kept(source, where) for kb, source in few.items()}
-        return _kept(self._lasting, filters, Condition(where, kept), _CONDITIONS_KEPT)
+        sources = {
+            kb: (Kept if counts[kb] <= MOST_KEPT else Stored)(source, where)
+            for kb, source in self._sources.items()
+        }
+        return _kept(self._lasting, filters, Condition(where, sources), _CONDITIONS_KEPT)
 
     def _counts(self, where: Expr | None) -> Mapping[str, int]:
         return {kb: source.count("memories", where) for kb, source in self._sources.items()}

@@ -24,8 +24,8 @@ MOST_EVENTS = 1_000
 class Connections(Protocol):
     """What a book needs of the ledger it belongs to."""
 
-    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Write."""
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
+        """Write; what is not durable may be taken back by a power cut."""
         ...
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -63,7 +63,7 @@ class FileEntry:
     hint: str = ""
 
 
-_FILE_COLUMNS = (
+FILE_COLUMNS = (
     "path, inbox, size, mtime_ns, state, first_seen, updated_at, sha256, document_id, reason, hint"
 )
 
@@ -78,7 +78,7 @@ class FileBook:
         """Keep an entry, in place of an earlier one of the same path."""
         with self._ledger.transaction() as connection:
             connection.execute(
-                f"INSERT OR REPLACE INTO files ({_FILE_COLUMNS})"
+                f"INSERT OR REPLACE INTO files ({FILE_COLUMNS})"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 _file_values(entry),
             )
@@ -139,7 +139,7 @@ class FileBook:
 
     def _select(self, clause: str, values: tuple[Any, ...]) -> list[FileEntry]:
         with self._ledger.reading() as connection:
-            rows = connection.execute(f"SELECT {_FILE_COLUMNS} FROM files {clause}", values)
+            rows = connection.execute(f"SELECT {FILE_COLUMNS} FROM files {clause}", values)
             return [_file_entry(row) for row in rows.fetchall()]
 
 

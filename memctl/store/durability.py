@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import DamagedError
-from memctl.files import sync_folder
+from memctl.files import sync_file, sync_folder
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
@@ -29,21 +29,10 @@ def sync_new(folder: Path, known: set[str]) -> int:
     """Make files below ``folder`` that are not ``known`` durable, and their names; count them."""
     new = files_below(folder) - known
     for path in new:
-        _sync_file(path)
+        sync_file(path)  # a temporary file of the engine may be gone by now
     for parent in _folders(new, folder):
         sync_folder(parent)
     return len(new)
-
-
-def _sync_file(path: str) -> None:
-    try:
-        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-    except FileNotFoundError:  # a temporary file of the engine that is gone by now
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _folders(paths: Iterable[str], top: Path) -> set[Path]:

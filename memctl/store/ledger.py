@@ -40,6 +40,8 @@ from memctl.store.graph_book import NameBook
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
+from memctl.store.receipt_book import ReceiptBook
+from memctl.store.snapshot_book import SnapshotBook
 
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
@@ -105,6 +107,31 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             one TEXT NOT NULL, other TEXT NOT NULL, same INTEGER NOT NULL, at TEXT NOT NULL,
             PRIMARY KEY (one, other)) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE snapshots (
+            name TEXT PRIMARY KEY, at TEXT NOT NULL, pinned TEXT NOT NULL) WITHOUT ROWID""",
+        """CREATE TABLE snapshot_names (
+            snapshot TEXT NOT NULL, one TEXT NOT NULL, other TEXT NOT NULL, same INTEGER NOT NULL,
+            at TEXT NOT NULL, PRIMARY KEY (snapshot, one, other)) WITHOUT ROWID""",
+        """CREATE TABLE snapshot_comparisons (
+            snapshot TEXT NOT NULL, memory_id TEXT NOT NULL, at TEXT NOT NULL,
+            PRIMARY KEY (snapshot, memory_id)) WITHOUT ROWID""",
+        """CREATE TABLE snapshot_files (
+            snapshot TEXT NOT NULL, path BLOB NOT NULL, inbox BLOB NOT NULL,
+            size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, state TEXT NOT NULL, sha256 TEXT,
+            document_id TEXT, reason TEXT NOT NULL, hint TEXT NOT NULL,
+            first_seen TEXT NOT NULL, updated_at TEXT NOT NULL,
+            PRIMARY KEY (snapshot, path)) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE receipts (
+            id INTEGER PRIMARY KEY, path TEXT NOT NULL, outcome TEXT NOT NULL,
+            decided_at TEXT NOT NULL, seen_at TEXT, claimed_at TEXT, moved_at TEXT,
+            place TEXT NOT NULL, read_seconds REAL, reader TEXT NOT NULL,
+            pipeline_version INTEGER NOT NULL, document_id TEXT, memories INTEGER NOT NULL,
+            reason TEXT NOT NULL, hint TEXT NOT NULL, error TEXT NOT NULL)""",
+        "CREATE INDEX receipts_by_path ON receipts (path)",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -151,6 +178,8 @@ class Ledger:
         self.usage = UsageBook(self)
         self.comparisons = ComparisonBook(self)
         self.names = NameBook(self)
+        self.snapshots = SnapshotBook(self)
+        self.receipts = ReceiptBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

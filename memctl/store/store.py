@@ -22,7 +22,7 @@ from memctl.store.lock import WriteLock
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.snapshot import Snapshot
 from memctl.store.transaction import Transaction
-from memctl.store.upkeep import VECTOR_ROWS, UpkeepReport, improve, pays, prune
+from memctl.store.upkeep import VECTOR_ROWS, Pruned, UpkeepReport, improve, pays, prune
 
 if TYPE_CHECKING:
     import sqlite3
@@ -267,8 +267,8 @@ class Store:
         with self._held(wait):
             with self._committed() as transaction:
                 done = improve(transaction, self.ledger, force=force)
-            held = self._leases.held(began)
-            pruned = prune(self._datasets, self.ledger, held, self._clock(), force=force)
+            pruned = self._pruned(force=force)
+            self.ledger.receipts.trim()
         self._reconnect_sometimes()
         return UpkeepReport(
             compacted=done.compacted,
@@ -278,6 +278,19 @@ class Store:
             bytes_freed=pruned.bytes,
             seconds=(self._clock() - began).total_seconds(),
         )
+
+    def prune(self, wait: float | None = 30.0) -> Pruned:
+        """Remove every version that nobody can be reading and that has no name.
+
+        Raises:
+            LockedError: Another process or thread kept writing.
+        """
+        with self._held(wait):
+            return self._pruned(force=True)
+
+    def _pruned(self, *, force: bool) -> Pruned:
+        now = self._clock()
+        return prune(self._datasets, self.ledger, self._leases.held(now), now, force=force)
 
     def needs_upkeep(self) -> bool:
         """Tell whether an upkeep would pay; cheap enough to ask after every commit."""

@@ -148,6 +148,23 @@ class Transaction:
             )
         self._dimension, self._schemas = dimension, schemas(dimension)
 
+    def restore(self, versions: Mapping[TableName, int], dimension: int) -> None:
+        """Make the tables what they were at earlier versions, which stay as they are.
+
+        Args:
+            versions: Of every table, one that is still there.
+            dimension: Length of the vectors then.
+        """
+        for table, version in versions.items():
+            if version == self._versions()[table]:
+                continue
+            self._writable(table)
+            with changing(self._datasets.path(table)):
+                dataset = self._datasets.fresh(table, version)
+                dataset.restore()  # type: ignore[no-untyped-call]
+            self._open[table] = dataset
+        self._dimension, self._schemas = dimension, schemas(dimension)
+
     def ledger(self, statement: Statement) -> None:
         """Have something done in the very SQLite transaction that moves HEAD.
 
@@ -162,6 +179,11 @@ class Transaction:
         """
         self._flush_all()
         return Snapshot(self._datasets, self._versions(), self._dimension)
+
+    @property
+    def versions(self) -> Mapping[TableName, int]:
+        """The versions of all tables at HEAD when this began; when it has ended, at its end."""
+        return self._head
 
     def version(self, table: TableName) -> int:
         """Return the version of a table at HEAD when this began; when it has ended, at its end."""

@@ -6,7 +6,7 @@ import errno
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,14 +17,11 @@ from memctl.errors import LockedError, MemctlError, ModelError
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
+from memctl.ingest.write import Settled
 from memctl.pinned import Inbox
-from memctl.records import (
-    Compared,
-    FileOutcome,
-    IngestReport,
-)
+from memctl.records import Compared, FileOutcome
 from memctl.store.books import Event, FileEntry
-from memctl.watch.claim import Claimed, Claims
+from memctl.watch.claim import Claimed, Claims, Fate
 from memctl.watch.inbox import InboxFile, Scan, Settling, scan
 from memctl.watch.report import EventKind, Listener, WatchEvent
 from memctl.watch.schedule import Schedule
@@ -115,7 +112,7 @@ class BaseWatch:
 
     def put_back(self) -> None:
         """Return files whose ingest was interrupted to the inboxes they came from."""
-        for claimed in self._claims.leftovers():
+        for claimed in self._left_behind():
             self._claims.put_back(claimed)
             self._say("put_back", claimed.source)
 
@@ -132,7 +129,7 @@ class BaseWatch:
     def _turn(self) -> Turn:
         if self._recovering:
             self._claims.sweep()
-            self._put_through(self._claims.leftovers())
+            self._put_through(self._left_behind())
             self._recovering = False
         worked, waits = False, []
         for inbox in self.base.settings.inboxes:
@@ -171,7 +168,7 @@ class BaseWatch:
         if not isinstance(cause, ModelError):
             return self._wait_for(*_told(error))
         with suppress(MemctlError, OSError):  # what is not put back is found when it goes on
-            for claimed in self._claims.leftovers():
+            for claimed in self._left_behind():
                 self._claims.put_back(claimed)
         return self._wait_for(cause.message, cause.hint, type(cause).__name__)
 
@@ -193,22 +190,25 @@ class BaseWatch:
     def _drain(self, inbox: Inbox) -> Turn:
         found = self._look(inbox)
         ready, wait = self._settled(inbox, found.files)
-        claimed = list(self._claimed(_group(ready)))
+        claimed = self._claims.claim(_group(ready), self._refused) if ready else []
         self._put_through(claimed)
         more = bool(claimed) and len(claimed) < len(ready)
         return Turn(bool(claimed), 0.0 if more else wait)
 
-    def _claimed(self, files: Sequence[InboxFile]) -> Iterator[Claimed]:
-        for file in files:
-            try:
-                claimed = self._claims.claim(file)
-            except OSError as error:
-                if error.errno in _HOPELESS_ERRNOS:
-                    raise
-                self._complain("failed", printable(file.path), *_told(error))
-                continue
-            if claimed is not None:
-                yield claimed
+    def _refused(self, file: InboxFile, error: OSError) -> None:
+        if error.errno in _HOPELESS_ERRNOS:
+            raise error
+        self._complain("failed", printable(file.path), *_told(error))
+
+    def _left_behind(self) -> list[Claimed]:
+        """Files in processing that are to be taken in; what is remembered already is sent on."""
+        found = self._claims.leftovers()
+        settled = [each for each in found if each.document_id]
+        self._send_on(
+            (each, FileOutcome(each.source, "known", document_id=each.document_id))
+            for each in settled
+        )
+        return [each for each in found if not each.document_id]
 
     def _put_through(self, claimed: Sequence[Claimed]) -> None:
         """Take claimed files in, and move each to where its fate sends it."""
@@ -216,25 +216,37 @@ class BaseWatch:
             Source(c.source, c.path, name=c.original.name, tags=c.tags, line=number)
             for number, c in enumerate(claimed)
         ]
+
+        def of_claims(outcomes: Iterable[FileOutcome]) -> list[tuple[Claimed, FileOutcome]]:
+            """Put each outcome to the file that it is of."""
+            return [(claimed[number], outcome) for number, outcome in _numbered(outcomes)]
+
         try:
-            outcomes = self._ingest(sources)
+            outcomes = self._ingest(
+                sources, lambda outcomes: self._claims.note_settled(of_claims(outcomes))
+            )
         except IngestStopped as stopped:
             if isinstance(stopped.cause, ModelError):  # the store is well, so what is in it is done
-                for number, outcome in _numbered(stopped.report):
-                    self._send_on(claimed[number], outcome)
+                self._send_on(of_claims(stopped.report.outcomes))
             raise
-        for number, outcome in outcomes:
-            self._send_on(claimed[number], outcome)
+        self._send_on(of_claims(outcomes))
 
-    def _send_on(self, claimed: Claimed, outcome: FileOutcome) -> None:
-        if outcome.error == CHANGED:  # somebody still had it open: let it settle once more
-            self._claims.put_back(claimed)
-            self._say("put_back", claimed.source, outcome.reason)
-        elif outcome.outcome == "failed":
-            self._failed(outcome, printable(self._claims.fail(claimed, outcome)))
+    def _send_on(self, settled: Iterable[tuple[Claimed, FileOutcome]]) -> None:
+        fates: list[Fate] = []
+        for claimed, outcome in settled:
+            if outcome.error == CHANGED:  # somebody still had it open: let it settle once more
+                self._claims.put_back(claimed)
+                self._say("put_back", claimed.source, outcome.reason)
+            else:
+                fates.append(Fate(claimed, outcome, self._after(claimed.inbox)))
+        if fates:
+            self._claims.send_on(fates, self._sent_on)
+
+    def _sent_on(self, fate: Fate, place: Path | None) -> None:
+        if fate.outcome.outcome == "failed":
+            self._failed(fate.outcome, printable(place or fate.claimed.path))
         else:
-            self._claims.finish(claimed, self._after(claimed.inbox), outcome)
-            self._taken(self._with_sidecars(outcome, claimed.sidecars))
+            self._taken(self._with_sidecars(fate.outcome, fate.claimed.sidecars))
 
     def _after(self, path: Path) -> After:
         return next((i.after for i in self.base.settings.inboxes if i.path == path), "move")
@@ -274,7 +286,7 @@ class BaseWatch:
         sources = [
             vault.source(file, own.get(str(file.path)), number) for number, file in enumerate(files)
         ]
-        for number, outcome in self._ingest(sources):
+        for number, outcome in _numbered(self._ingest(sources)):
             if outcome.error == CHANGED:
                 continue
             vault.note(files[number], outcome)
@@ -362,14 +374,16 @@ class BaseWatch:
         again = next((o for o in report.outcomes if o.outcome == "ingested"), None)
         return outcome if again is None else replace(again, source=outcome.source)
 
-    def _ingest(self, sources: Sequence[Source]) -> list[tuple[int, FileOutcome]]:
-        """Take sources in; return each outcome with the number of its source."""
+    def _ingest(
+        self, sources: Sequence[Source], settled: Settled | None = None
+    ) -> Sequence[FileOutcome]:
+        """Take sources in; ``settled`` is told of them within their commit."""
         if not sources:
             return []
-        report = self.base.ingestor.ingest(sources, lambda _: self.beat())
+        report = self.base.ingestor.ingest(sources, lambda _: self.beat(), settled=settled)
         self.schedule.note_write()
         self._compared(report.facts)
-        return _numbered(report)
+        return report.outcomes
 
     # --- saying ---
 
@@ -439,9 +453,9 @@ def _group(files: Sequence[InboxFile]) -> list[InboxFile]:
     return group
 
 
-def _numbered(report: IngestReport) -> list[tuple[int, FileOutcome]]:
+def _numbered(outcomes: Iterable[FileOutcome]) -> list[tuple[int, FileOutcome]]:
     """Each outcome with the number of its source, in order."""
-    numbered = [(outcome.line, outcome) for outcome in report.outcomes]
+    numbered = [(outcome.line, outcome) for outcome in outcomes]
     known = [(n, replace(outcome, line=None)) for n, outcome in numbered if n is not None]
     return sorted(known, key=lambda pair: pair[0])
 

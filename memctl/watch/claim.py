@@ -3,6 +3,10 @@
 Each claim has a folder of its own there, named after the path that the file came from, so that
 names stay as they are and sidecars stay beside their recording.  The ledger is written before
 each step; ids are made from content, so a step that is done twice changes nothing.
+
+A file's row goes from ``claimed`` to ``indexed`` in the commit that makes its document known.
+Where the file goes then is written down before it moves, and ``done`` when a power cut cannot undo
+the move any more.
 """
 
 from __future__ import annotations
@@ -10,14 +14,14 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.choices import After
-from memctl.files import is_temporary
+from memctl.files import is_temporary, make_folder, sync_file, sync_folder
 from memctl.ingest.sources import is_hidden, printable
 from memctl.pinned import Layout
 from memctl.readers.sidecars import SIDECARS
@@ -42,6 +46,10 @@ class Claimed:
     size: int
     mtime_ns: int
     sidecars: tuple[Path, ...] = ()
+    seen_at: datetime | None = None
+    claimed_at: datetime | None = None
+    document_id: str | None = None
+    """The document that it has become, of one that was left behind after its commit."""
 
     @property
     def relative(self) -> Path:
@@ -59,6 +67,29 @@ class Claimed:
         return folder_tags(self.relative)
 
 
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a claimed file, and where it is to go when all is well."""
+
+    claimed: Claimed
+    outcome: FileOutcome
+    after: After
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it goes for good."""
+        return self.after == "delete" and self.outcome.outcome != "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A fate with the places of the file and of its sidecars; none where it is deleted."""
+
+    fate: Fate
+    target: Path | None = None
+    sidecars: tuple[Path, ...] = ()
+
+
 class Claims:
     """The files of one knowledge base on their way through ``processing/``."""
 
@@ -68,37 +99,42 @@ class Claims:
         self._clock = clock
         self._began = clock()
 
-    def claim(self, file: InboxFile) -> Claimed | None:
-        """Take a file out of its inbox; None when it is not there any more.
+    def claim(
+        self, files: Sequence[InboxFile], refused: Callable[[InboxFile, OSError], None]
+    ) -> list[Claimed]:
+        """Take files out of their inboxes, but for those that are not there any more.
 
-        Raises:
-            OSError: It could not be moved; it is still in the inbox.
+        Args:
+            files: Which.
+            refused: Told of those that cannot be moved and are still in their inboxes; when it
+                raises, the others stay there too.
         """
-        self._note(file)
-        folder = self._free_folder(file.path)
-        folder.mkdir(parents=True)
-        claimed = Claimed(
-            folder / file.path.name,
-            file.path,
-            file.inbox,
-            file.size,
-            file.mtime_ns,
-            tuple(folder / sidecar.name for sidecar in file.sidecars),
-        )
-        try:
-            for sidecar in file.sidecars:
-                move_file(sidecar, folder / sidecar.name)
-            move_file(file.path, claimed.path)
-        except OSError as error:
-            self.put_back(claimed)
-            if isinstance(error, FileNotFoundError):
-                return None
-            raise
-        return claimed
+        with self._ledger.transaction():
+            for file in files:
+                self._note(file)
+        planned = [self._planned(file) for file in files]
+        make_folder(self._layout.processing)
+        for claimed in planned:
+            claimed.path.parent.mkdir()
+        sync_folder(self._layout.processing)  # a copy is durable only if the folder it is in is
+        return [
+            claimed
+            for file, claimed in zip(files, planned, strict=True)
+            if self._is_taken(file, claimed, refused)
+        ]
+
+    def note_settled(self, settled: Iterable[tuple[Claimed, FileOutcome]]) -> None:
+        """Note that files have become documents, within the commit that makes them known."""
+        now = self._clock()
+        for claimed, outcome in settled:
+            if outcome.outcome != "failed":
+                self._ledger.files.move(
+                    str(claimed.original), "indexed", now, document_id=outcome.document_id
+                )
 
     def leftovers(self) -> list[Claimed]:
         """Files that a daemon which was killed, or a failure of the store, left in processing."""
-        entries = {_token(Path(e.path)): e for e in self._ledger.files.entries(["claimed"])}
+        entries = {_token(Path(entry.path)): entry for entry in self._underway()}
         found: list[Claimed] = []
         met: set[str] = set()
         for folder in _folders(self._layout.processing):
@@ -107,9 +143,9 @@ class Claims:
             if claimed is not None:
                 found.append(claimed)
                 met.add(token)
+        self._check_moved()
         for token in entries.keys() - met:  # claimed in the book alone, or moved on already
             self._ledger.files.remove(entries[token].path)
-        self._check_moved()
         return [*found, *self._loose()]
 
     def sweep(self) -> None:
@@ -128,27 +164,40 @@ class Claims:
         present = [path for path in (claimed.path, *claimed.sidecars) if os.path.lexists(path)]
         if present:
             parent = claimed.original.parent
-            parent.mkdir(parents=True, exist_ok=True)
+            make_folder(parent)
             first, *others = (Path(path.name) for path in present)
             places = free_place(parent, first, others)
             for path in reversed(present):
                 move_file(path, places[Path(path.name)])
+            sync_folder(parent)
         self._ledger.files.remove(str(claimed.original))
         self._drop_folder(claimed)
 
-    def finish(self, claimed: Claimed, after: After, outcome: FileOutcome) -> Path | None:
-        """Move a file that is remembered to ``processed/``, or delete it; return where it is."""
-        if after == "delete":
-            for path in (*claimed.sidecars, claimed.path):
-                path.unlink(missing_ok=True)
-            self._ledger.files.remove(str(claimed.original))
-            self._drop_folder(claimed)
-            return None
-        return self._move_on(claimed, self._layout.processed, outcome)
+    def send_on(self, fates: Sequence[Fate], told: Callable[[Fate, Path | None], None]) -> None:
+        """Move files to ``processed/`` or, with the reason beside it, ``failed/``; or delete them.
 
-    def fail(self, claimed: Claimed, outcome: FileOutcome) -> Path:
-        """Move a file that could not be taken in to ``failed/``, with its reason beside it."""
-        return self._move_on(claimed, self._layout.failed, outcome)
+        Args:
+            fates: Which, and what became of them.
+            told: Told of each where it is now, once that is durable.
+
+        Raises:
+            OSError: One could not be moved; it is, as those after it are, still in processing.
+        """
+        moves = self._moves(fates)
+        with self._ledger.transaction():
+            for move in moves:
+                if move.target is not None:
+                    self._ledger.files.put(self._moved_entry(move.fate, move.target))
+                self._complete_receipt(move)
+        done: list[_Move] = []
+        try:
+            for move in moves:
+                self._carry_out(move)
+                done.append(move)
+        finally:
+            self._confirm(done)
+            for move in done:
+                told(move.fate, move.target)
 
     # --- inside ---
 
@@ -166,6 +215,34 @@ class Claims:
             )
         )
 
+    def _planned(self, file: InboxFile) -> Claimed:
+        folder = self._free_folder(file.path)
+        return Claimed(
+            folder / file.path.name,
+            file.path,
+            file.inbox,
+            file.size,
+            file.mtime_ns,
+            tuple(folder / sidecar.name for sidecar in file.sidecars),
+            file.seen_at,
+            self._clock(),
+        )
+
+    def _is_taken(
+        self, file: InboxFile, claimed: Claimed, refused: Callable[[InboxFile, OSError], None]
+    ) -> bool:
+        """Move a file into its folder in processing, if it lets itself be moved."""
+        try:
+            for sidecar, place in zip(file.sidecars, claimed.sidecars, strict=True):
+                move_file(sidecar, place)
+            move_file(file.path, claimed.path)
+        except OSError as error:
+            self.put_back(claimed)
+            if not isinstance(error, FileNotFoundError):
+                refused(file, error)
+            return False
+        return True
+
     def _free_folder(self, original: Path) -> Path:
         token, number = _token(original), 1
         folder = self._layout.processing / token
@@ -173,6 +250,19 @@ class Claims:
             number += 1
             folder = self._layout.processing / f"{token}-{number}"
         return folder
+
+    def _underway(self) -> list[FileEntry]:
+        """Files on their way by the book, by the paths that they came from."""
+        return [
+            entry
+            for entry in self._ledger.files.entries(["claimed", "indexed"])
+            if not self._is_target(entry)
+        ]
+
+    def _is_target(self, entry: FileEntry) -> bool:
+        """Tell a row of where a file goes from one of where it came from."""
+        ends = (self._layout.processed, self._layout.failed)
+        return not set(ends).isdisjoint(Path(entry.path).parents)
 
     def _leftover(self, folder: Path, entry: FileEntry | None) -> Claimed | None:
         for path in folder.iterdir():
@@ -193,6 +283,8 @@ class Claims:
             entry.size if entry else status.st_size,
             entry.mtime_ns if entry else status.st_mtime_ns,
             tuple(path for path in files if path != main),
+            claimed_at=entry.first_seen if entry else None,
+            document_id=entry.document_id if entry and entry.state == "indexed" else None,
         )
         if main is None:  # killed between a sidecar and its recording
             self.put_back(claimed)
@@ -212,32 +304,73 @@ class Claims:
     def _check_moved(self) -> None:
         """Correct what was written down just before files were moved out of processing."""
         for entry in self._ledger.files.entries(["indexed", "failed"]):
+            if not self._is_target(entry):
+                continue
             if not os.path.lexists(entry.path):
                 self._ledger.files.remove(entry.path)
             elif entry.state == "indexed":
                 self._ledger.files.move(entry.path, "done", self._clock())
 
-    def _move_on(self, claimed: Claimed, folder: Path, outcome: FileOutcome) -> Path:
-        relative = claimed.relative
-        (folder / relative.parent).mkdir(parents=True, exist_ok=True)
-        sidecars = [Path(path.name) for path in claimed.sidecars]
-        places = free_place(folder, relative, sidecars)
-        target = places[relative]
-        self._ledger.files.put(self._moved_entry(claimed, target, outcome))
-        if outcome.outcome == "failed":
-            save_reason(target, reason_of(outcome, printable(claimed.original), self._clock()))
-        for path in claimed.sidecars:
-            move_file(path, places[Path(path.name)])
-        move_file(claimed.path, target)
-        with self._ledger.transaction():
-            self._ledger.files.remove(str(claimed.original))
-            if outcome.outcome != "failed":
-                self._ledger.files.move(str(target), "done", self._clock())
-        self._drop_folder(claimed)
-        return target
+    def _moves(self, fates: Iterable[Fate]) -> list[_Move]:
+        """Choose a place for each that none of the others has."""
+        taken: set[Path] = set()
+        moves: list[_Move] = []
+        for fate in fates:
+            if fate.is_deleted:
+                moves.append(_Move(fate))
+                continue
+            claimed, is_failure = fate.claimed, fate.outcome.outcome == "failed"
+            folder = self._layout.failed if is_failure else self._layout.processed
+            sidecars = [Path(path.name) for path in claimed.sidecars]
+            places = free_place(folder, claimed.relative, sidecars, taken)
+            taken.update(places.values())
+            target = places[claimed.relative]
+            moves.append(_Move(fate, target, tuple(places[path] for path in sidecars)))
+        return moves
 
-    def _moved_entry(self, claimed: Claimed, target: Path, outcome: FileOutcome) -> FileEntry:
-        now = self._clock()
+    def _complete_receipt(self, move: _Move) -> None:
+        claimed = move.fate.claimed
+        self._ledger.receipts.complete(
+            printable(claimed.path),
+            printable(claimed.original),
+            printable(move.target) if move.target else "",
+            seen_at=claimed.seen_at,
+            claimed_at=claimed.claimed_at,
+            now=self._clock(),
+        )
+
+    def _carry_out(self, move: _Move) -> None:
+        claimed, outcome = move.fate.claimed, move.fate.outcome
+        if move.target is None:
+            for path in (*claimed.sidecars, claimed.path):
+                path.unlink(missing_ok=True)
+        else:
+            make_folder(move.target.parent)
+            if outcome.outcome == "failed":
+                reason = reason_of(outcome, printable(claimed.original), self._clock())
+                save_reason(move.target, reason)
+            for path, place in zip(claimed.sidecars, move.sidecars, strict=True):
+                move_file(path, place)
+            move_file(claimed.path, move.target)
+        self._drop_folder(claimed)
+
+    def _confirm(self, moves: Sequence[_Move]) -> None:
+        """Make moves durable; only then does the book say that they are done."""
+        if not moves:
+            return
+        places = [path for move in moves if move.target for path in (move.target, *move.sidecars)]
+        for path in places:
+            sync_file(path)  # whoever put it into the inbox need not have done so
+        for folder in (*dict.fromkeys(path.parent for path in places), self._layout.processing):
+            sync_folder(folder)
+        with self._ledger.transaction():
+            for move in moves:
+                self._ledger.files.remove(str(move.fate.claimed.original))
+                if move.target is not None and move.fate.outcome.outcome != "failed":
+                    self._ledger.files.move(str(move.target), "done", self._clock())
+
+    def _moved_entry(self, fate: Fate, target: Path) -> FileEntry:
+        now, claimed, outcome = self._clock(), fate.claimed, fate.outcome
         return FileEntry(
             path=str(target),
             inbox=str(claimed.inbox),

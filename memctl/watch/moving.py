@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,14 @@ _HALF_COPY = re.compile(r"\.[0-9a-f]{16}\.part")
 def move_file(source: Path, target: Path) -> None:
     """Move a file to a path that is free, by copy, fsync and delete where renaming cannot do it.
 
+    A copy is durable before the original goes.  That of a new name is the caller's to see to, who
+    may have moved many.
+
     Raises:
         OSError: It could not be moved; it is then still at ``source``.
     """
+    if os.path.lexists(target):  # renaming would replace it
+        raise FileExistsError(errno.EEXIST, "there is another file by now", str(target))
     try:
         source.rename(target)
     except OSError as error:
@@ -67,8 +72,16 @@ def _signature(status: os.stat_result) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def free_place(folder: Path, relative: Path, sidecars: Sequence[Path]) -> dict[Path, Path]:
+def free_place(
+    folder: Path, relative: Path, sidecars: Sequence[Path], taken: Collection[Path] = ()
+) -> dict[Path, Path]:
     """Where a file and its sidecars can go below ``folder``, under names not in use there.
+
+    Args:
+        folder: Where to.
+        relative: The path that the file would have below it.
+        sidecars: Names of what goes with it.
+        taken: Places that are spoken for.
 
     Returns:
         A target for each sidecar, and under ``relative`` that of the file itself.  All get the
@@ -80,7 +93,7 @@ def free_place(folder: Path, relative: Path, sidecars: Sequence[Path]) -> dict[P
             path: parent / _numbered(path.name, relative.stem, number)
             for path in (relative, *sidecars)
         }
-        if not any(os.path.lexists(place) for place in places.values()):
+        if not any(place in taken or os.path.lexists(place) for place in places.values()):
             return places
     raise OSError(errno.EEXIST, "no free name is left", str(parent / relative.name))
 

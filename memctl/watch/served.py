@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from memctl.ingest.sources import Source
+from memctl.ingest.write import Settled
 from memctl.pinned import KnowledgeBaseSettings, Layout
 from memctl.records import Compared, ConsolidationReport, IngestReport, ProgressListener
 
@@ -17,9 +18,16 @@ class Taker(Protocol):
     """What takes sources in."""
 
     def ingest(
-        self, sources: Sequence[Source], progress: ProgressListener | None = None
+        self,
+        sources: Sequence[Source],
+        progress: ProgressListener | None = None,
+        *,
+        settled: Settled | None = None,
     ) -> IngestReport:
-        """Take sources in; failures are outcomes, an exception means that the store failed."""
+        """Take sources in; failures are outcomes, an exception means that the store failed.
+
+        ``settled`` is called within each commit with what it makes of its sources.
+        """
         ...
 
     def reprocess(self, document_ids: Sequence[str]) -> IngestReport:

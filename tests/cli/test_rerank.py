@@ -1,9 +1,13 @@
-"""Hits in the order of a reranking model."""
+"""Hits in the order of a reranking model, behind an endpoint or in a folder on this machine."""
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 from fake_endpoint import FakeEndpoint
+from tiny_onnx import cross_encoder
 
 from .conftest import Result, Run
 
@@ -83,3 +87,76 @@ def test_a_model_without_an_endpoint_is_told_of(
     failed = memctl("query", QUESTION)
     assert failed.code == 2
     assert "models.rerank names a model, but there is no endpoint" in failed.err
+
+
+def test_how_many_are_reranked_can_be_set(
+    memctl: Run, reranked: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_QUERY_RERANK_HITS", "2")
+    found = memctl("query", "boat or garden", "-o", "json").json["hits"]
+    assert ["rerank" in hit["legs"] for hit in found] == [True, True, False]
+    (asked,) = reranked.asked
+    assert len(asked.body["documents"]) == 2
+
+
+def test_builtin_is_the_order_of_the_search(
+    memctl: Run, reranked: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefer(reranked, MEANT)
+    monkeypatch.setenv("MEMCTL_MODELS_RERANK", "builtin")
+    found = memctl("query", QUESTION, "-o", "json")
+    assert reranked.count() == 0
+    assert all("rerank" not in hit["legs"] for hit in found.json["hits"])
+    duty = next(row for row in memctl("models", "list").rows if row["task"] == "rerank")
+    assert (duty["builtin"], duty["model"]) == (True, "")
+
+
+# --- a cross-encoder in a folder -----------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(reranked: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One that likes tides, which no other word of the question leads to."""
+    pytest.importorskip("onnxruntime")
+    made = cross_encoder(tmp_path / "encoder", {"tide": 2.0, "red": -1.0})
+    monkeypatch.setenv("MEMCTL_MODELS_RERANK", f"onnx/{made}")
+    return made
+
+
+def test_a_cross_encoder_on_this_machine_says_what_comes_first(
+    memctl: Run, reranked: FakeEndpoint, folder: Path
+) -> None:
+    found = memctl("query", QUESTION, "-o", "json")
+    assert texts(found)[:2] == [MEANT, "The garden is green."]
+    scores = {hit["text"]: hit["legs"]["rerank"] for hit in found.json["hits"]}
+    assert scores[MEANT] == pytest.approx(1 / (1 + math.exp(-2.0)))
+    assert scores[NEAR] == pytest.approx(1 / (1 + math.exp(1.0)))
+    assert "rerank 0.88" in memctl("query", QUESTION, "--explain", "-o", "table").out
+    assert reranked.count() == 0
+
+
+def test_without_its_folder_the_question_is_answered_and_it_is_said(
+    memctl: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "tokenizer.json").unlink()
+    without = memctl("query", QUESTION, "-o", "json")
+    assert without.code == 0
+    assert "note: not reranked: reranker encoder: there is no tokenizer.json" in without.err
+    assert "optimum-cli export onnx" in without.err
+    (row,) = (row for row in memctl("models", "list").rows if row["task"] == "rerank")
+    assert "there is no tokenizer.json" in row["problem"]
+    monkeypatch.delenv("MEMCTL_MODELS_RERANK")
+    assert texts(memctl("query", QUESTION, "-o", "json")) == texts(without)
+
+
+def test_models_shows_where_it_is_and_tries_it(memctl: Run, folder: Path) -> None:
+    shown = memctl("models", "list", "-o", "table").out
+    assert "rerank: on this machine, in" in shown
+    (row,) = (row for row in memctl("models", "list").rows if row["task"] == "rerank")
+    assert (row["folder"], row["url"], row["problem"]) == (str(folder), "", "")
+    tried = memctl("models", "test", "rerank")
+    assert (tried.code, tried.rows[0]["ok"]) == (0, True)
+    (folder / "model.onnx").write_bytes(b"no model")
+    damaged = memctl("models", "test", "rerank", "-o", "table")
+    assert damaged.code == 1
+    assert "cannot load" in damaged.out

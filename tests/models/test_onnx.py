@@ -1,17 +1,16 @@
-"""An embedding model in a folder: a real one, so small that its bytes are written here."""
+"""An embedding model in a folder."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tiny_onnx import node, onnx_file, word_tokenizer
 
 from memctl.errors import ConfigError, MemctlError
 from memctl.models import load_embedder
@@ -24,51 +23,16 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "the", "red", "boat", "sails", "garden", "gr
 TABLE = np.random.default_rng(7).normal(size=(len(WORDS), DIMENSION)).astype(np.float32)
 
 
-# --- the protocol buffers of an ONNX file, by hand: field and wire type, then the value -----
-
-
-def number(field: int, value: int) -> bytes:
-    return varint(field << 3) + varint(value)
-
-
-def block(field: int, content: bytes | str) -> bytes:
-    content = content.encode() if isinstance(content, str) else content
-    return varint(field << 3 | 2) + varint(len(content)) + content
-
-
-def varint(value: int) -> bytes:
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def value_info(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
-    sizes = (number(1, size) if isinstance(size, int) else block(2, size) for size in shape)
-    dimensions = b"".join(block(1, size) for size in sizes)
-    return block(1, name) + block(2, block(1, number(1, kind) + block(2, dimensions)))
-
-
 def model() -> bytes:
     """A model whose state of a token is that token's own row of the table."""
-    gather = block(1, "table") + block(1, "input_ids") + block(2, "last_hidden_state")
-    table = number(1, len(WORDS)) + number(1, DIMENSION) + number(2, 1) + block(8, "table")
-    graph = (
-        block(1, gather + block(3, "gather") + block(4, "Gather"))
-        + block(2, "tiny")
-        + block(5, table + block(9, TABLE.tobytes()))
-        + block(11, value_info("input_ids", 7, ["texts", "tokens"]))
-        + block(11, value_info("attention_mask", 7, ["texts", "tokens"]))
-        + block(12, value_info("last_hidden_state", 1, ["texts", "tokens", DIMENSION]))
-    )
-    return number(1, 8) + block(7, graph) + block(8, number(2, 13))
+    gather = node("Gather", ["table", "input_ids"], "last_hidden_state", {})
+    shape = ["texts", "tokens", DIMENSION]
+    inputs = ["input_ids", "attention_mask"]
+    return onnx_file([gather], {"table": TABLE}, inputs, ("last_hidden_state", shape))
 
 
 def exported(folder: Path, *, pooling: dict[str, Any] | None = None, longest: int = 6) -> Path:
-    tokenizer = Tokenizer(models.WordLevel({w: n for n, w in enumerate(WORDS)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A", None, [("[CLS]", 2)])
+    tokenizer = word_tokenizer(WORDS, "[CLS] $A", None)
     (folder / "onnx").mkdir(parents=True)
     (folder / "onnx/model.onnx").write_bytes(model())
     (folder / "tokenizer.json").write_text(tokenizer.to_str())

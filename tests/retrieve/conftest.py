@@ -12,6 +12,7 @@ import pytest
 
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
 from memctl.records import Document, Memory
+from memctl.retrieve.rerank import NO_RERANKING, Reranking
 from memctl.retrieve.search import Searcher
 from memctl.store.schema import documents_table, memories_table
 from memctl.store.store import Store
@@ -80,9 +81,10 @@ class Shelf:
                 rows = documents_table([document(id, language) for id in ids])
                 transaction.append("documents", rows)
 
-    def searcher(self) -> Searcher:
+    def searcher(self, reranking: Reranking = NO_RERANKING) -> Searcher:
         snapshots = {name: store.snapshot() for name, store in self.stores.items()}
-        return Searcher(snapshots, dict.fromkeys(snapshots, self.embedder), lambda: NOW)
+        embedders = dict.fromkeys(snapshots, self.embedder)
+        return Searcher(snapshots, embedders, lambda: NOW, reranking)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,9 @@ import pytest
 
 from memctl.models import Embedder
 from memctl.records import Filters, Hit, Memory
+from memctl.retrieve.clues import own_score
 from memctl.retrieve.kept import Row, Rows
+from memctl.retrieve.rerank import Reranking
 from memctl.retrieve.search import MODES, Searcher
 from memctl.retrieve.standing import Standing
 from tests.retrieve.conftest import NOW, Shelf
@@ -56,6 +58,27 @@ def test_a_name_in_the_best_hit_leads_to_what_it_names(shelf: Shelf, memory_of: 
     hits = shelf.searcher().search("In which town was the painter of The Grey Harbour born?").hits
     assert {hit.external_id for hit in hits[:2]} == {"painting", "painter"}
     assert hits[1].legs["bridge"] > 0
+
+
+class Likes:
+    """Finds that one word is the answer to everything."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        del question
+        return [float(self.word in text) for text in texts]
+
+
+def test_from_the_score_of_a_model_that_read_the_hit_no_clue_is_taken(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(two_hops(memory_of))
+    searcher = shelf.searcher(Reranking(Likes("Ravenna")))
+    hits = hits_by_id(searcher, "In which town was the painter of The Grey Harbour born?")
+    assert hits["painter"].legs["bridge"] > 0
+    assert own_score(hits["painter"]) == hits["painter"].score == 1.0
 
 
 def test_a_name_that_everything_has_leads_nowhere(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -1,70 +1,14 @@
-"""A home with one knowledge base, and a watcher that runs until nothing is left to do."""
+"""What tests of the watcher start from."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from watched import Place, new_place, second_file_system
 
-from memctl.config import load_config
-from memctl.home import Home
-from memctl.knowledge_base import KnowledgeBase
-from memctl.pinned import Inbox, Layout
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
 from memctl.watch.report import WatchEvent
-from memctl.watch.service import WatchService
-
-SETTLE = 0.15
-
-
-@dataclass
-class Place:
-    """A home, the layout of its knowledge base, and what the watcher has said."""
-
-    home: Home
-    layout: Layout
-    events: list[WatchEvent] = field(default_factory=list)
-
-    def drop(self, name: str | bytes, content: str | bytes = "") -> Path:
-        """Put a file into the inbox."""
-        path = self.layout.inbox / os.fsdecode(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    def service(self, **options: Any) -> WatchService:
-        chosen = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.2, **options)
-        return WatchService(HomeBases(self.home), chosen, self.events.append)
-
-    def drain(self) -> list[WatchEvent]:
-        """Watch once; return what was said meanwhile."""
-        before = len(self.events)
-        self.service(once=True).run()
-        return self.events[before:]
-
-    def set(self, **changes: Any) -> None:
-        self.home.change(self.layout.name, **changes)
-
-    def keep(self, folder: Path) -> None:
-        """Watch a folder whose files stay."""
-        own = Inbox(self.layout.inbox)
-        self.set(inboxes=(own, Inbox(folder, "keep")))
-
-    def open(self) -> KnowledgeBase:
-        return self.home.open(self.layout.name)
-
-    def rows(self, table: str, *columns: str) -> list[dict[str, Any]]:
-        with self.open() as base:
-            return base.store.snapshot().scan(table, columns=list(columns)).to_pylist()
-
-    def tree(self, folder: Path) -> list[str]:
-        """The files below a folder."""
-        return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
 def kinds(events: list[WatchEvent]) -> list[str]:
@@ -75,11 +19,16 @@ def kinds(events: list[WatchEvent]) -> list[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    home = Home(load_config({"home": str(tmp_path / "home")}, {}))
-    home.create("notes", consolidate_interval=0)
-    return Place(home, home.layout("notes"))
+    return new_place(tmp_path)
 
 
 @pytest.fixture
 def said() -> Callable[[list[WatchEvent]], list[str]]:
     return kinds
+
+
+@pytest.fixture
+def stick() -> Iterator[Path]:
+    """A folder on another file system than temporary folders are on."""
+    with second_file_system() as folder:
+        yield folder

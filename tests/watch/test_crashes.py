@@ -7,9 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ import pytest
 from memctl.pinned import Inbox
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from watched import Place
 
 CHILD = """
 import os, signal, sys
@@ -64,6 +63,10 @@ STEPS = [
     ("memctl.watch.claim", "move_file", "after", 4),
     ("memctl.watch.claim", "move_file", "after", 5),
     ("memctl.watch.claim", "Claims._drop_folder", "before", 0),
+    ("memctl.watch.claim", "Claims.note_settled", "after", 0),
+    ("memctl.watch.claim", "Claims._confirm", "before", 0),
+    ("memctl.watch.claim", "sync_file", "after", 1),
+    ("memctl.watch.claim", "Claims._confirm", "after", 0),
 ]
 
 
@@ -95,14 +98,21 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
     assert all(Path(entry.path).exists() for entry in entries)
 
 
-@pytest.fixture
-def stick() -> Iterator[Path]:
-    """A folder on another file system than temporary folders are on."""
-    shared = Path("/dev/shm")
-    if not shared.is_dir() or shared.stat().st_dev == Path(tempfile.gettempdir()).stat().st_dev:
-        pytest.skip("there is no second file system")
-    with tempfile.TemporaryDirectory(dir=shared) as name:
-        yield Path(name)
+def test_what_was_committed_before_the_kill_is_moved_on_without_being_read_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch, said: Callable[..., list[str]]
+) -> None:
+    place.drop("sub/a.txt", "Ann sails to Lisbon.")
+    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
+    committed = ["memctl.store.transaction", "Transaction.commit", "after", "0"]
+    child = subprocess.run([*command, *committed], timeout=120, check=False)
+    assert child.returncode == -signal.SIGKILL
+    monkeypatch.delattr("memctl.ingest.pipeline.Ingestor.ingest")
+    assert said(place.drain()) == ["known"]
+    assert place.tree(place.layout.processed) == ["sub/a.txt"]
+    assert place.tree(place.layout.processing) == []
+    with place.open() as base:
+        (entry,) = base.store.ledger.files.entries()
+    assert (entry.state, entry.document_id) == ("done", place.rows("documents", "id")[0]["id"])
 
 
 def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick: Path) -> None:

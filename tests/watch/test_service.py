@@ -23,7 +23,7 @@ from memctl.watch.bases import HomeBases
 from memctl.watch.status import watch_status
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from watched import Place
 
 Said = Callable[[list], list[str]]
 
@@ -100,6 +100,16 @@ def test_a_name_that_comes_again_does_not_overwrite_the_first(place: Place) -> N
         place.drain()
     assert place.tree(place.layout.processed) == ["a-2.txt", "a-3.txt", "a.txt"]
     assert (place.layout.processed / "a-3.txt").read_text() == "Number three."
+
+
+def test_files_taken_together_do_not_get_the_same_new_name(place: Place) -> None:
+    place.drop("a.txt", "Number one.")
+    place.drain()
+    place.drop("a.txt", "Number two.")
+    place.drop("a-2.txt", "Number three.")
+    place.drain()
+    texts = {path.read_text() for path in place.layout.processed.iterdir()}
+    assert texts == {"Number one.", "Number two.", "Number three."}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from watched import Place
 
 Said = Callable[[list], list[str]]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from fake_endpoint import Asked, FakeEndpoint
+from watched import Place
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -18,8 +19,6 @@ from memctl.records import Filters
 from memctl.watch import schedule
 from memctl.watch.report import WatchEvent
 from memctl.watch.status import watch_status
-
-from .conftest import Place
 
 REPLY = {
     "gist": "A note.",

@@ -1,0 +1,153 @@
+"""memctl snapshot: states of a knowledge base under a name, and the way back to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.commands import (
+    KnowledgeBaseOption,
+    KnowledgeBasesOption,
+    Output,
+    Yes,
+    command,
+    group,
+)
+from memctl.cli.output import Column, emit, emit_one, facts, plain, shown_instant
+from memctl.cli.session import Session
+from memctl.cli.text import count, moment, size
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.store.snapshots import NamedSnapshot
+
+app = group("Name the state of a knowledge base, and go back to it.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
+ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl snapshot list.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")]
+
+_COLUMNS = (
+    Column("name", "NAME"),
+    Column("kb", "KB"),
+    Column("created_at", "CREATED", shown_instant),
+    Column("documents", "DOCUMENTS", right=True),
+    Column("memories", "MEMORIES", right=True),
+    Column("own_bytes", "ITS ALONE", size, right=True),
+    Column("problem", "PROBLEM", wrap=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="snapshot")
+
+
+@command(
+    app,
+    "create",
+    """
+    memctl snapshot create before-cleanup
+    memctl snapshot create monday -k notes
+    """,
+)
+def create(
+    session: Session, name: Name, kb: KnowledgeBaseOption = None, output: Output = None
+) -> None:
+    """Give what a knowledge base holds now a name, to go back to it.
+
+    Nothing is copied, and nobody who writes is waited for.  A snapshot has all tables, decisions
+    on names and which files have been taken in; it does not have the files themselves (those in
+    processed/ and in inboxes), settings or logs.  What is changed later takes space until the
+    snapshot is deleted.
+    """
+    with session.writing(kb) as base:
+        made = base.create_snapshot(name)
+        session.say(f"made snapshot {name} of {base.name}: {_size(made)}")
+        if output is not None:
+            emit_one(_row(base, made), output, lambda: facts(session.console, _row(base, made)))
+
+
+@command(app, "list", "memctl snapshot list\nmemctl snapshot list -k notes -o json")
+def list_(session: Session, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+    """List snapshots, the oldest first.
+
+    ITS ALONE is the space that deleting it would free.
+    """
+    with session.reading(kb) as bases:
+        rows = [_row(base, snapshot) for base in bases for snapshot in base.snapshots()]
+    emit(rows, _COLUMNS, output)
+    if not rows:
+        session.hint("there is none yet: memctl snapshot create NAME")
+
+
+@command(
+    app,
+    "restore",
+    """
+    memctl snapshot restore before-cleanup
+    memctl snapshot restore monday -k notes --yes
+    """,
+)
+def restore(
+    session: Session,
+    name: ExistingName,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Make a knowledge base what it was at a snapshot.
+
+    What is there now becomes a snapshot first, so that restoring can be undone.  Files stay where
+    they are: one that was taken in since is not remembered any more, though it lies in processed/;
+    in an inbox that keeps its files it is taken in again when it is watched.  Questions are
+    answered meanwhile, and writers wait.
+    """
+    with session.writing(kb) as base:
+        snapshot = base.snapshot(name)
+        what = f"{base.name} to {name} of {moment(snapshot.created_at)} ({_size(snapshot)})"
+        if dry_run:
+            session.console.print(f"would set {what}", soft_wrap=True)
+            return
+        session.confirm(f"set {what}?", yes=yes)
+        restored = base.restore_snapshot(name)
+        session.say(f"set {what}")
+        session.say(f"what was there before is the snapshot {restored.saved_as}")
+        if output is not None:
+            emit_one(restored, output, lambda: facts(session.console, plain(restored), indent=0))
+
+
+@command(app, "delete", "memctl snapshot delete monday\nmemctl snapshot delete monday --dry-run")
+def delete(
+    session: Session,
+    name: ExistingName,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+) -> None:
+    """Delete a snapshot.
+
+    What the knowledge base holds now stays as it is.
+    """
+    with session.writing(kb) as base:
+        snapshot = base.snapshot(name)
+        what = f"snapshot {name} of {base.name} ({_size(snapshot)})"
+        if dry_run:
+            session.console.print(f"would delete {what}", soft_wrap=True)
+            return
+        session.confirm(f"delete {what} for good?", yes=yes)
+        freed = base.delete_snapshot(name)
+    session.say(f"deleted {what}, {size(freed)} freed")
+
+
+def _row(base: KnowledgeBase, snapshot: NamedSnapshot) -> dict[str, object]:
+    return {"kb": base.name, **plain(snapshot)}
+
+
+def _size(snapshot: NamedSnapshot) -> str:
+    if snapshot.problem:
+        return snapshot.problem
+    memories = count(snapshot.memories or 0, "memory", "memories")
+    return f"{count(snapshot.documents or 0, 'document')}, {memories}"

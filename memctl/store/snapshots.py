@@ -1,0 +1,261 @@
+"""Snapshots: commits that were given a name, and the way back to them.
+
+Making one copies no table.  It names versions, which no upkeep prunes while they have a name, and
+keeps the few rows of the ledger that belong to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.errors import DamagedError, LockedError, NotFoundError, UsageError
+from memctl.pinned import check_name
+from memctl.store.datasets import Datasets
+from memctl.store.names import TableName
+from memctl.store.store import (
+    DIMENSION,
+    EMBEDDER,
+    EMBEDDER_SINCE,
+    FORMER_DIMENSION,
+    FORMER_EMBEDDER,
+    TABLES_FOLDER,
+)
+from memctl.store.upkeep import TAG_PREFIX, VECTOR_ROWS
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from lance import LanceDataset
+
+    from memctl.store.snapshot_book import SnapshotEntry
+    from memctl.store.store import Store
+
+Versions = Mapping[TableName, int]
+
+_PINNED = (EMBEDDER, DIMENSION, VECTOR_ROWS)
+"""What the ledger knows of the tables themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSnapshot:
+    """A snapshot as it is shown."""
+
+    name: str
+    created_at: datetime
+    documents: int | None
+    """Rows, those of earlier versions among them; None where they cannot be read any more."""
+    memories: int | None
+    own_bytes: int | None
+    """What its files take on disk that neither the present state nor another snapshot needs."""
+    embedder: str
+    """What its vectors are from."""
+    problem: str = ""
+    """Why it cannot be restored; empty where it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What restoring a snapshot came to."""
+
+    name: str
+    saved_as: str
+    """The snapshot of what was there before, to go back to."""
+    documents: int
+    memories: int
+
+
+class Snapshots:
+    """The snapshots of one knowledge base.
+
+    Args:
+        store: Its tables and ledger.
+        clock: What tells the time.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._ledger = store.ledger
+        self._clock = clock
+        self._datasets = Datasets(store.folder / TABLES_FOLDER)
+
+    def create(self, name: str) -> NamedSnapshot:
+        """Give the last commit a name; waits for nobody who writes.
+
+        Raises:
+            UsageError: The name cannot be used, or is taken.
+        """
+        check_name(name, "a snapshot")
+        self._ledger.require_in_place()
+        with self._ledger.transaction():
+            if self._ledger.snapshots.get(name) is not None:
+                raise UsageError(f"snapshot {name!r} is there already", "choose another name")
+            versions = self._ledger.head()
+            self._name(name, versions)
+        self._tag(name, versions)
+        return self.get(name)
+
+    def all(self) -> list[NamedSnapshot]:
+        """Return every snapshot, the oldest first."""
+        heads = self._ledger.heads()
+        return [self._shown(e, heads) for e in self._ledger.snapshots.all() if e.name in heads]
+
+    def get(self, name: str) -> NamedSnapshot:
+        """Return the snapshot of a name.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return self._shown(self._entry(name), self._ledger.heads())
+
+    def delete(self, name: str) -> int:
+        """Forget a snapshot, and remove what it alone needed as far as nobody can be reading it.
+
+        Returns:
+            How many bytes were freed at once; upkeep frees the rest.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        self._entry(name)
+        with self._ledger.transaction():
+            self._ledger.forget_head(name)
+            self._ledger.snapshots.remove(name)
+        with suppress(LockedError):  # whoever writes can do it as well
+            return self._store.prune(wait=0).bytes
+        return 0
+
+    def restore(self, name: str, wait: float | None = 30.0) -> Restored:
+        """Make everything what it was, as a commit of its own; what was there gets a name first.
+
+        Args:
+            name: Of the snapshot, which stays.
+            wait: Seconds to wait for a writer; None waits for ever.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            DamagedError: Files of it are missing; nothing has been changed.
+            LockedError: Another process kept writing.
+        """
+        self._entry(name)
+        with self._store.write(wait) as transaction:
+            entry = self._entry(name)  # somebody may have deleted it while this waited
+            versions, before = self._ledger.head(name), transaction.versions
+            self._require_whole(name, versions)
+            saved = self._free_name()
+            transaction.restore(versions, int(entry.pinned[DIMENSION]))
+            snapshot = transaction.snapshot()
+            counts = snapshot.count("documents"), snapshot.count("memories")
+            since = snapshot.versions["memories"]
+
+            def give_back(_: sqlite3.Connection) -> None:
+                """Name what was there before, and have the ledger say what belongs to this."""
+                self._name(saved, before)
+                self._ledger.snapshots.give_back(name)
+                self._pin(entry.pinned, since)
+
+            transaction.ledger(give_back)
+        self._store.switched()
+        self._tag(saved, before)
+        return Restored(name, saved, *counts)
+
+    # --- inside ---
+
+    def _entry(self, name: str) -> SnapshotEntry:
+        entry = self._ledger.snapshots.get(name)
+        if entry is None:
+            known = ", ".join(item.name for item in self._ledger.snapshots.all())
+            hint = f"there are {known}" if known else "make one: memctl snapshot create NAME"
+            raise NotFoundError(f"no snapshot {name!r}", hint)
+        return entry
+
+    def _name(self, name: str, versions: Versions) -> None:
+        pinned = {key: self._ledger.meta(key) for key in _PINNED}
+        known = {key: value for key, value in pinned.items() if value is not None}
+        with self._ledger.transaction():
+            self._ledger.name_head(name, versions)
+            self._ledger.snapshots.add(name, self._clock(), known)
+
+    def _pin(self, pinned: Mapping[str, str], since: int) -> None:
+        """Note in the ledger what the vectors are from, and what they were from until now."""
+        now = (self._ledger.meta(EMBEDDER), self._ledger.meta(DIMENSION))
+        changes = {VECTOR_ROWS: "0"} | dict(pinned)
+        if now != (pinned.get(EMBEDDER), pinned[DIMENSION]):
+            former = {FORMER_EMBEDDER: now[0] or "", FORMER_DIMENSION: now[1] or ""}
+            changes |= former | {EMBEDDER_SINCE: str(since)}
+        for key, value in changes.items():
+            self._ledger.set_meta(key, value)
+
+    def _free_name(self) -> str:
+        taken = {entry.name for entry in self._ledger.snapshots.all()}
+        name = stem = f"before-restore-{self._clock():%Y%m%d-%H%M%S}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        return name
+
+    def _tag(self, name: str, versions: Versions) -> None:
+        """Tell others who prune with LanceDB's own tools that the versions are wanted."""
+        for table, version in versions.items():
+            dataset = self._datasets.fresh(table)
+            tag = f"{TAG_PREFIX}{name}"
+            if tag in dataset.tags.list():  # of one whose deletion was cut short
+                dataset.tags.update(tag, version)
+            else:
+                dataset.tags.create(tag, version)
+
+    def _require_whole(self, name: str, versions: Versions) -> None:
+        missing = [path for path in self._files(versions) if not path.exists()]
+        if missing:
+            raise DamagedError(
+                f"{len(missing)} files of the snapshot {name!r} are missing, {missing[0]} first",
+                "nothing has been changed; memctl snapshot list shows the others",
+            )
+
+    def _shown(self, entry: SnapshotEntry, heads: Mapping[str, Versions]) -> NamedSnapshot:
+        embedder = entry.pinned.get(EMBEDDER, "")
+        try:
+            versions = heads[entry.name]
+            files = self._files(versions)
+            documents = self._datasets.at("documents", versions["documents"]).count_rows()
+            memories = self._datasets.at("memories", versions["memories"]).count_rows()
+            self._require_whole(entry.name, versions)
+        except DamagedError as error:
+            return NamedSnapshot(
+                entry.name, entry.at, None, None, None, embedder, problem=error.message
+            )
+        others = {path for name in heads if name != entry.name for path in self._known(heads[name])}
+        own = sum(size for path, size in files.items() if path not in others)
+        return NamedSnapshot(entry.name, entry.at, documents, memories, own, embedder)
+
+    def _known(self, versions: Versions) -> Mapping[Path, int]:
+        """Return the files of versions, none where they cannot be read."""
+        try:
+            return self._files(versions)
+        except DamagedError:
+            return {}
+
+    def _files(self, versions: Versions) -> dict[Path, int]:
+        """Return the files that versions are made of, each with its size in bytes."""
+        return {
+            self._datasets.path(table) / path: size
+            for table, version in versions.items()
+            for path, size in _parts(self._datasets.at(table, version))
+        }
+
+
+def _parts(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
+    """Yield the files and folders of a version, below the table's, with their sizes."""
+    for fragment in dataset.get_fragments():
+        for part in fragment.metadata.files:
+            yield f"data/{part.path}", part.file_size_bytes or 0
+        if (deleted := fragment.deletion_file()) is not None:
+            yield deleted, 0  # some bytes a row
+    for index in dataset.describe_indices():
+        for segment in index.segments:
+            yield f"_indices/{segment.uuid}", segment.size_bytes or 0

@@ -1,0 +1,191 @@
+"""A file is said to be remembered only when nothing can take that back, a power cut included.
+
+A child process tells in which order it makes files durable, renames them and commits the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from watched import Place
+
+from memctl.pinned import Inbox
+
+TELLING = """
+import json, os, sys
+from pathlib import Path
+from memctl.store import ledger
+
+log, tables, *arguments = sys.argv[1:]
+steps = open(log, "w", buffering=1)
+
+def tell(**step):
+    steps.write(json.dumps(step) + "\\n")
+
+def telling(owner, name, describe):
+    original = getattr(owner, name)
+    def told(*args, **kwargs):
+        step = describe(*args)
+        result = original(*args, **kwargs)
+        tell(**step)
+        return result
+    setattr(owner, name, told)
+
+def opened(descriptor):
+    return {"step": "sync", "path": os.readlink(f"/proc/self/fd/{descriptor}")}
+
+telling(os, "fsync", opened)
+telling(os, "rename", lambda old, new: {"step": "rename", "path": str(new), "old": str(old)})
+telling(os, "replace", lambda old, new: {"step": "rename", "path": str(new), "old": str(old)})
+telling(os, "unlink", lambda path, **_: {"step": "unlink", "path": str(path)})
+
+connect, statements = ledger.connect, []
+
+def trace(statement):
+    statements.append(statement)
+    if statement == "COMMIT":
+        written = [str(path) for path in Path(tables).rglob("*") if path.is_file()]
+        tell(step="commit", statements=statements[:], written=written)
+        statements.clear()
+
+def traced(*args):
+    connection = connect(*args)
+    connection.set_trace_callback(trace)
+    return connection
+
+ledger.connect = traced
+from memctl.cli.main import run
+code = run(arguments)
+tell(step="end", code=code)
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that the child did."""
+
+    step: str
+    path: str = ""
+    old: str = ""
+    statements: Sequence[str] = ()
+    written: Sequence[str] = ()
+    code: int = 0
+
+    def says(self, *parts: str) -> bool:
+        """Whether one statement of this commit has all of these parts."""
+        return any(all(part in text for part in parts) for text in self.statements)
+
+
+@pytest.fixture
+def steps_of(place: Place, tmp_path: Path) -> Callable[..., list[Step]]:
+    """Run a command and return its steps."""
+
+    def run(*arguments: str) -> list[Step]:
+        log, tables = tmp_path / "steps.jsonl", place.layout.folder / "lance"
+        home = str(place.home.config.home)
+        environment = os.environ | {"MEMCTL_HOME": home, "MEMCTL_WATCH_SETTLE_SECONDS": "0.05"}
+        command = [sys.executable, "-c", TELLING, str(log), str(tables), *arguments]
+        subprocess.run(command, env=environment, timeout=300, check=True, capture_output=True)
+        return [Step(**json.loads(line)) for line in log.read_text().splitlines()]
+
+    return run
+
+
+def only(steps: Sequence[Step], wanted: Callable[[Step], bool]) -> int:
+    (place,) = (number for number, step in enumerate(steps) if wanted(step))
+    return place
+
+
+def synced(steps: Sequence[Step], path: str | Path) -> list[int]:
+    """When something was made durable."""
+    return [n for n, step in enumerate(steps) if step.step == "sync" and step.path == str(path)]
+
+
+def require_durable(steps: Sequence[Step], commit: int, before: set[str]) -> None:
+    """Every file that the commit is about, and then its folder, is on disk before it."""
+    new = set(steps[commit].written) - before
+    assert new
+    for path in new:
+        own = synced(steps[:commit], path)
+        assert own, f"{path} is not durable"
+        folders = synced(steps[:commit], Path(path).parent)
+        assert folders
+        assert folders[-1] > own[-1], f"the name of {path} is not durable"
+
+
+def files_of(place: Place) -> set[str]:
+    tables = place.layout.folder / "lance"
+    return {str(path) for path in tables.rglob("*") if path.is_file()}
+
+
+def test_watch_notes_makes_durable_says_done_and_only_then_moves(
+    place: Place, steps_of: Callable[..., list[Step]]
+) -> None:
+    before = files_of(place)
+    original = place.drop("sub/a.txt", "Ann sails to Lisbon on Friday.")
+    steps = steps_of("watch", "--once")
+    target = place.layout.processed / "sub" / "a.txt"
+    intent = only(steps, lambda step: step.says("INSERT", "INTO files", "'claimed'"))
+    claim = only(steps, lambda step: step.step == "rename" and step.old == str(original))
+    head = only(steps, lambda step: step.says("INTO heads", "'HEAD'"))
+    moved = only(steps, lambda step: step.step == "rename" and step.path == str(target))
+    done = only(steps, lambda step: step.says("UPDATE files", "'done'"))
+    assert intent < claim < head < moved < done
+    require_durable(steps, head, before)
+    assert steps[head].says("UPDATE files", "'indexed'"), "HEAD and the file are one step"
+    assert steps[head].says("PRAGMA synchronous = FULL")
+    for path in (target, target.parent, place.layout.processing):
+        assert [at for at in synced(steps, path) if moved < at < done], f"{path} is not durable"
+    made = synced(steps, place.layout.processed)
+    assert made
+    assert made[0] < done, "the new folder is not durable"
+
+
+def test_a_file_from_another_file_system_is_durable_before_the_original_goes(
+    place: Place, stick: Path, steps_of: Callable[..., list[Step]]
+) -> None:
+    original = stick / "a.txt"
+    original.write_text("Ann sails to Lisbon on Friday.")
+    place.set(inboxes=(Inbox(place.layout.inbox), Inbox(stick)))
+    steps = steps_of("watch", "--once")
+    gone = only(steps, lambda step: step.step == "unlink" and step.path == str(original))
+    copy = only(steps[:gone], lambda step: step.step == "rename" and step.old.endswith(".part"))
+    claimed = Path(steps[copy].path)
+    assert synced(steps[:copy], steps[copy].old), "the copy is not durable"
+    assert [at for at in synced(steps, claimed.parent) if copy < at < gone]
+    assert synced(steps[:copy], claimed.parent.parent), "its folder is not durable"
+
+
+def test_ingest_ends_well_only_when_what_it_wrote_is_durable(
+    place: Place, tmp_path: Path, steps_of: Callable[..., list[Step]]
+) -> None:
+    before = files_of(place)
+    source = tmp_path / "a.txt"
+    source.write_text("Ann sails to Lisbon on Friday.")
+    steps = steps_of("ingest", "-k", "notes", str(source))
+    head = only(steps, lambda step: step.says("INTO heads", "'HEAD'"))
+    require_durable(steps, head, before)
+    assert head < only(steps, lambda step: step.step == "end" and step.code == 0)
+    assert source.exists()
+
+
+def test_a_reason_is_durable_before_the_file_it_is_about_moves(
+    place: Place, steps_of: Callable[..., list[Step]]
+) -> None:
+    place.drop("empty.txt")
+    steps = steps_of("watch", "--once")
+    reason = place.layout.failed / "empty.txt.reason.json"
+    named = only(steps, lambda step: step.step == "rename" and step.path == str(reason))
+    moved = only(
+        steps,
+        lambda step: step.step == "rename" and step.path == str(place.layout.failed / "empty.txt"),
+    )
+    assert synced(steps[:named], steps[named].old)
+    assert [at for at in synced(steps, reason.parent) if named < at < moved]

@@ -1,0 +1,86 @@
+"""A home with one knowledge base, and a watcher that runs until nothing is left to do."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.config import load_config
+from memctl.home import Home
+from memctl.knowledge_base import KnowledgeBase
+from memctl.pinned import Inbox, Layout
+from memctl.watch.base import WatchOptions
+from memctl.watch.bases import HomeBases
+from memctl.watch.report import WatchEvent
+from memctl.watch.service import WatchService
+
+SETTLE = 0.15
+
+
+@dataclass
+class Place:
+    """A home, the layout of its knowledge base, and what the watcher has said."""
+
+    home: Home
+    layout: Layout
+    events: list[WatchEvent] = field(default_factory=list)
+
+    def drop(self, name: str | bytes, content: str | bytes = "") -> Path:
+        """Put a file into the inbox."""
+        path = self.layout.inbox / os.fsdecode(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def service(self, **options: Any) -> WatchService:
+        chosen = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.2, **options)
+        return WatchService(HomeBases(self.home), chosen, self.events.append)
+
+    def drain(self) -> list[WatchEvent]:
+        """Watch once; return what was said meanwhile."""
+        before = len(self.events)
+        self.service(once=True).run()
+        return self.events[before:]
+
+    def set(self, **changes: Any) -> None:
+        self.home.change(self.layout.name, **changes)
+
+    def keep(self, folder: Path) -> None:
+        """Watch a folder whose files stay."""
+        own = Inbox(self.layout.inbox)
+        self.set(inboxes=(own, Inbox(folder, "keep")))
+
+    def open(self) -> KnowledgeBase:
+        return self.home.open(self.layout.name)
+
+    def rows(self, table: str, *columns: str) -> list[dict[str, Any]]:
+        with self.open() as base:
+            return base.store.snapshot().scan(table, columns=list(columns)).to_pylist()
+
+    def tree(self, folder: Path) -> list[str]:
+        """The files below a folder."""
+        return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def new_place(folder: Path) -> Place:
+    """Make a home in a folder, with one knowledge base that consolidates only when told to."""
+    home = Home(load_config({"home": str(folder / "home")}, {}))
+    home.create("notes", consolidate_interval=0)
+    return Place(home, home.layout("notes"))
+
+
+@contextmanager
+def second_file_system() -> Iterator[Path]:
+    """Give a folder on another file system than temporary folders are on; skip without one."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == Path(tempfile.gettempdir()).stat().st_dev:
+        pytest.skip("there is no second file system")
+    with tempfile.TemporaryDirectory(dir=shared) as name:
+        yield Path(name)
