@@ -32,6 +32,8 @@ UNDERSTOOD_TOGETHER = 64
 CHARACTERS_TOGETHER = 4 << 20
 """So many documents, or so much text, are held as text at a time."""
 
+_NOT_TOLD_YET = Taken(0, "", "", ())
+
 Weigh = Callable[[Sequence[Prepared], "NDArray[np.float32]"], Sequence[Prepared]]
 """Weighs documents by what is known already; gets them with their vectors."""
 
@@ -53,6 +55,7 @@ class Workshop:
         made: list[Prepared | NotRead] = []
         waiting: list[tuple[Wanted, SourceText]] = []
         readings: dict[str, Reading] = {}
+        characters = 0
         for wanted in group:
             began = time.perf_counter()
             read = _read(wanted, self.readers)
@@ -61,12 +64,14 @@ class Workshop:
                     seconds = time.perf_counter() - began
                     readings[wanted.document_id] = Reading(read.reader, seconds)
                 waiting.append((wanted, read))
-                fates.append(Taken(0, "", "", ()))
+                characters += len(read.text)
+                fates.append(_NOT_TOLD_YET)
             else:
                 fates.append(read)
-            if _is_enough(waiting):
+            if len(waiting) >= UNDERSTOOD_TOGETHER or characters >= CHARACTERS_TOGETHER:
                 made += self._prepared(waiting, now)
                 waiting.clear()
+                characters = 0
         made += self._prepared(waiting, now)
         good = [item for item in made if isinstance(item, Prepared)]
         worked = self._finished(_told(fates, made), good, now, weigh)
@@ -179,12 +184,6 @@ def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
     }
     origin = {key: value for key, value in known.items() if value not in (None, "", [])}
     return replace(text, origin=origin) if origin else text
-
-
-def _is_enough(read: Sequence[tuple[Wanted, SourceText]]) -> bool:
-    if len(read) >= UNDERSTOOD_TOGETHER:
-        return True
-    return sum(len(text.text) for _, text in read) >= CHARACTERS_TOGETHER
 
 
 def _told(fates: Sequence[Fate], made: Sequence[Prepared | NotRead]) -> list[Fate]:
