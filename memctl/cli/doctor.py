@@ -53,9 +53,10 @@ def doctor(
     deep: Annotated[bool, typer.Option("--deep", help="Look at every row, not a sample.")] = False,
     output: Output = None,
 ) -> None:
-    """Check every layer: folders, locks, ledger, tables, rows, vectors, citations, inboxes.
+    """Check every layer of what is on disk, and put it right.
 
-    It changes nothing and sends nothing without --repair, which keeps every row that can be read,
+    That is folders, settings, locks, the ledger, the tables' files and indexes, whether rows have
+    what they belong to, vectors, citations, and files on their way.  It changes nothing and sends nothing without --repair, which keeps every row that can be read,
     reads lost documents again from processed/, and leaves unreadable files beside.  A table shows
     what is not in order, with --verbose every check; every other format has them all.  The exit
     code is 12 when something is damaged, and 0 when there are warnings alone.
