@@ -56,10 +56,11 @@ def doctor(
     """Check every layer of what is on disk, and put it right.
 
     That is folders, settings, locks, the ledger, the tables' files and indexes, whether rows have
-    what they belong to, vectors, citations, and files on their way.  It changes nothing and sends nothing without --repair, which keeps every row that can be read,
-    reads lost documents again from processed/, and leaves unreadable files beside.  A table shows
-    what is not in order, with --verbose every check; every other format has them all.  The exit
-    code is 12 when something is damaged, and 0 when there are warnings alone.
+    what they belong to, vectors, citations, and files on their way.  It changes nothing and sends
+    nothing without --repair, which keeps every row that can be read, reads lost documents again
+    from processed/, and leaves unreadable files beside.  A table shows what is not in order, with
+    --verbose every check; every other format has them all.  The exit code is 12 when something is
+    damaged, and 0 when there are warnings alone.
     """
     from memctl.doctor.doctor import Doctor
 
