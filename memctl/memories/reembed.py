@@ -17,6 +17,7 @@ import numpy as np
 from memctl.errors import LockedError, NotFoundError
 from memctl.models.protocols import Embedder
 from memctl.records import Progress, ProgressListener, ReembedReport
+from memctl.store.coverage import SAMPLED, require_found_by
 from memctl.store.schema import VECTOR
 from memctl.store.shelf import Shelf, key_of, shelving
 from memctl.understand.passage import passage_for_embedding
@@ -60,6 +61,7 @@ def reembed(
         LockedError: Another process does the same, or keeps writing.
         ModelError: The embedder cannot do it; what was done is kept.
         MemctlError: The embedder cannot be had.
+        CoverageLost: Memories would not have been found by their new vectors; it was rolled back.
     """
     began = time.monotonic()
     with shelving(store.folder):
@@ -73,6 +75,7 @@ def reembed(
             filling.fill(transaction.snapshot())  # what was written since, and nothing more now
             memories = transaction.snapshot().count("memories")
             store.switch_vectors(transaction, made, _COLUMNS, _keys, current)
+            _require_found(transaction.snapshot(), made)
         store.switched()
         made.drop()  # they are in the table now
     with suppress(LockedError):  # whoever writes can do it as well
@@ -131,6 +134,12 @@ class _Filling:
         vectors = self._embedder.embed([texts[n] for n in missing])
         self._made.add([keys[n] for n in missing], vectors)
         self.embedded += len(missing)
+
+
+def _require_found(after: Snapshot, made: Shelf) -> None:
+    """Look up memories, as they are about to be, by the vectors that were made of their texts."""
+    for batch in after.spread("memories", SAMPLED, _COLUMNS).combine_chunks().to_batches():
+        require_found_by(after, _ids(batch), made.vectors(_keys(batch)), "changing the embedder")
 
 
 def _keys(batch: pa.RecordBatch) -> list[bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
-from functools import cache
+from functools import cache, lru_cache
 from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -139,8 +139,10 @@ def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
 
 
 def _column(item: pa.Field, values: Sequence[Any]) -> pa.Array:
-    if item.name in _JSON_COLUMNS:
+    if item.name == "metadata":
         values = [_to_json(value) for value in values]
+    elif item.name == "signals":  # thousands of short texts share a few dozen
+        values = [_signals_to_json(tuple(value.items())) for value in values]
     try:
         return pa.array(values, item.type)
     except UnicodeEncodeError:  # a file name that is not UTF-8 carries lone surrogates
@@ -151,6 +153,11 @@ def _to_json(value: Mapping[str, Any]) -> str:
     if not value:
         return "{}"
     return _ENCODER.encode(dict(value))
+
+
+@lru_cache(maxsize=10_000)
+def _signals_to_json(signals: tuple[tuple[str, float], ...]) -> str:
+    return _to_json(dict(signals))
 
 
 def _scrubbed(value: Any) -> Any:
