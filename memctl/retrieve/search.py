@@ -165,7 +165,7 @@ class Searcher:
         reranking: What puts the best of ``hybrid`` in order.
         load_words: Gives what words and sentences are judged by, when that is needed; by default
             an embedder that can, or else the built-in one.
-        standing: What counts in ``hybrid`` besides likeness to the question.
+        standing: What counts in ``hybrid`` and ``graph`` besides likeness to the question.
         decisions: Gives what was decided by hand on which names of a knowledge base mean the
             same, for ``graph``; by default nothing was.
         reformulate: Words the next query of ``agentic``; by default rules do.
@@ -366,7 +366,8 @@ class Searcher:
         from memctl.retrieve.walk import walked
 
         graphs = self._graphs_for(plan, condition.where)
-        walk = walked(items, gatherer.question, around, graphs, plan.hops)
+        standing = around.with_standing(items)
+        walk = walked(standing, gatherer.question, around, graphs, plan.hops)
         return walk.items, walk.ways
 
     def _graphs_for(self, plan: Plan, where: Expr | None) -> Mapping[str, Index]:
