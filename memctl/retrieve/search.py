@@ -365,24 +365,29 @@ class Searcher:
             return with_clues(items, gatherer.question, around), {}
         from memctl.retrieve.walk import walked
 
-        graphs = self._graphs_for(plan, condition.where)
+        graphs = self._graphs_for(plan, condition)
         standing = around.with_standing(items)
         walk = walked(standing, gatherer.question, around, graphs, plan.hops)
         return walk.items, walk.ways
 
-    def _graphs_for(self, plan: Plan, where: Expr | None) -> Mapping[str, Index]:
+    def _graphs_for(self, plan: Plan, condition: Condition) -> Mapping[str, Index]:
         """The names in the memories that may be found, read once for each condition."""
         known = self._graphs.get(plan.main_filters)
         if known is not None:
             return known
-        from memctl.graph.index import NO_DECISIONS, build_index
-
-        decided = self._decisions or (lambda _: NO_DECISIONS)
-        made = {
-            kb: build_index(source, where, decided(kb), evidence_only=plan.collapses)
-            for kb, source in self._sources.items()
-        }
+        made = {kb: self._graph(kb, plan, condition) for kb in self._sources}
         return _kept(self._graphs, plan.main_filters, made, _GRAPHS_KEPT)
+
+    def _graph(self, kb: str, plan: Plan, condition: Condition) -> Index:
+        from memctl.graph.index import NO_DECISIONS, build_index
+        from memctl.graph.kept_index import kept_index
+
+        source, where = self._sources[kb], condition.where
+        decisions = self._decisions(kb) if self._decisions else NO_DECISIONS
+        if not condition.lasts:
+            return build_index(source, where, decisions, evidence_only=plan.collapses)
+        what = repr(plan.main_filters)
+        return kept_index(source, where, what, decisions, evidence_only=plan.collapses)
 
     def _bearing_insights(
         self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
@@ -419,7 +424,8 @@ class Searcher:
             kb: (Kept if counts[kb] <= MOST_KEPT else Stored)(source, where)
             for kb, source in self._sources.items()
         }
-        return _kept(self._lasting, filters, Condition(where, sources), _CONDITIONS_KEPT)
+        condition = Condition(where, sources, lasts=True)
+        return _kept(self._lasting, filters, condition, _CONDITIONS_KEPT)
 
     def _counts(self, where: Expr | None) -> Mapping[str, int]:
         return {kb: source.count("memories", where) for kb, source in self._sources.items()}
