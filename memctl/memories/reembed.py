@@ -12,18 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from memctl.errors import LockedError, NotFoundError
 from memctl.models.protocols import Embedder
 from memctl.records import Progress, ProgressListener, ReembedReport
-from memctl.store.schema import VECTOR
+from memctl.store.coverage import SAMPLED, require_found_by
+from memctl.store.schema import VECTOR, vector_rows
 from memctl.store.shelf import Shelf, key_of, shelving
 from memctl.understand.passage import passage_for_embedding
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
@@ -60,6 +58,7 @@ def reembed(
         LockedError: Another process does the same, or keeps writing.
         ModelError: The embedder cannot do it; what was done is kept.
         MemctlError: The embedder cannot be had.
+        CoverageLost: Memories would not have been found by their new vectors; it was rolled back.
     """
     began = time.monotonic()
     with shelving(store.folder):
@@ -73,6 +72,7 @@ def reembed(
             filling.fill(transaction.snapshot())  # what was written since, and nothing more now
             memories = transaction.snapshot().count("memories")
             store.switch_vectors(transaction, made, _COLUMNS, _keys, current)
+            _require_found(transaction.snapshot(), made)
         store.switched()
         made.drop()  # they are in the table now
     with suppress(LockedError):  # whoever writes can do it as well
@@ -114,7 +114,7 @@ class _Filling:
         for batch in snapshot.batches("memories", None, [*_COLUMNS, VECTOR]):
             texts = _texts(batch)
             keys = [key_of(id, text) for id, text in zip(_ids(batch), texts, strict=True)]
-            self._kept.add(keys, _matrix(batch.column(VECTOR)))
+            self._kept.add(keys, vector_rows(batch.column(VECTOR)))
             for part in _parts(len(keys), TEXTS_A_STEP):
                 self._make(keys[part], texts[part])
                 done += len(keys[part])
@@ -133,6 +133,12 @@ class _Filling:
         self.embedded += len(missing)
 
 
+def _require_found(after: Snapshot, made: Shelf) -> None:
+    """Look up memories, as they are about to be, by the vectors that were made of their texts."""
+    for batch in after.spread("memories", SAMPLED, _COLUMNS).combine_chunks().to_batches():
+        require_found_by(after, _ids(batch), made.vectors(_keys(batch)), "changing the embedder")
+
+
 def _keys(batch: pa.RecordBatch) -> list[bytes]:
     return [key_of(id, text) for id, text in zip(_ids(batch), _texts(batch), strict=True)]
 
@@ -149,14 +155,6 @@ def _texts(batch: pa.RecordBatch) -> list[str]:
         passage_for_embedding(title or "", heading or "", text or "")
         for title, heading, text in zip(*columns, strict=True)
     ]
-
-
-def _matrix(column: pa.FixedSizeListArray) -> NDArray[np.float16]:
-    length = column.type.list_size
-    # A null vector would make `flatten` skip its row.
-    flat = column.fill_null([0.0] * length).flatten() if column.null_count else column.flatten()
-    matrix: NDArray[np.float16] = np.asarray(flat).reshape(len(column), length)
-    return matrix
 
 
 def _parts(count: int, size: int) -> Iterator[slice]:

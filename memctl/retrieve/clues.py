@@ -15,6 +15,7 @@ from memctl.retrieve.likeness import with_likeness
 from memctl.retrieve.question import Question
 from memctl.retrieve.rerank import RERANK
 from memctl.retrieve.surroundings import Surroundings
+from memctl.retrieve.titles import with_titles
 from memctl.retrieve.turns import with_turns
 
 WALK = "graph"
@@ -24,8 +25,10 @@ CLUES = (
     "confidence",
     "recency",
     "alike",
+    "title",
     "speaker",
     "neighbours",
+    "telling",
     "bridge",
     WALK,
 )
@@ -43,5 +46,6 @@ def with_clues(
 ) -> list[Collapsed]:
     """Return the items, and perhaps others, best first, with all clues counted in."""
     found = with_likeness(around.with_standing(items), question, around)
+    found = with_titles(found, question, around)
     found = with_turns(found, question, around)
     return ordered(with_bridges(found, question, around))

@@ -26,7 +26,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.models.protocols import Embedder
-from memctl.records import Filters, Hit
+from memctl.records import Community, Filters, Hit
 from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
 from memctl.retrieve.clues import own_score, with_clues
 from memctl.retrieve.collapse import Collapsed, collapsed
@@ -53,6 +53,7 @@ from memctl.store.filters import Expr, memory_filter
 if TYPE_CHECKING:
     from memctl.graph.index import Index
     from memctl.graph.resolution import Decisions
+    from memctl.retrieve.themes import Themes
     from memctl.retrieve.walk import Way
 
 Made = TypeVar("Made")
@@ -105,6 +106,8 @@ class SearchOutcome:
     """Whether theirs are by word vectors."""
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+    themes: Themes | None = None
+    """Has the graphs that were walked, where any were."""
 
     @property
     def vector(self) -> NDArray[np.float32] | None:
@@ -143,6 +146,13 @@ class SearchOutcome:
         if not self.has_cosines:
             best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
         return self._judged(best)
+
+    @cached_property
+    def communities(self) -> tuple[Community, ...]:
+        """What the names in question and hits are part of, where the hits bear on the question."""
+        if self.themes is None or not self.relevance.is_near:
+            return ()
+        return self.themes.around(self.asked.text, self.hits)
 
     def _judged(self, candidates: Sequence[Candidate]) -> Relevance:
         own = [own_score(hit) for hit in self.hits]
@@ -278,6 +288,7 @@ class Searcher:
             has_cosines=len(vectors) == len(self._sources)
             and all(vector is meaning.vector for vector in vectors.values()),
             notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
+            themes=self._themes(plan, condition),
         )
 
     def _parsed(self, question: str, mode: Mode) -> Expression:
@@ -388,6 +399,13 @@ class Searcher:
             return build_index(source, where, decisions, evidence_only=plan.collapses)
         what = repr(plan.main_filters)
         return kept_index(source, where, what, decisions, evidence_only=plan.collapses)
+
+    def _themes(self, plan: Plan, condition: Condition) -> Themes | None:
+        if plan.mode != "graph":
+            return None
+        from memctl.retrieve.themes import Themes
+
+        return Themes(self._sources, self._graphs_for(plan, condition))
 
     def _bearing_insights(
         self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan

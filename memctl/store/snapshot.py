@@ -159,6 +159,12 @@ class Snapshot:
         with self._reading(table, None):
             return self.dataset(table).take(pa.array(numbers, pa.uint64()), columns=list(columns))
 
+    def spread(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
+        """Return some rows from all over a table, the first and the last among them."""
+        count = self.count(table)
+        places = np.linspace(0, count - 1, min(most, count)).astype(int).tolist()
+        return self.rows(table, places, columns)
+
     def count(self, table: TableName, where: Expr | None = None) -> int:
         """Return how many rows there are.  Raises as :meth:`scan` does."""
         with self._reading(table, where):
