@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from memctl.choices import (
     LogFormat,
     LogLevel,
     Mode,
+    Task,
     WhenUnavailable,
 )
 from memctl.errors import ConfigError, UsageError
@@ -162,7 +164,9 @@ class EndpointSettings:
 
     base_url: str = setting("", "such as http://localhost:11434/v1")
     api_key_env: str = setting(
-        "OPENAI_API_KEY", "the environment variable that holds the key, where one is needed"
+        "OPENAI_API_KEY",
+        "the environment variable that holds the key, where one is needed; it is sent to the host"
+        " of base_url alone",
     )
     api_key_file: str = setting("", "a file that holds the key, instead of a variable")
     timeout_seconds: float = setting(
@@ -172,6 +176,11 @@ class EndpointSettings:
         3, "more tries, ever later, after a 429, a 5xx or a time-out", low=0, high=20
     )
     concurrency: int = setting(4, "calls at the same time", low=1, high=256)
+
+
+_OWN_KEY = (
+    "where another key for this task is: an environment variable, or a file whose name has a /"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +205,13 @@ class ModelSettings:
     rerank_url: str = setting("", "another base_url for this task")
     transcribe_url: str = setting("", "another base_url for this task")
     image_url: str = setting("", "another base_url for this task")
+    understand_key: str = setting("", _OWN_KEY)
+    consolidate_key: str = setting("", _OWN_KEY)
+    answer_key: str = setting("", _OWN_KEY)
+    embed_key: str = setting("", _OWN_KEY)
+    rerank_key: str = setting("", _OWN_KEY)
+    transcribe_key: str = setting("", _OWN_KEY)
+    image_key: str = setting("", _OWN_KEY)
     most_windows: int = setting(
         50,
         "of a long document a model reads so many windows of 12,000 characters, spread from its"
@@ -281,6 +297,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "budget": BudgetSettings,
 }
 _PREFIX = "MEMCTL_"
+_PASSWORD = re.compile(r"://.*@", re.DOTALL)
 _OTHER_VARIABLES = ("MEMCTL_HOME", "MEMCTL_CONFIG", "MEMCTL_KB", "MEMCTL_DEBUG")
 _HOME_HELP = "the folder that holds every knowledge base; the default is the system's own place"
 
@@ -463,25 +480,56 @@ def debug_wanted() -> bool:
     return os.environ.get("MEMCTL_DEBUG", "") not in ("", "0")
 
 
-def endpoint_key(settings: EndpointSettings, environ: Mapping[str, str] | None = None) -> str:
-    """Return the endpoint's key, "" where none is given; a file wins over a variable.
+def endpoint_key(config: Config, task: Task, url: str) -> str:
+    """Return the key for a task's endpoint, "" where there is none to send.
+
+    A task's own key counts; else that of [endpoint], which goes to the host of its base_url alone.
+
+    Args:
+        config: All settings.
+        task: What is to be done there.
+        url: The address of the task's endpoint.
 
     Raises:
         ConfigError: The file that should hold it cannot be read, or what is there is no key.
     """
-    if settings.api_key_file:
-        path = expanded(settings.api_key_file)
-        try:
-            key = path.read_text(encoding="utf-8-sig").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"endpoint.api_key_file: cannot read {shown(path)}",
-                "name a file with the key alone",
-            ) from error
-        return _sound_key(key, f"endpoint.api_key_file: {shown(path)}")
-    variables = os.environ if environ is None else environ
-    name = settings.api_key_env
-    return _sound_key(variables.get(name, "").strip(), f"environment {name}") if name else ""
+    own: str = getattr(config.models, f"{task}_key")
+    if own and ("/" in own or "\\" in own):
+        return _key_in_file(own, f"models.{task}_key")
+    if own:
+        return _key_in_variable(own)
+    common = config.endpoint
+    if not _is_same_host(common.base_url, url):
+        return ""
+    if common.api_key_file:
+        return _key_in_file(common.api_key_file, "endpoint.api_key_file")
+    return _key_in_variable(common.api_key_env)
+
+
+def _is_same_host(common: str, url: str) -> bool:
+    """Say whether a key for one address may go to another: not in clear where it did not before."""
+    from urllib.parse import urlsplit
+
+    try:
+        ours, theirs = urlsplit(common.strip()), urlsplit(url)
+    except ValueError:  # an IPv6 address that is none
+        return False
+    return ours.hostname == theirs.hostname and (ours.scheme, theirs.scheme) != ("https", "http")
+
+
+def _key_in_file(name: str, setting_: str) -> str:
+    path = expanded(name)
+    try:
+        key = path.read_text(encoding="utf-8-sig").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{setting_}: cannot read {shown(path)}", "name a file with the key alone"
+        ) from error
+    return _sound_key(key, f"{setting_}: {shown(path)}")
+
+
+def _key_in_variable(name: str) -> str:
+    return _sound_key(os.environ.get(name, "").strip(), f"environment {name}") if name else ""
 
 
 def _sound_key(key: str, place: str) -> str:
@@ -513,7 +561,7 @@ def check_base_url(url: str, name: str) -> str:
         is_one = False
     if not is_one:
         raise ConfigError(
-            f"{name} is no address of an endpoint: {url!r}",
+            f"{name} is no address of an endpoint: {without_password(url)!r}",
             "it looks like http://localhost:11434/v1",
         )
     if "@" in parts.netloc:
@@ -522,6 +570,11 @@ def check_base_url(url: str, name: str) -> str:
             "leave it out; a key belongs into api_key_file or the variable that api_key_env names",
         )
     return url.strip()
+
+
+def without_password(address: str) -> str:
+    """Return an address, which need not be one, without the name and password in it."""
+    return _PASSWORD.sub("://***@", address)
 
 
 def variable_name(dotted: str) -> str:

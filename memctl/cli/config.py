@@ -29,13 +29,13 @@ def show(
     output: Output = None,
 ) -> None:
     """Show every setting with its value."""
-    from memctl.config import settings_of, variable_name
+    from memctl.config import settings_of, variable_name, without_password
 
     config = session.config
     rows = [
         {
             "key": key,
-            "value": value,
+            "value": without_password(value) if isinstance(value, str) else value,
             "origin": str(config.origins[key]),
             "variable": variable_name(key),
         }

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from memctl.config import Config, unknown_variables
+from memctl.config import Config, unknown_variables, without_password
 from memctl.doctor.findings import Finding, ok, warning
 
 _INOTIFY = Path("/proc/sys/fs/inotify")
@@ -33,7 +33,8 @@ def _check_settings(config: Config, path: Path) -> Iterator[Finding]:
         message, hint = f"anybody may change {path}", f"chmod o-w {path}"
         yield warning("config", "settings", message, hint)
     if config.endpoint.base_url:
-        told = f"{config.endpoint.base_url}: not asked whether it answers, for nothing is sent"
+        url = without_password(config.endpoint.base_url)
+        told = f"{url}: not asked whether it answers, for nothing is sent"
         yield ok("config", "endpoint", told)
 
 

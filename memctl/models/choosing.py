@@ -65,4 +65,5 @@ def _remote(config: Config, model: str) -> Pinned:
             f"there is no endpoint to have {model} from",
             "set base_url of [endpoint] in the config file",
         )
-    return Pinned(f"{PREFIX}{model}", probe_dimension(Endpoint(connection(config, url)), model))
+    endpoint = Endpoint(connection(config, "embed", url))
+    return Pinned(f"{PREFIX}{model}", probe_dimension(endpoint, model))

@@ -92,7 +92,7 @@ def _duty(config: Config, task: Task) -> Duty:
             local.check()
             return duty
         url = providers.endpoint(task).base_url
-        return replace(duty, url=url, has_key=bool(endpoint_key(config.endpoint)))
+        return replace(duty, url=url, has_key=bool(endpoint_key(config, task, url)))
     except MemctlError as error:
         return replace(duty, problem=error.message, hint=error.hint)
 

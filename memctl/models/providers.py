@@ -46,7 +46,7 @@ class Providers:
         self._config = config
         self.account = account
         self._mutex = threading.Lock()
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[Connection, Endpoint] = {}
 
     def model_name(self, task: Task) -> str:
         """Return the name of the model for a task, "" where it is done the built-in way."""
@@ -65,10 +65,11 @@ class Providers:
                 f"models.{task} names a model, but there is no endpoint",
                 "set base_url of [endpoint] in the config file",
             )
+        wanted = connection(self._config, task, url)
         with self._mutex:
-            if url not in self._endpoints:
-                self._endpoints[url] = Endpoint(connection(self._config, url))
-            return self._endpoints[url]
+            if wanted not in self._endpoints:
+                self._endpoints[wanted] = Endpoint(wanted)
+            return self._endpoints[wanted]
 
     def chat(self, task: Task, purpose: Purpose | None = None) -> ChatModel | None:
         """Return the chat model for a task; None where it is done the built-in way.
@@ -156,8 +157,8 @@ def endpoint_url(config: Config, task: Task) -> str:
     return check_base_url(url, "endpoint.base_url") if url else ""
 
 
-def connection(config: Config, url: str) -> Connection:
-    """Return how the settings say an endpoint is to be called.
+def connection(config: Config, task: Task, url: str) -> Connection:
+    """Return how the settings say the endpoint of a task is to be called.
 
     Raises:
         ConfigError: Its key cannot be read.
@@ -165,7 +166,7 @@ def connection(config: Config, url: str) -> Connection:
     settings = config.endpoint
     return Connection(
         url,
-        endpoint_key(settings),
+        endpoint_key(config, task, url),
         settings.timeout_seconds,
         settings.retries,
         settings.concurrency,

@@ -57,9 +57,49 @@ def test_the_list_says_where_a_model_is_and_that_there_is_a_key_but_not_which(
     assert found["answer"]["builtin"]
     table = memctl("models", "list", "-o", "table").out
     assert f"understand: {endpoint.url}, with a key" in table
-    assert "embed: http://127.0.0.1:9/v1, with a key" in table
+    assert "embed: http://127.0.0.1:9/v1, without a key" in table
     assert "built in: quotes from what was found" in table
     assert endpoint.count() == 0
+
+
+def key_of(memctl: Run, task: str) -> bool:
+    """Say whether a key would be sent for a task."""
+    return bool({row["task"]: row["has_key"] for row in memctl("models", "list").rows}[task])
+
+
+def test_the_common_key_goes_to_its_own_host_alone(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-common")
+    monkeypatch.setenv("MEMCTL_ENDPOINT_BASE_URL", "https://models.example/v1")
+    for task in ("RERANK", "EMBED", "ANSWER", "IMAGE"):
+        monkeypatch.setenv(f"MEMCTL_MODELS_{task}", "m")
+    monkeypatch.setenv("MEMCTL_MODELS_RERANK_URL", "https://elsewhere.example/v1")
+    monkeypatch.setenv("MEMCTL_MODELS_EMBED_URL", "https://models.example:8443/other")
+    monkeypatch.setenv("MEMCTL_MODELS_IMAGE_URL", "http://models.example/v1")
+    keys = {task: key_of(memctl, task) for task in ("answer", "embed", "rerank", "image")}
+    assert keys == {"answer": True, "embed": True, "rerank": False, "image": False}
+    monkeypatch.setenv("MEMCTL_ENDPOINT_BASE_URL", "")
+    assert not key_of(memctl, "rerank")
+
+
+def test_a_task_sends_the_key_that_is_its_own(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    use(endpoint, monkeypatch, understand="m", answer="m", rerank="r")
+    endpoint.on("Ready", {"ready": True})
+    (tmp_path / "key").write_text("sk-of-the-file\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-common")
+    monkeypatch.setenv("ANSWERING", "sk-answering")
+    monkeypatch.setenv("MEMCTL_MODELS_ANSWER_KEY", "ANSWERING")
+    monkeypatch.setenv("MEMCTL_MODELS_RERANK_KEY", str(tmp_path / "key"))
+    sent = []
+    for task in ("understand", "answer", "rerank"):
+        assert memctl("models", "test", task).code == 0
+        sent.append(endpoint.asked[-1].headers["Authorization"])
+    assert sent == ["Bearer sk-common", "Bearer sk-answering", "Bearer sk-of-the-file"]
+    (tmp_path / "key").unlink()
+    assert "models.rerank_key: cannot read" in memctl("models", "test", "rerank", "-o", "table").out
 
 
 @pytest.mark.parametrize(

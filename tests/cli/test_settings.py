@@ -132,3 +132,19 @@ def test_memctl_kb_is_where_a_command_looks(memctl: Run, monkeypatch: pytest.Mon
     monkeypatch.delenv("MEMCTL_KB")
     assert [row["kb"] for row in memctl("memory", "list", "-k", "notes").rows] == ["notes"]
     assert [row["name"] for row in memctl("kb", "list").rows] == ["notes"]
+
+
+@pytest.mark.parametrize("address", ["http://me:hunter2@host/v1", "ftp://me:hunt/er2@host"])
+def test_a_password_in_an_address_is_shown_to_nobody(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("MEMCTL_MODELS_ANSWER", "m")
+    monkeypatch.setenv("MEMCTL_MODELS_ANSWER_URL", address)
+    for words in (
+        ["config", "show"],
+        ["config", "show", "--origin", "-o", "table"],
+        ["models", "list"],
+    ):
+        result = memctl(*words)
+        assert "er2" not in result.out + result.err
+    assert "://***@host" in memctl("config", "show").out
