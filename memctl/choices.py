@@ -20,6 +20,8 @@ Purpose = Literal[
     "understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image", "compare"
 ]
 """What a call is for, as accounts tell it: facts are compared by the model that understands."""
+CONTRADICTS = "contradicts"
+"""How two memories hang together that cannot both hold."""
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from memctl.choices import CONTRADICTS
 from memctl.consolidate import wording
 from memctl.consolidate.synthesis import (
     Draft,
@@ -42,7 +43,6 @@ _LONGEST_RELATIONSHIP = 40
 _FEWEST_SOURCES = 2
 _UNMEASURED = 0.5
 """Weight of a connection, and confidence in a group, that only the model sees."""
-_CONTRADICTS = "contradicts"
 _NOT_A_LETTER = re.compile(r"\W+")
 
 
@@ -133,7 +133,7 @@ class InsightWriter:
         told = [(item.start, item.end, item.relationship) for item in reply.connections]
         for pair in reply.contradictions:
             first, second = sorted((pair.first, pair.second))
-            told += [(first, second, _CONTRADICTS)]
+            told += [(first, second, CONTRADICTS)]
         connections = list(found.connections)
         for start, end, relationship in told:
             if len(self._members((start, end), group)) < 2:
@@ -152,7 +152,7 @@ class InsightWriter:
         connections: tuple[Connection, ...],
     ) -> Draft:
         inside = connections_within(connections, members)
-        contradicts = any(item.relationship == _CONTRADICTS for item in inside)
+        contradicts = any(item.relationship == CONTRADICTS for item in inside)
         changed = bool(reply.changed.strip())
         text = _said(reply)
         title = _line(reply.connects)[:_LONGEST_TITLE] or wording.quotable(text)[:_LONGEST_TITLE]

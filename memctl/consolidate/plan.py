@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from memctl.choices import CONTRADICTS
 from memctl.consolidate.known import KnownInsight
 from memctl.consolidate.synthesis import Draft
 from memctl.ids import insight_id, relation_id
-from memctl.ingest.comparing import CONTRADICTS
 from memctl.records import Connection, Insight, Memory, Relation
 from memctl.store.schema import memories_table, relations_table
 from memctl.understand.passage import passage_for_embedding, passage_terms

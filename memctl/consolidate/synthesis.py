@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from memctl.choices import CONTRADICTS
 from memctl.consolidate import wording
 from memctl.consolidate.claims import denials, speech
 from memctl.consolidate.disagreements import Disagreement, disagreements
@@ -135,7 +136,7 @@ def _connections(
     }
     for item in disagreeing:
         for first, second, known in item.conflicts:
-            name = "follows" if item.is_change else "contradicts"
+            name = "follows" if item.is_change else CONTRADICTS
             text = f"{known.first} / {known.second}"
             relations[first, second] = (name, known.confidence, text)
     ids = [memory.id for memory in group.members]

@@ -17,6 +17,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from memctl.choices import CONTRADICTS
 from memctl.errors import (
     BadReply,
     LockedError,
@@ -45,7 +46,6 @@ Came = Literal["added", "updated", "contradicted", "restated"]
 _MODEL = "model/"
 STATED = "stated"
 """The method of what a person has stated or edited by hand; a model's word does not end it."""
-CONTRADICTS = "contradicts"
 RESTATES = "restates"
 UPDATES = "updates"
 _MOST_TRIES = 5
