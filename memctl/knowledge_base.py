@@ -395,7 +395,8 @@ class KnowledgeBase:
         current = self.store.embedder or self.settings.embedder
         report = None
         if (current, self.store.dimension) != (wanted, dimension):
-            target = Target(wanted, dimension, lambda: self.providers.embedder(wanted, dimension))
+            providers, kb = self.providers, self.name
+            target = Target(wanted, dimension, lambda: providers.embedder(wanted, dimension, kb))
             report = reembed(self.store, current, target, progress)
         self.settings = pin_embedder(self.layout.settings, wanted, dimension)
         return report

@@ -71,7 +71,7 @@ class Stages:
         if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
             found: Embedder = load_embedder(wanted)
         else:
-            found = self.providers.embedder(wanted, self.settings.dimension)
+            found = self.providers.embedder(wanted, self.settings.dimension, self.layout.name)
         if found.dimension != self.store.dimension:
             raise self._of_another_embedder(wanted, found.dimension)
         return found

@@ -9,7 +9,7 @@ from datetime import datetime
 from memctl.config import Config
 from memctl.doctor.citations import check_citations
 from memctl.doctor.findings import Check, Examined, Finding, damaged
-from memctl.doctor.folders import check_disk, check_folders, check_settings
+from memctl.doctor.folders import check_disk, check_folders, check_prompts, check_settings
 from memctl.doctor.inboxes import check_inboxes
 from memctl.doctor.locks import check_watcher, check_writer
 from memctl.doctor.rows import check_rows
@@ -46,6 +46,7 @@ def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Ite
     """
     yield from check_settings(layout)
     yield from check_folders(layout)
+    yield from check_prompts(layout)
     yield from check_disk(layout)
     yield from check_writer(layout)
     try:

@@ -12,6 +12,7 @@ from memctl.doctor.findings import Finding, damaged, ok, warning
 from memctl.errors import MemctlError
 from memctl.paths import next_step, reason, shown
 from memctl.pinned import Layout, load_settings
+from memctl.rules import nearest
 from memctl.store.repair import Step
 
 LEAST_FREE = 256 << 20
@@ -44,6 +45,16 @@ def check_folders(layout: Layout) -> Iterator[Finding]:
         yield ok("folders", "folders", f"{sound} are there and can be written to")
     if os.name != "nt" and layout.folder.is_dir():
         yield from _check_mode(layout.folder)
+
+
+def check_prompts(layout: Layout) -> Iterator[Finding]:
+    """Look whether every file among the prompts takes the place of one."""
+    from memctl.prompts import prompt_names, unknown_prompts
+
+    names = [f"{name}.md" for name in prompt_names()]
+    for path in unknown_prompts(layout.prompts):
+        hint = nearest(path.name, names) or f"prompts are called {', '.join(names)}"
+        yield warning("folders", "prompts", f"no prompt is called {path.name}: ignored", hint)
 
 
 def repair_folders(layout: Layout) -> Iterator[Step]:

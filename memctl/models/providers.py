@@ -100,8 +100,13 @@ class Providers:
 
         return CrossEncoder(folder)
 
-    def embedder(self, identifier: str, dimension: int) -> Embedder:
+    def embedder(self, identifier: str, dimension: int, kb: str) -> Embedder:
         """Return the embedder of an id, whatever model the settings name for new vectors.
+
+        Args:
+            identifier: The id.
+            dimension: Length of its vectors.
+            kb: The knowledge base that has them, for messages.
 
         Raises:
             ConfigError: There is no such embedder, or no endpoint is configured for it.
@@ -115,7 +120,7 @@ class Providers:
                 "set base_url of [endpoint] in the config file, or ask by --mode keyword",
             )
         model = identifier.removeprefix(PREFIX)
-        return RemoteEmbedder(self.endpoint("embed"), model, dimension, self.account)
+        return RemoteEmbedder(self.endpoint("embed"), model, dimension, self.account, kb)
 
     def transcriber(self) -> RemoteTranscriber | None:
         """Return the model that writes down what is said; None where none is configured."""

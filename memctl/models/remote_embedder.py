@@ -31,12 +31,21 @@ class RemoteEmbedder:
         model: Its name there.
         dimension: Length of its vectors.
         account: Keeps vectors and costs.
+        kb: The knowledge base, for what to do where they are of another length.
     """
 
-    def __init__(self, endpoint: Endpoint, model: str, dimension: int, account: Account) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        dimension: int,
+        account: Account,
+        kb: str = "NAME",
+    ) -> None:
         self._endpoint = endpoint
         self._model = model
         self._dimension = dimension
+        self._kb = kb
         self._account = account
 
     @property
@@ -109,7 +118,7 @@ class RemoteEmbedder:
             raise BadReply(
                 f"{self._model} gave vectors of length {sorted(lengths)}, not {self._dimension}",
                 "the endpoint has another model under that name; use the one that this was made"
-                " with, or memctl kb reembed",
+                f" with, or memctl kb reembed {self._kb}",
             )
         rows = np.asarray(found, dtype=np.float32)
         if not np.isfinite(rows).all():

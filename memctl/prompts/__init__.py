@@ -68,6 +68,18 @@ def load_prompt(name: str, own: Path | None = None) -> Prompt:
     return Prompt(name, version.group(1), text[version.end() :].strip())
 
 
+def unknown_prompts(own: Path) -> list[Path]:
+    """Return what in a knowledge base's folder of prompts takes the place of none, by name."""
+    known = {f"{name}.md" for name in prompt_names()}
+    return sorted(path for path in own.glob("*") if path.name not in known)
+
+
+def prompt_names() -> list[str]:
+    """Return the names of all prompts."""
+    shipped = (file.name for file in files(__package__).iterdir())
+    return sorted(name.removesuffix(".md") for name in shipped if name.endswith(".md"))
+
+
 def _shipped(name: str) -> str:
     resource = files(__package__).joinpath(f"{name}.md")
     if not resource.is_file():

@@ -25,6 +25,19 @@ def test_a_whole_knowledge_base_passes(memctl: Run) -> None:
     assert "1 knowledge base whole" in memctl("doctor", "-k", "default", "-k", "default").err
 
 
+def test_a_misspelt_prompt_is_told_of_with_the_name_that_was_meant(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("ingest", "--text", "The lease starts on 1 June 2026.")
+    prompts = tmp_path / "home" / "kb" / "default" / "prompts"
+    prompts.mkdir()
+    (prompts / "answer.md").write_text("Answer in one word.")
+    (prompts / "undrestand.md").write_text("Understand everything.")
+    (finding,) = (row for row in memctl("doctor", "-o", "json").json if row["verdict"] != "ok")
+    assert finding["message"] == "no prompt is called undrestand.md: ignored"
+    assert finding["hint"] == "did you mean 'understand.md'?"
+
+
 def test_a_torn_manifest_is_found_and_repaired(memctl: Run, tmp_path: Path) -> None:
     memctl("ingest", "--text", "The lease starts on 1 June 2026.")
     manifest = newest_manifest(tmp_path / "home")

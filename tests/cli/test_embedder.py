@@ -142,7 +142,7 @@ def test_another_model_under_the_same_name_is_told_of(memctl: Run, remote: FakeE
         failed = memctl(*command)
         assert failed.code == 1
         assert "vectors of length [16], not 32" in failed.err
-        assert "memctl kb reembed" in failed.err
+        assert "memctl kb reembed default" in failed.err
 
 
 def test_a_changed_kb_toml_is_told_of(memctl: Run, remote: FakeEndpoint, tmp_path: Path) -> None:
