@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from memctl.store.store import Store
 
 Clock = Callable[[], datetime]
+SETTINGS = "settings"
+"""Under this name the ledger has a copy of kb.toml."""
 _NO_FILTERS = Filters()
 
 
@@ -139,6 +141,16 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         return f"KnowledgeBase({self.name!r}, {str(self.layout.folder)!r})"
+
+    def note_settings(self) -> None:
+        """Keep a copy of kb.toml in the ledger, from which it can be brought back when it is lost.
+
+        Nothing is done where this process may only read.
+        """
+        text = self.layout.settings.read_text("utf-8")
+        ledger = self.store.ledger
+        if ledger.is_writable and ledger.meta(SETTINGS) != text:
+            ledger.set_meta(SETTINGS, text)
 
     # --- taking in -------------------------------------------------------------------------------
 

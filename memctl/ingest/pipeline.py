@@ -22,6 +22,7 @@ from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
 from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
+from memctl.ingest.replay import Lost, wanted_back
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
 from memctl.ingest.tally import Tally
@@ -144,6 +145,21 @@ class Ingestor:
             self._store, document_ids, incomplete=incomplete, other_than=other_than
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
+
+    def bring_back(
+        self, lost: Sequence[Lost], progress: ProgressListener | None = None
+    ) -> IngestReport:
+        """Make the rows of documents anew that damage has taken, under the ids that they had.
+
+        Args:
+            lost: Which, each with where its file is.
+            progress: Told after each commit how many are dealt with.
+
+        Raises:
+            IngestStopped: As :meth:`ingest`.
+        """
+        again = wanted_back(self._store, lost)
+        return self._run(lambda preparer: preparer.judged(again), progress, len(lost))
 
     def compare(self) -> Compared:
         """Compare what still waits to be compared with what is known; see ``Comparer``."""

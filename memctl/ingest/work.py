@@ -114,7 +114,7 @@ class Workshop:
 
     def _passages(self, wanted: Wanted, text: SourceText) -> Sequence[Passage]:
         for part in wanted.stored:
-            if part.text.part == text.part:
+            if part.text.part == text.part and part.passages:
                 return part.passages
         return chunk(text, self.sizes, self.cut)
 

@@ -12,19 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from memctl.errors import LockedError, NotFoundError
 from memctl.models.protocols import Embedder
 from memctl.records import Progress, ProgressListener, ReembedReport
 from memctl.store.coverage import SAMPLED, require_found_by
-from memctl.store.schema import VECTOR
+from memctl.store.schema import VECTOR, vector_rows
 from memctl.store.shelf import Shelf, key_of, shelving
 from memctl.understand.passage import passage_for_embedding
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
@@ -117,7 +114,7 @@ class _Filling:
         for batch in snapshot.batches("memories", None, [*_COLUMNS, VECTOR]):
             texts = _texts(batch)
             keys = [key_of(id, text) for id, text in zip(_ids(batch), texts, strict=True)]
-            self._kept.add(keys, _matrix(batch.column(VECTOR)))
+            self._kept.add(keys, vector_rows(batch.column(VECTOR)))
             for part in _parts(len(keys), TEXTS_A_STEP):
                 self._make(keys[part], texts[part])
                 done += len(keys[part])
@@ -158,14 +155,6 @@ def _texts(batch: pa.RecordBatch) -> list[str]:
         passage_for_embedding(title or "", heading or "", text or "")
         for title, heading, text in zip(*columns, strict=True)
     ]
-
-
-def _matrix(column: pa.FixedSizeListArray) -> NDArray[np.float16]:
-    length = column.type.list_size
-    # A null vector would make `flatten` skip its row.
-    flat = column.fill_null([0.0] * length).flatten() if column.null_count else column.flatten()
-    matrix: NDArray[np.float16] = np.asarray(flat).reshape(len(column), length)
-    return matrix
 
 
 def _parts(count: int, size: int) -> Iterator[slice]:

@@ -36,6 +36,7 @@ __all__ = [
     "relations_table",
     "schemas",
     "vector_array",
+    "vector_rows",
 ]
 
 VECTOR = "vector"
@@ -128,6 +129,15 @@ def vector_array(vectors: NDArray[np.floating[Any]]) -> pa.FixedSizeListArray:
     """Return a matrix as an Arrow column of float16 vectors."""
     flat = np.ascontiguousarray(vectors, dtype=np.float16).reshape(-1)
     return pa.FixedSizeListArray.from_arrays(pa.array(flat), vectors.shape[1])
+
+
+def vector_rows(column: pa.FixedSizeListArray) -> NDArray[np.float16]:
+    """Return a column of vectors as a matrix; a missing one is a row of zeros."""
+    length = column.type.list_size
+    # A null vector would make `flatten` skip its row.
+    flat = column.fill_null([0.0] * length).flatten() if column.null_count else column.flatten()
+    matrix: NDArray[np.float16] = np.asarray(flat).reshape(len(column), length)
+    return matrix
 
 
 def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
