@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.cli.commands import KnowledgeBasesOption, Output, Yes, command
 from memctl.cli.output import Column, chosen, emit
+from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count
 from memctl.errors import DamagedError, UsageError
@@ -39,6 +41,7 @@ def register(root: typer.Typer) -> None:
         memctl doctor -k notes --verbose
         memctl doctor -k notes --repair --dry-run
         memctl doctor -k notes --repair
+        memctl doctor -k notes --rebuild
         """,
     )(doctor)
 
@@ -47,10 +50,14 @@ def doctor(
     session: Session,
     kb: KnowledgeBasesOption = None,
     repair: Annotated[bool, typer.Option("--repair", help="Put right what is damaged.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make all that is derived anew, if it is the same.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --repair: say what it would do.")
     ] = False,
     deep: Annotated[bool, typer.Option("--deep", help="Look at every row, not a sample.")] = False,
+    yes: Yes = False,
     output: Output = None,
 ) -> None:
     """Check every layer of what is on disk, and put it right.
@@ -61,6 +68,10 @@ def doctor(
     from processed/, and leaves unreadable files beside.  A table shows what is not in order, with
     --verbose every check; every other format has them all.  The exit code is 12 when something is
     damaged, and 0 when there are warnings alone.
+
+    --rebuild makes vectors, indexes, entities and relations anew from the stored texts.  They
+    become what counts only when documents, memories, texts and vectors are the same as before;
+    where vectors are from an endpoint, it asks before it sends those texts there.
     """
     from memctl.doctor.doctor import Doctor
 
@@ -68,6 +79,11 @@ def doctor(
         raise UsageError("--dry-run is for --repair", "without either, nothing is changed anyway")
     attending = Doctor(session.home)
     names = list(dict.fromkeys(kb or attending.names()))
+    if repair and rebuild:
+        raise UsageError("--repair and --rebuild are two things", "first the one, then the other")
+    if rebuild:
+        _rebuild(session, attending, names, yes, output)
+        return
     if repair:
         _repair(session, attending, names, dry_run, output)
         return
@@ -101,6 +117,23 @@ def _repair(
         _say_whole(session, names)
     elif dry_run:
         session.say("nothing has been changed")
+
+
+def _rebuild(
+    session: Session, attending: Doctor, names: Sequence[str], yes: bool, output: Output
+) -> None:
+    for name in names:
+        if where := attending.sends(name):
+            session.confirm(f"send the text of every memory of {name} to {where}?", yes=yes)
+    began = time.monotonic()
+    with progress(session, "rebuilding") as listener:
+        steps = [
+            {"kb": name, **asdict(step)}
+            for name in names
+            for step in attending.rebuild(name, listener)
+        ]
+    emit(steps, _STEPS, output)
+    session.say(f"{count(len(names), 'knowledge base')} in {time.monotonic() - began:.1f} s")
 
 
 def _not_ok(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

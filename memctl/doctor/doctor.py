@@ -13,6 +13,7 @@ from memctl.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from memctl.pinned import Layout
+    from memctl.records import ProgressListener
     from memctl.store.repair import Step
 
 
@@ -73,6 +74,37 @@ class Doctor:
 
         with trial(layout, self._clock) as copy:
             yield from self._repaired(copy, dry_run=True)
+
+    def sends(self, name: str) -> str:
+        """Return where rebuilding would send the text of every memory; empty where nowhere.
+
+        Raises:
+            ConfigError: Its settings cannot be read.
+        """
+        from memctl.models.remote_embedder import PREFIX
+
+        embedder = self._home.settings(name).embedder
+        models = self._home.config.models
+        url = models.embed_url or self._home.config.endpoint.base_url
+        return f"{embedder} at {url}" if embedder.startswith(PREFIX) else ""
+
+    def rebuild(self, name: str, progress: ProgressListener | None = None) -> Iterator[Step]:
+        """Make all that is derived anew, and prove it to be the same; yield what was made.
+
+        Args:
+            name: Which one.
+            progress: Told how many memories have their new vector.
+
+        Raises:
+            DamagedError: It would not be the same, or cannot be read; nothing was changed.
+            LockedError: Somebody is writing and does not stop.
+            ModelError: The embedder cannot do it.
+            KnowledgeBaseUnavailable: It is archived.
+        """
+        from memctl.doctor.rebuild import Rebuild
+
+        with self._home.open_for_writing(name) as base:
+            yield from Rebuild(base, progress).run()
 
     def _repaired(self, layout: Layout, *, dry_run: bool = False) -> Iterator[Step]:
         from memctl.doctor.books import repair_books

@@ -21,11 +21,11 @@ from memctl.ids import memory_id, root_id
 from memctl.ingest.reading import RECORD_READER
 from memctl.ingest.replay import Lost
 from memctl.knowledge_base import KnowledgeBase
+from memctl.memories.reembed import EMBEDDED_COLUMNS, embedded_texts
 from memctl.records import FileOutcome
 from memctl.store.filters import col
 from memctl.store.names import TABLES, TableName
 from memctl.store.repair import Step
-from memctl.understand.passage import passage_for_embedding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -181,12 +181,8 @@ class Repair:
 
         from memctl.store.schema import VECTOR, vector_array
 
-        columns = ["id", "title", "heading", "text"]
-        rows = self.base.store.snapshot().get("memories", ids, columns)
-        texts = [
-            passage_for_embedding(row["title"] or "", row["heading"] or "", row["text"] or "")
-            for row in rows.to_pylist()
-        ]
+        rows = self.base.store.snapshot().get("memories", ids, EMBEDDED_COLUMNS)
+        texts = embedded_texts(rows)
         return pa.table({"id": rows["id"], VECTOR: vector_array(self.base.embedder.embed(texts))})
 
 

@@ -20,7 +20,7 @@ from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
 from memctl.store.durability import files_below, manifest_version, sync_new
 from memctl.store.engine import opening
-from memctl.store.indexes import create_indexes
+from memctl.store.indexes import remake_indexes
 from memctl.store.inspection import broken_indexes, can_be_opened, can_be_read, versions_on_disk
 from memctl.store.ledger import HEAD, Ledger
 from memctl.store.lock import WriteLock
@@ -132,7 +132,7 @@ def _repaired(
     elif dataset.version != dataset.latest_version:
         dataset.restore()  # type: ignore[no-untyped-call]
     if broken := list(broken_indexes(dataset)):
-        _remake_indexes(table, dataset)
+        remake_indexes(table, dataset)
         done.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
     sync_new(datasets.path(table), known)
     return int(dataset.version)
@@ -239,12 +239,6 @@ def _without_lost_names(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
             ledger.forget_head(name)
             ledger.snapshots.remove(name)
             yield Step("ledger", f"the state called {name} is lost")
-
-
-def _remake_indexes(table: TableName, dataset: LanceDataset) -> None:
-    for index in dataset.describe_indices():
-        dataset.drop_index(index.name)
-    create_indexes(table, dataset)
 
 
 def _went_back(ledger: Ledger, version: int | None) -> Iterator[Step]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from fake_endpoint import FakeEndpoint
+
 from .conftest import Run
 
 
@@ -62,3 +65,32 @@ def test_a_table_shows_what_is_not_in_order_and_with_verbose_every_check(
     whole = memctl("doctor", "-o", "table", "--verbose")
     assert "without a reason: note.txt" in whole.out
     assert "citations" in whole.out
+
+
+def test_rebuilding_says_what_it_made(memctl: Run) -> None:
+    memctl("ingest", "--text", "The lease starts on 1 June 2026.")
+    done = memctl("doctor", "--rebuild", "-o", "json")
+    assert done.code == 0
+    assert {row["subject"] for row in done.json} >= {"documents", "memories", "indexes"}
+    assert memctl("doctor", "--rebuild", "--repair").code == 2
+    assert memctl("doctor", "--dry-run").code == 2
+
+
+def test_rebuilding_asks_before_texts_are_sent_to_an_endpoint(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(embed="vectors").items():
+        monkeypatch.setenv(name, value)
+    memctl("kb", "create", "notes", "--embedder", "endpoint/vectors")
+    memctl("ingest", "-k", "notes", "--text", "The lease starts on 1 June 2026.")
+    asked = endpoint.count("/embeddings")
+
+    refused = memctl("doctor", "-k", "notes", "--rebuild")
+    assert refused.code == 2
+    assert "send the text of every memory of notes to endpoint/vectors" in refused.err
+    assert "--yes" in refused.err
+    assert endpoint.count("/embeddings") == asked
+
+    assert memctl("doctor", "-k", "notes", "--rebuild", "--yes").code == 0
+    assert endpoint.count("/embeddings") == asked  # what it replied once is kept
+    assert memctl("doctor", "-k", "notes").code == 0

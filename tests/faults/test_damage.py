@@ -67,7 +67,7 @@ class Case:
     hurt: Hurt
 
     def __str__(self) -> str:
-        return f"{self.table}{self.kind}-{self.hurt.__name__}"
+        return f"{self.table}-{self.kind.strip('_')}-{self.hurt.__name__}"
 
 
 def cases() -> Iterator[Case]:
