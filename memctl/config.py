@@ -130,6 +130,19 @@ class ConsolidateSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """How the tables of a knowledge base are written to."""
+
+    wait_seconds: float = setting(
+        30.0,
+        "so long a command waits for another one that is writing to the same knowledge base;"
+        " 0 for not at all",
+        low=0,
+        high=86_400,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SqlSettings:
     """Bounds of one ``memctl sql`` statement."""
 
@@ -240,6 +253,7 @@ class Config:
     new_kb: NewKnowledgeBase = NewKnowledgeBase()
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
+    store: StoreSettings = StoreSettings()
     sql: SqlSettings = SqlSettings()
     endpoint: EndpointSettings = EndpointSettings()
     models: ModelSettings = ModelSettings()
@@ -254,6 +268,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "new_kb": NewKnowledgeBase,
     "watch": WatchSettings,
     "consolidate": ConsolidateSettings,
+    "store": StoreSettings,
     "sql": SqlSettings,
     "endpoint": EndpointSettings,
     "models": ModelSettings,

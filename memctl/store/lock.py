@@ -10,12 +10,19 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
+from memctl.files import save_file
+
+WAIT_SECONDS = 30.0
+AS_SET: Literal["as set"] = "as set"
+Wait = float | None | Literal["as set"]
+"""Seconds to wait for another writer: for ever with None, or as the store is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,27 @@ class WriteLock:
             self._sign()
             yield
         finally:
-            self._holder_path.unlink(missing_ok=True)
+            with suppress(OSError):  # it may just have become read-only
+                self._holder_path.unlink(missing_ok=True)
             lock.release()
+
+    def writer(self) -> Holder | None:
+        """Return who holds the lock now, by the account of who signed last; None when nobody does.
+
+        Nobody is asked to wait: it is tried whether the lock can be had, where somebody has signed.
+        """
+        from filelock import FileLock, Timeout
+
+        holder = self.holder()
+        if holder is None:
+            return None
+        try:
+            with FileLock(self._path, thread_local=False).acquire(timeout=0):
+                return None
+        except Timeout:
+            return holder
+        except OSError:  # not ours to lock: it cannot be told
+            return None
 
     def holder(self) -> Holder | None:
         """Return who signed last; None when nobody has or the signature cannot be read."""
@@ -73,7 +99,8 @@ class WriteLock:
             "host": socket.gethostname(),
             "since": self._clock().isoformat(),
         }
-        self._holder_path.write_text(json.dumps(signature), "utf-8")
+        with suppress(OSError):  # on a full disk the lock is held all the same
+            save_file(self._holder_path, json.dumps(signature).encode(), durable=False)
 
     def _locked(self) -> LockedError:
         holder = self.holder()
