@@ -143,6 +143,25 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What one file may take: PDF, office, picture, recording, web page, mail, XML or YAML."""
+
+    memory_mb: int = setting(
+        2048, "megabytes of memory for the process that reads it", low=128, high=1_048_576
+    )
+    processor_seconds: int = setting(
+        300,
+        "seconds of processor time; a file of more than 10 MB gets as much for each 10 MB",
+        low=1,
+        high=86_400,
+    )
+    seconds: float = setting(
+        600.0, "seconds by the clock, with the same allowance for size", low=0.1, high=86_400
+    )
+    text_mb: int = setting(200, "millions of characters that it may give", low=1, high=10_000)
+
+
+@dataclass(frozen=True, slots=True)
 class SqlSettings:
     """Bounds of one ``memctl sql`` statement."""
 
@@ -254,6 +273,7 @@ class Config:
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
     store: StoreSettings = StoreSettings()
+    limits: LimitSettings = LimitSettings()
     sql: SqlSettings = SqlSettings()
     endpoint: EndpointSettings = EndpointSettings()
     models: ModelSettings = ModelSettings()
@@ -269,6 +289,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "watch": WatchSettings,
     "consolidate": ConsolidateSettings,
     "store": StoreSettings,
+    "limits": LimitSettings,
     "sql": SqlSettings,
     "endpoint": EndpointSettings,
     "models": ModelSettings,

@@ -26,6 +26,7 @@ hint (what to do next); the command line prints both and exits with the class's 
         ├── EmptySource             1   nothing in it
         ├── EncryptedSource         1   a password is needed
         ├── MissingReader           1   an extra or a program is needed
+        ├── OverLimit           1   it takes more memory, time or text than one file may
         ├── BadRecord               1   a line of JSON lines that is no record
         └── ChangedSource           1   somebody wrote to it meanwhile
 """
@@ -151,6 +152,10 @@ class EncryptedSource(UnreadableSource):
 
 class MissingReader(UnreadableSource):
     """A source can be read only with an optional package or program that is not there."""
+
+
+class OverLimit(UnreadableSource):
+    """Reading a source takes more memory or time, or gives more text, than the limits allow."""
 
 
 class BadRecord(UnreadableSource):

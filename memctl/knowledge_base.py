@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from memctl.store.store import Store
 
 Clock = Callable[[], datetime]
+SETTINGS = "settings"
+"""Under this name the ledger has a copy of kb.toml."""
 _NO_FILTERS = Filters()
 
 
@@ -79,7 +81,7 @@ class KnowledgeBase:
         self.store = store
         self.config = config
         self.clock = clock
-        self.settings = settings
+        self._stages = Stages(layout, settings, store, config, clock)
         self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
 
     @property
@@ -89,6 +91,7 @@ class KnowledgeBase:
 
     @settings.setter
     def settings(self, settings: KnowledgeBaseSettings) -> None:
+        self._stages.close()
         self._stages = Stages(self.layout, settings, self.store, self.config, self.clock)
 
     @classmethod
@@ -121,6 +124,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Let go of its files."""
+        self._stages.close()
         self.query_log.flush()
         self.store.close()
 
@@ -137,6 +141,16 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         return f"KnowledgeBase({self.name!r}, {str(self.layout.folder)!r})"
+
+    def note_settings(self) -> None:
+        """Keep a copy of kb.toml in the ledger, from which it can be brought back when it is lost.
+
+        Nothing is done where this process may only read.
+        """
+        text = self.layout.settings.read_text("utf-8")
+        ledger = self.store.ledger
+        if ledger.is_writable and ledger.meta(SETTINGS) != text:
+            ledger.set_meta(SETTINGS, text)
 
     # --- taking in -------------------------------------------------------------------------------
 
@@ -189,7 +203,8 @@ class KnowledgeBase:
         given = Given(tuple(Path(path) for path in paths), text, stream, jsonl)
         with opened(given, labels, left_out) as (sources, total):
             if dry_run:
-                return preview(self.store, sources, self._stages.estimator(), progress, total=total)
+                estimator, readers = self._stages.estimator(), self._stages.readers
+                return preview(self.store, sources, estimator, readers, progress, total=total)
             return self._ingestor.ingest(sources, progress, total=total)
 
     def reprocess(
@@ -615,11 +630,13 @@ class KnowledgeBase:
         snapshot = self.store.snapshot()
         if table != "all":
             return export_table(snapshot, table, sink, format_, progress=progress)
+        self.query_log.flush()
         return export_all(
             snapshot,
             sink,
             embedder=self.settings.embedder,
             now=self.clock(),
+            ledger=self.store.ledger,
             settings=self._portable_settings(),
             progress=progress,
         )
@@ -647,8 +664,16 @@ class KnowledgeBase:
         from memctl.store.transfer import import_all
 
         self._require_writable()
-        embedder = self.settings.embedder
-        return import_all(self.store, source, embedder=embedder, progress=progress)
+        rows = import_all(
+            self.store,
+            source,
+            embedder=self.settings.embedder,
+            now=self.clock(),
+            progress=progress,
+        )
+        if self.settings.private:
+            self.store.ledger.queries.forget_texts()
+        return rows
 
     def sql(self, statement: str) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""

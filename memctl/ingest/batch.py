@@ -65,6 +65,8 @@ class Wanted:
     """Whether a model has understood it, so that no other understanding may take its place."""
     stored: tuple[Stored, ...] = ()
     """Its parts as they are remembered, where there is no file to read again."""
+    lost_parts: tuple[str, ...] = ()
+    """Ids of parts of it that are not there, though memories of them are."""
 
 
 @swift

@@ -22,6 +22,7 @@ from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
 from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
+from memctl.ingest.replay import Lost, wanted_back
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
 from memctl.ingest.tally import Tally
@@ -30,6 +31,7 @@ from memctl.ingest.write import Settled, rename_document, retire_documents, writ
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
+from memctl.readers import Readers
 from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.store.names import UPKEEP
 from memctl.understand.protocol import Understander
@@ -79,6 +81,7 @@ class Ingestor:
         perceiver: Perceiver | None = None,
         limits: Limits | None = None,
         comparer: Comparer | None = None,
+        readers: Readers | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -88,6 +91,7 @@ class Ingestor:
         self._comparer = comparer
         self._clock = clock
         self._limits = limits or Limits()
+        self._readers = readers or Readers()
 
     def ingest(
         self,
@@ -142,6 +146,21 @@ class Ingestor:
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
+    def bring_back(
+        self, lost: Sequence[Lost], progress: ProgressListener | None = None
+    ) -> IngestReport:
+        """Make the rows of documents anew that damage has taken, under the ids that they had.
+
+        Args:
+            lost: Which, each with where its file is.
+            progress: Told after each commit how many are dealt with.
+
+        Raises:
+            IngestStopped: As :meth:`ingest`.
+        """
+        again = wanted_back(self._store, lost)
+        return self._run(lambda preparer: preparer.judged(again), progress, len(lost))
+
     def compare(self) -> Compared:
         """Compare what still waits to be compared with what is known; see ``Comparer``."""
         return self._comparer.run() if self._comparer is not None else Compared()
@@ -161,7 +180,9 @@ class Ingestor:
     def _crew(self, total: int | None) -> Crew:
         from memctl.understand import BuiltinUnderstander
 
-        made = workshop(self._settings, self._embedder, self._understander, self._perceiver)
+        made = workshop(
+            self._settings, self._embedder, self._understander, self._perceiver, self._readers
+        )
         builtin = isinstance(self._understander, BuiltinUnderstander)
         hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
         settings = self._settings if hires else None

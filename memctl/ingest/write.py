@@ -289,7 +289,8 @@ def _clear_redone(transaction: Transaction, kept: Sequence[Wanted]) -> _Cleared:
         return _Cleared(set(), {})
     snapshot = transaction.snapshot()
     ids = snapshot.scan("documents", _is_in("root_id", roots), ["id"])["id"].to_pylist()
-    made = _is_in("document_id", ids)
+    lost = [part for each in kept for part in each.lost_parts]
+    made = _is_in("document_id", [*ids, *lost])
     edited = (col("version") > 1) | ~col("superseded_by").is_null()
     stays = snapshot.scan("memories", made & edited, ["id"])
     erased = snapshot.scan(

@@ -11,6 +11,7 @@ from itertools import groupby
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder, TokenCounter
 from memctl.records import Citation, Context, Hit
+from memctl.retrieve.citing import citation_of, has_offsets
 from memctl.understand.sentences import sentences
 
 CountTokens = Callable[[str], int]
@@ -127,11 +128,7 @@ class _Excerpt:
     @property
     def offset(self) -> int:
         """Where the hit's text begins in the document; 0 where that is not known."""
-        return self.hit.start if _has_offsets(self.hit) and self.hit.start is not None else 0
-
-
-def _has_offsets(hit: Hit) -> bool:
-    return hit.start is not None and hit.end is not None and hit.end - hit.start == len(hit.text)
+        return self.hit.start if has_offsets(self.hit) and self.hit.start is not None else 0
 
 
 def _distinct(hits: Iterable[Hit]) -> Iterator[Hit]:
@@ -199,7 +196,7 @@ def _told_once(ordered: Sequence[_Excerpt]) -> Iterator[_Excerpt]:
     """Leave out of a passage what the one before it in the document has said."""
     reached: dict[tuple[str, str], int] = {}
     for item in ordered:
-        if not _has_offsets(item.hit):
+        if not has_offsets(item.hit):
             yield item
             continue
         start = max(item.start, reached.get(item.document, 0) - item.offset)
@@ -248,19 +245,4 @@ def _origin(hit: Hit) -> str:
 
 
 def _citation(number: int, item: _Excerpt) -> Citation:
-    hit, known = item.hit, _has_offsets(item.hit)
-    return Citation(
-        number=number,
-        kb=hit.kb,
-        memory_id=hit.memory_id,
-        document_id=hit.document_id,
-        source=hit.source,
-        title=hit.title,
-        quote=item.text,
-        start=item.offset + item.start if known else None,
-        end=item.offset + item.end if known else None,
-        page=hit.page,
-        row=hit.row,
-        time_start=hit.time_start,
-        created_at=hit.created_at,
-    )
+    return citation_of(number, item.hit, item.start, item.end)

@@ -39,3 +39,18 @@ def _hit(rank: int, item: Collapsed, row: dict[str, Any]) -> Hit:
 
 def _value(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def hits_by_id(sources: Sources, kb: str, ids: Sequence[str]) -> dict[str, Hit]:
+    """Return what stands under some ids in a knowledge base, as hits that nothing has ranked."""
+    table = sources[kb].get("memories", ids, ["id", *_COLUMNS])
+    return {
+        row["id"]: Hit(
+            rank=0,
+            score=0.0,
+            kb=kb,
+            memory_id=row["id"],
+            **{name: _value(row[name]) for name in _COLUMNS},
+        )
+        for row in table.to_pylist()
+    }

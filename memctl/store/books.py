@@ -127,6 +127,13 @@ class FileBook:
         with self._ledger.transaction() as connection:
             connection.execute("DELETE FROM files WHERE path = ?", (os.fsencode(path),))
 
+    def let_go(self, document_id: str) -> None:
+        """Note that a document was deleted by hand: its files stay dealt with."""
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                "UPDATE files SET document_id = NULL WHERE document_id = ?", (document_id,)
+            )
+
     def counts(self) -> dict[FileState, int]:
         """Return how many files are in each state that has any."""
         with self._ledger.reading() as connection:

@@ -209,6 +209,11 @@ class Ledger:
             connection, frozen = _readable(path)
             return cls(connection, path, why, frozen)
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether this process may write it."""
+        return not self._obstacle
+
     def require_writable(self) -> None:
         """Raise where it cannot be written.
 

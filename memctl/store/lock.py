@@ -69,22 +69,24 @@ class WriteLock:
             lock.release()
 
     def writer(self) -> Holder | None:
-        """Return who holds the lock now, by the account of who signed last; None when nobody does.
+        """Return who holds the lock now, by its own account; None when nobody does."""
+        return self.holder() if self.is_held() else None
 
-        Nobody is asked to wait: it is tried whether the lock can be had, where somebody has signed.
-        """
+    def is_held(self) -> bool:
+        """Tell whether somebody holds the lock now; the kernel says so, not the signature."""
         from filelock import FileLock, Timeout
 
-        holder = self.holder()
-        if holder is None:
-            return None
+        if not self._path.exists():
+            return False
+        lock = FileLock(self._path, thread_local=False)
         try:
-            with FileLock(self._path, thread_local=False).acquire(timeout=0):
-                return None
+            lock.acquire(timeout=0)
         except Timeout:
-            return holder
-        except OSError:  # not ours to lock: it cannot be told
-            return None
+            return True
+        except OSError:  # not ours to open: on a read-only mount, or of another user
+            return False
+        lock.release()
+        return False
 
     def holder(self) -> Holder | None:
         """Return who signed last; None when nobody has or the signature cannot be read."""

@@ -134,7 +134,7 @@ class Claims:
 
     def leftovers(self) -> list[Claimed]:
         """Files that a daemon which was killed, or a failure of the store, left in processing."""
-        entries = {_token(Path(entry.path)): entry for entry in self._underway()}
+        entries = {claim_name(entry.path): entry for entry in self._underway()}
         found: list[Claimed] = []
         met: set[str] = set()
         for folder in _folders(self._layout.processing):
@@ -244,7 +244,7 @@ class Claims:
         return True
 
     def _free_folder(self, original: Path) -> Path:
-        token, number = _token(original), 1
+        token, number = claim_name(original), 1
         folder = self._layout.processing / token
         while folder.exists():
             number += 1
@@ -401,7 +401,8 @@ def reason_of(outcome: FileOutcome, source: str, now: datetime) -> dict[str, str
     }
 
 
-def _token(original: Path) -> str:
+def claim_name(original: str | Path) -> str:
+    """Return how the names begin of folders in ``processing/`` for files from this path."""
     return hashlib.sha256(os.fsencode(original)).hexdigest()[:16]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -154,7 +155,7 @@ def test_naming_everybody_names_nobody(shelf: Shelf, memory_of: MemoryOf) -> Non
 
 
 def test_the_turn_beside_a_good_one_comes_up_with_it(shelf: Shelf, memory_of: MemoryOf) -> None:
-    others = [("Nadia", f"The {FILLING[n % 9]} again, number {n}.") for n in range(150)]
+    others = [("Nadia", f"The {FILLING[n % 9]}, {n}!") for n in range(150)]
     pair = [("Piotr", "Which animal do you keep as a pet?"), ("Nadia", "Seven ferrets!")]
     shelf.put(chat(memory_of, *others[:75], *pair, *others[75:]))
     hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
@@ -177,6 +178,69 @@ def test_turns_of_two_conversations_are_not_neighbours(shelf: Shelf, memory_of: 
     shelf.put([asked, other, *filling(memory_of, 30)])
     hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
     assert "neighbours" not in hits["b"].legs
+
+
+def test_of_short_turns_the_one_that_says_more_counts_more(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    told = (
+        "We keep seven ferrets in the barn behind the mill, and each has a bed, a bowl, "
+        "a name and a favourite hiding place."
+    )
+    turns = [("Piotr", "Ferrets, right!"), ("Nadia", told)]
+    shelf.put([*chat(memory_of, *turns), *filling(memory_of, 20)])
+    hits = hits_by_id(shelf.searcher(), "ferrets")
+    assert hits["t1"].legs["telling"] > 0 > hits["t0"].legs["telling"]
+
+
+def test_long_replies_of_an_assistant_are_not_raised_for_their_length(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    long = " ".join(f"{word}{n}" for n in range(10) for word in FILLING)
+    turns = [("user", "I keep ferrets."), ("assistant", f"Ferrets are lovely. {long}")]
+    shelf.put([*chat(memory_of, *turns), *filling(memory_of, 20)])
+    hits = hits_by_id(shelf.searcher(), "ferrets")
+    assert {"t0", "t1"} <= set(hits)
+    assert not any("telling" in hit.legs for hit in hits.values())
+
+
+# --- titles -------------------------------------------------------------------------------------
+
+
+def test_a_document_that_the_question_names_comes_before_those_that_mention_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    mentions = [
+        memory_of(f"m{n}", f"In Grey Harbour, the director says who directed what, day {n}.")
+        for n in range(5)
+    ]
+    named = memory_of("film", "A film of 1962, made by Odile Marchetti.", title="The Grey Harbour")
+    shelf.put([*mentions, named, *filling(memory_of, 20)])
+    hits = hits_by_id(shelf.searcher(), "Who directed The Grey Harbour?")
+    assert next(iter(hits)) == "film"
+    assert [id for id, hit in hits.items() if "title" in hit.legs] == ["film"]
+
+
+def test_a_title_of_one_word_counts_only_where_it_is_written_like_a_name(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    mine = memory_of("mine", "The kiln needs a new door.", title="Notes")
+    other = memory_of("other", "Notes on kilns.", title="Kilns")
+    shelf.put([mine, other, *filling(memory_of, 20)])
+    plain = hits_by_id(shelf.searcher(), "what do my notes say of the kiln door")
+    assert not any("title" in hit.legs for hit in plain.values())
+    named = hits_by_id(shelf.searcher(), "what does Notes say of the kiln door")
+    assert [id for id, hit in named.items() if "title" in hit.legs] == ["mine"]
+
+
+def test_a_title_within_a_longer_one_in_the_question_is_not_meant(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put([memory_of("town", "A town by the sea.", title="Grey Harbour"),
+               memory_of("club", "A club of rowers.", title="Grey Harbour Rowing Club"),
+               *filling(memory_of, 20)])  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), "When was the Grey Harbour Rowing Club founded?")
+    assert [id for id, hit in hits.items() if "title" in hit.legs] == ["club"]
 
 
 # --- likeness -----------------------------------------------------------------------------------
@@ -212,8 +276,9 @@ def test_a_question_that_names_something_is_not_answered_by_likeness(
         (Standing(recency=2.0, half_lives={"kb": 10.0}), "recency"),
     ],
 )
+@pytest.mark.parametrize("mode", ["hybrid", "graph"])
 def test_what_a_memory_is_worth_counts_where_it_is_to(
-    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder, standing: Standing, clue: str
+    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder, standing: Standing, clue: str, mode: str
 ) -> None:
     old = NOW - timedelta(days=400)
     shelf.put(
@@ -228,7 +293,7 @@ def test_what_a_memory_is_worth_counts_where_it_is_to(
     snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
     embedders = dict.fromkeys(snapshots, embedder)
     searcher = Searcher(snapshots, embedders, lambda: NOW, standing=standing)
-    hits = hits_by_id(searcher, "gate code")
+    hits = hits_by_id(searcher, "gate code", mode=mode)
     assert next(iter(hits)) == "great"
     assert hits["great"].legs[clue] > hits["small"].legs[clue] > 0
     plain = hits_by_id(shelf.searcher(), "gate code")
@@ -244,6 +309,27 @@ def test_recency_halves_with_each_half_life_and_never_exceeds_one() -> None:
     gains = [standing.gains("kb", Row(made, at), NOW)["recency"] for at in range(5)]
     assert gains[:4] == [1.0, 1.0, 0.5, 0.25]
     assert 0 <= gains[4] < 1e-6
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "graph"])
+def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
+    shelf: Shelf,
+    memory_of: MemoryOf,
+    embedder: Embedder,
+    mode: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("memctl.retrieve.search.CANDIDATES", 1)
+    painting, painter, *rest = two_hops(memory_of)
+    painter = replace(painter, text="Odile Marchetti swam.", title="", search_text="odil marchetti")
+    shelf.put([replace(each, importance=0.5) for each in (painting, painter, *rest[12:])])
+    snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
+    searcher = Searcher(snapshots, dict.fromkeys(snapshots, embedder), lambda: NOW,
+                        standing=Standing(importance=1.0))  # fmt: skip
+    question = "Who made the painting The Grey Harbour?"
+    found = searcher.search(question, mode=mode, limit=3).hits
+    assert {"painting", "painter"} <= {hit.external_id for hit in found}
+    assert all(hit.legs["importance"] > 0 for hit in found)
 
 
 # --- few rows and many ----

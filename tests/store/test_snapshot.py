@@ -112,7 +112,7 @@ def test_terms_are_compared_as_they_are(store: Store, rows_of) -> None:
 
 
 @given(terms=st.lists(st.text(max_size=8), max_size=4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_any_terms_can_be_searched_for(full: Snapshot, terms: list[str]) -> None:
     found = full.keyword(terms, limit=5, columns=["id"])
     asked = set(" ".join(terms).split())
