@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from memctl.config import load_config
+from memctl.doctor.doctor import Doctor
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.pinned import Inbox, Layout
@@ -67,6 +68,11 @@ class Place:
     def rows(self, table: str, *columns: str) -> list[dict[str, Any]]:
         with self.open() as base:
             return base.store.snapshot().scan(table, columns=list(columns)).to_pylist()
+
+    def damage(self) -> list[str]:
+        """What a thorough doctor finds damaged."""
+        found = Doctor(self.home).examine(self.layout.name, deep=True)
+        return [each.message for each in found if each.verdict == "damaged"]
 
     def tree(self, folder: Path) -> list[str]:
         """The files below a folder."""

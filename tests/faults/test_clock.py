@@ -62,7 +62,7 @@ def test_the_watcher_goes_on_while_the_clock_jumps_back_and_forth(place: Place) 
             wait_for(lambda: len(place.tree(place.layout.processed)) == number)  # noqa: B023
     assert [event.kind for event in place.events].count("ingested") == 5
     assert place.tree(place.layout.failed) == []
-    assert place.home.examine("notes") == []
+    assert place.damage() == []
 
 
 def test_a_consolidation_noted_in_the_future_is_not_waited_for(place: Place) -> None:

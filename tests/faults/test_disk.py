@@ -76,7 +76,7 @@ def require_all_remembered(place: Place, names: list[str]) -> None:
     assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
     assert place.tree(place.layout.failed) == []
     assert sorted(row["source"] for row in place.rows("documents", "source")) == sorted(names)
-    assert place.home.examine(place.layout.name) == []
+    assert place.damage() == []
 
 
 def test_a_full_disk_is_waited_for_and_nothing_is_lost(small_disk: Path, cramped: Place) -> None:

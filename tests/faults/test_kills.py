@@ -80,7 +80,7 @@ def everything(folder: Path) -> list[bytes]:
 
 def require_sound(place: Place) -> None:
     """Nothing is damaged, half there, or hangs on something that is not there."""
-    assert place.home.examine(place.layout.name) == []
+    assert place.damage() == []
     done(place, "doctor", "-k", "notes")
     with place.open() as base:
         snapshot = base.store.snapshot()
@@ -180,7 +180,7 @@ def test_an_edit_killed_at_any_moment_is_made_or_not(place: Place, dice: random.
         (row,) = _holding(place)
         assert row["text"] in (said, wanted)
         said = row["text"]
-    assert place.home.examine("notes") == []
+    assert place.damage() == []
 
 
 def _holding(place: Place) -> list[dict[str, object]]:

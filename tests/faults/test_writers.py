@@ -136,7 +136,7 @@ def test_counts_match_exactly_and_nobody_sees_half_a_document(place: Place) -> N
     )
     parts = {row["text"] for row in memories if row["text"].startswith("Part 0 of report")}
     assert len(parts) == counts["ingest"]
-    assert place.home.examine("notes") == []
+    assert place.damage() == []
 
 
 def test_one_that_does_not_wait_is_told_who_writes_and_ends_with_11(place: Place) -> None:
