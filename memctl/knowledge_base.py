@@ -630,11 +630,13 @@ class KnowledgeBase:
         snapshot = self.store.snapshot()
         if table != "all":
             return export_table(snapshot, table, sink, format_, progress=progress)
+        self.query_log.flush()
         return export_all(
             snapshot,
             sink,
             embedder=self.settings.embedder,
             now=self.clock(),
+            ledger=self.store.ledger,
             settings=self._portable_settings(),
             progress=progress,
         )
@@ -662,8 +664,16 @@ class KnowledgeBase:
         from memctl.store.transfer import import_all
 
         self._require_writable()
-        embedder = self.settings.embedder
-        return import_all(self.store, source, embedder=embedder, progress=progress)
+        rows = import_all(
+            self.store,
+            source,
+            embedder=self.settings.embedder,
+            now=self.clock(),
+            progress=progress,
+        )
+        if self.settings.private:
+            self.store.ledger.queries.forget_texts()
+        return rows
 
     def sql(self, statement: str) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""

@@ -81,7 +81,7 @@ def _found(
         outcome = searcher.search(question, mode=mode, **search)
         return outcome, outcome.notes
     except AWAY as error:
-        if mode not in ("hybrid", "agentic"):
+        if mode == "vector":
             raise
         found = searcher.search(question, mode="keyword", **search)
         return found, (f"found by keyword alone: {error.message}",)

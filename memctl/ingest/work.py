@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-UNDERSTOOD_TOGETHER = 64
+UNDERSTOOD_TOGETHER = 512
 CHARACTERS_TOGETHER = 4 << 20
 """So many documents, or so much text, are held as text at a time."""
 

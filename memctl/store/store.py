@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import CoverageLost, DamagedError, KnowledgeBaseUnavailable, UsageError
 from memctl.store.coverage import require_all_found
 from memctl.store.datasets import Datasets
+from memctl.store.derived import Derived, drop_derived
 from memctl.store.durability import sync_new
 from memctl.store.engine import changing, lance, lancedb
 from memctl.store.indexes import create_indexes
@@ -149,7 +150,10 @@ class Store:
         head = self.ledger.head()
         self._require_same_vectors()  # after HEAD was read: they are switched together
         versions = {table: head[table] for table in TABLES}
-        snapshot = Snapshot(self._datasets, versions, self.dimension, self.ledger.require_in_place)
+        derived = Derived(self.folder, lambda: self.ledger.head() == head)
+        snapshot = Snapshot(
+            self._datasets, versions, self.dimension, self.ledger.require_in_place, derived
+        )
         self._leases.add(snapshot)
         return snapshot
 
@@ -240,12 +244,15 @@ class Store:
     @contextmanager
     def _committed(self) -> Iterator[Transaction]:
         transaction = Transaction(self._datasets, self.ledger, self.dimension, self._clock)
+        before = self.ledger.head()
         try:
             yield transaction
             transaction.commit()
         except BaseException:
             transaction.roll_back()
             raise
+        if self.ledger.head() != before:
+            drop_derived(self.folder)
 
     def _reconnect_sometimes(self) -> None:
         """Drop the engine's caches now and then: lance 13 leaks files with every index update."""
