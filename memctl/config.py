@@ -133,6 +133,19 @@ class ConsolidateSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """How the tables of a knowledge base are written to."""
+
+    wait_seconds: float = setting(
+        30.0,
+        "so long a command waits for another one that is writing to the same knowledge base;"
+        " 0 for not at all",
+        low=0,
+        high=86_400,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LimitSettings:
     """What one file may take: PDF, office, picture, recording, web page, mail, XML or YAML."""
 
@@ -262,6 +275,7 @@ class Config:
     new_kb: NewKnowledgeBase = NewKnowledgeBase()
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
+    store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     sql: SqlSettings = SqlSettings()
     endpoint: EndpointSettings = EndpointSettings()
@@ -277,6 +291,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "new_kb": NewKnowledgeBase,
     "watch": WatchSettings,
     "consolidate": ConsolidateSettings,
+    "store": StoreSettings,
     "limits": LimitSettings,
     "sql": SqlSettings,
     "endpoint": EndpointSettings,

@@ -75,8 +75,13 @@ def make_folder(folder: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterator[BinaryIO]:
     """Give a file to write; ``path`` becomes it in one durable step when the block ends well.
+
+    Args:
+        path: What to replace, or to make.
+        mode: Who may do what with it.
+        durable: False for what is of no use after a power cut: it is not waited for the disk.
 
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was, and it is
@@ -88,7 +93,8 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException as error:
         with suppress(OSError):  # its folder may be none
@@ -96,7 +102,8 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.filename == os.fspath(temporary):
             error.filename, error.filename2 = os.fspath(path), None
         raise
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
 
 
 def _temporary(path: Path) -> Path:
@@ -110,11 +117,11 @@ def is_temporary(name: str, suffix: str) -> bool:
     return match is not None and match[1].endswith(suffix)
 
 
-def save_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Replace ``path`` by ``content`` in one step and make it durable.
+def save_file(path: Path, content: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+    """Replace ``path`` by ``content`` in one step and make it durable; see :func:`replacing`.
 
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was.
     """
-    with replacing(path, mode=mode) as file:
+    with replacing(path, mode=mode, durable=durable) as file:
         file.write(content)

@@ -127,7 +127,7 @@ class KnowledgeBase:
         from memctl.store.store import Store
 
         settings = load_settings(layout.settings)
-        store = Store.open(layout.folder, clock=clock)
+        store = Store.open(layout.folder, clock=clock, wait=config.store.wait_seconds)
         return cls(layout, _caught_up(layout, settings, store), store, config, clock)
 
     @property
