@@ -1,4 +1,4 @@
-"""Words made to do harm: as ids, filters and names they find nothing, and on a terminal they do nothing."""
+"""Words made to do harm: as ids and filters they find nothing, on a terminal they do nothing."""
 
 from __future__ import annotations
 
@@ -74,13 +74,10 @@ def test_a_filter_is_never_code(notes: Run, word: str) -> None:
 
 @pytest.mark.parametrize("word", INJECTIONS)
 def test_what_a_text_is_filed_under_is_kept_as_it_is(notes: Run, word: str) -> None:
-    done = notes(
-        "ingest", "--text", "Filed oddly.", "--namespace", word, "--tag", word, "--source", word
-    )
-    assert done.code == 0
-    (hit,) = notes(
-        "query", "filed oddly", "--namespace", word, "-o", "json", "--level", "evidence"
-    ).json["hits"]
+    filed = ["--namespace", word, "--tag", word]
+    assert notes("ingest", "--text", "Filed oddly.", *filed, "--source", word).code == 0
+    found = notes("query", "filed oddly", *filed, "--level", "evidence", "-o", "json")
+    (hit,) = found.json["hits"]
     assert (hit["namespace"], hit["tags"], hit["source"]) == (word, [word], word)
 
 
@@ -104,20 +101,18 @@ def test_names_and_texts_do_nothing_to_a_terminal_and_stay_exact_in_json(
     text = "The ferry \x1b[31mleaves\x1b[0m at \x9b2J nine\u202e."
     path = tmp_path / ODD
     path.write_text(text)
-    told = memctl("ingest", str(path))
     (tmp_path / f"{ODD}.pdf").write_bytes(b"%PDF-1.4 broken")
-    failed = memctl("ingest", str(tmp_path / f"{ODD}.pdf"))
-    assert failed.code == 1
-    shown = [told.out, told.err, failed.out, failed.err]
+    shown = []
     for words in (
+        ["ingest", str(path)],
+        ["ingest", f"{path}.pdf"],
         ["query", "when does the ferry leave?"],
         ["document", "list"],
         ["memory", "list"],
-        ["context", "when does the ferry leave?"],
         ["consolidate"],
     ):
-        done = memctl(*words, *(["-o", "table"] if words[0] != "context" else []))
-        shown += [done.err, *([done.out] if words[0] != "context" else [])]
+        done = memctl(*words, "-o", "table")
+        shown += [done.out, done.err]
     for output in shown:
         assert not set(output) & set("\x1b\x9b\x07\u202e\u200f"), output
     (document,) = memctl("document", "list").rows
