@@ -7,11 +7,11 @@ on their own, and neither they nor their neighbours take part.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from memctl.retrieve.candidates import Candidate, Key
 from memctl.retrieve.collapse import Collapsed, ordered, raised
+from memctl.retrieve.kin import spelt_like
 from memctl.retrieve.question import Question
 from memctl.retrieve.surroundings import Surroundings
 from memctl.understand.stopwords import stop_words
@@ -23,7 +23,6 @@ BESIDE = {-2: 0.2, -1: 0.4, 1: 0.4, 2: 0.2}
 SHORT = 60
 """Terms of a turn that needs others to be understood."""
 _LOOKED_AT = 8
-_AS_WRITTEN = 0.8
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _SHORTEST_NAME = 3
 
@@ -140,10 +139,9 @@ def _said(question: Question) -> list[str]:
     ]
 
 
-def _misspelt(question: Question, names: Mapping[str, object]) -> Iterable[str]:
+def _misspelt(question: Question, names: Collection[str]) -> Iterable[str]:
     """The names that capitalised words of the question are nearly the same as."""
     for match in _WORD.findall(question.text):
         word = match.lower()
-        if match[0].isupper() and word not in names and len(word) > _SHORTEST_NAME:
-            near = get_close_matches(word, names, n=1, cutoff=_AS_WRITTEN)
-            yield from (name for name in near if name[0] == word[0])
+        if match[0].isupper() and word not in names:
+            yield from spelt_like(word, names)
