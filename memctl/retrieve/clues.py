@@ -12,6 +12,8 @@ from memctl.records import Hit
 from memctl.retrieve.bridge import with_bridges
 from memctl.retrieve.collapse import Collapsed, ordered
 from memctl.retrieve.likeness import with_likeness
+from memctl.retrieve.periods import CLUE as TIME
+from memctl.retrieve.periods import with_times
 from memctl.retrieve.question import Question
 from memctl.retrieve.rerank import RERANK
 from memctl.retrieve.standing import with_standing
@@ -27,6 +29,7 @@ CLUES = (
     "alike",
     "speaker",
     "neighbours",
+    TIME,
     "bridge",
     WALK,
 )
@@ -46,4 +49,5 @@ def with_clues(
     found = with_standing(items, around.standing, around.now, around.spread)
     found = with_likeness(found, question, around)
     found = with_turns(found, question, around)
+    found = with_times(found, question, around)
     return ordered(with_bridges(found, question, around))
