@@ -130,6 +130,25 @@ class ConsolidateSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What one file may take: PDF, office, picture, recording, web page, mail, XML or YAML."""
+
+    memory_mb: int = setting(
+        2048, "megabytes of memory for the process that reads it", low=128, high=1_048_576
+    )
+    processor_seconds: int = setting(
+        300,
+        "seconds of processor time; a file of more than 10 MB gets as much for each 10 MB",
+        low=1,
+        high=86_400,
+    )
+    seconds: float = setting(
+        600.0, "seconds by the clock, with the same allowance for size", low=0.1, high=86_400
+    )
+    text_mb: int = setting(200, "millions of characters that it may give", low=1, high=10_000)
+
+
+@dataclass(frozen=True, slots=True)
 class SqlSettings:
     """Bounds of one ``memctl sql`` statement."""
 
@@ -240,6 +259,7 @@ class Config:
     new_kb: NewKnowledgeBase = NewKnowledgeBase()
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
+    limits: LimitSettings = LimitSettings()
     sql: SqlSettings = SqlSettings()
     endpoint: EndpointSettings = EndpointSettings()
     models: ModelSettings = ModelSettings()
@@ -254,6 +274,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "new_kb": NewKnowledgeBase,
     "watch": WatchSettings,
     "consolidate": ConsolidateSettings,
+    "limits": LimitSettings,
     "sql": SqlSettings,
     "endpoint": EndpointSettings,
     "models": ModelSettings,

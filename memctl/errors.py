@@ -15,6 +15,7 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── KnowledgeBaseUnavailable    1   paused, archived, or made by a newer version
     ├── LockedError                11   another process is writing
     ├── DamagedError               12   a table or the ledger cannot be read
+    ├── CoverageLost                1   a job would have made memories unfindable
     ├── ModelError                  1   a model behind an endpoint did not do what was asked
     │   ├── ModelUnavailable        1   not now: down, too busy, or the day's budget is spent
     │   ├── ModelRefused            1   never, as it is configured: key, model name
@@ -25,6 +26,7 @@ hint (what to do next); the command line prints both and exits with the class's 
         ├── EmptySource             1   nothing in it
         ├── EncryptedSource         1   a password is needed
         ├── MissingReader           1   an extra or a program is needed
+        ├── OverLimit           1   it takes more memory, time or text than one file may
         ├── BadRecord               1   a line of JSON lines that is no record
         └── ChangedSource           1   somebody wrote to it meanwhile
 """
@@ -96,6 +98,10 @@ class DamagedError(MemctlError):
     exit_code = 12
 
 
+class CoverageLost(MemctlError):
+    """A job would have made memories unfindable; all that it had written was rolled back."""
+
+
 class ModelError(MemctlError):
     """A model behind an endpoint did not do what was asked."""
 
@@ -146,6 +152,10 @@ class EncryptedSource(UnreadableSource):
 
 class MissingReader(UnreadableSource):
     """A source can be read only with an optional package or program that is not there."""
+
+
+class OverLimit(UnreadableSource):
+    """Reading a source takes more memory or time, or gives more text, than the limits allow."""
 
 
 class BadRecord(UnreadableSource):

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memctl.choices import StoredStatus
 from memctl.config import Config
@@ -40,12 +40,11 @@ from memctl.pinned import (
     save_settings,
 )
 
-if TYPE_CHECKING:
-    from memctl.store.repair import Finding
-
 Clock = Callable[[], datetime]
 _STALE_SECONDS = 3600
 _EXCLUSIVE_WAIT = 5.0
+_MARKS = ("kb.toml", "ledger.sqlite", "lance")
+"""One of these is in the folder of every knowledge base, even of a damaged one."""
 _LOCKS = {"lock", "lock.holder", "watch.lock"}
 
 
@@ -137,6 +136,24 @@ class Home:
         found = (path.parent.name for path in self._folder.glob("*/kb.toml"))
         return sorted(name for name in found if is_name(name))
 
+    def remains(self) -> list[str]:
+        """Return the names of all, those too of which nothing but tables or a ledger is left."""
+        if not self._folder.is_dir():
+            return []
+        found = (path for path in self._folder.iterdir() if is_name(path.name))
+        return sorted(path.name for path in found if any((path / mark).exists() for mark in _MARKS))
+
+    def remains_of(self, name: str) -> Layout:
+        """Return where a knowledge base stands, or what is left of one.
+
+        Raises:
+            UsageError: No knowledge base can have that name.
+            KnowledgeBaseNotFound: There is none of that name.
+        """
+        if check_name(name) not in self.remains():
+            raise KnowledgeBaseNotFound(f"no knowledge base {name!r}", self._suggestion(name))
+        return Layout(self._folder / name)
+
     def entries(self) -> list[KnowledgeBaseEntry]:
         """Return every knowledge base; one whose settings cannot be read is among them."""
         return [self._entry(name) for name in self.names()]
@@ -215,6 +232,7 @@ class Home:
                 f"knowledge base {wanted!r} is archived, so it cannot be written to",
                 f"memctl kb resume {wanted}",
             )
+        opened.note_settings()
         return opened
 
     def _create_if_missing(self, name: str) -> None:
@@ -295,6 +313,8 @@ class Home:
             except BaseException:
                 shutil.rmtree(made.folder, ignore_errors=True)
                 raise
+        with self.open(name) as opened:
+            opened.note_settings()
         return self.settings(name)
 
     def _new_settings(
@@ -383,30 +403,6 @@ class Home:
             self.layout(name)  # somebody may have been faster
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)
-
-    # --- checking --------------------------------------------------------------------------------
-
-    def examine(self, name: str) -> list[Finding]:
-        """Read everything of a knowledge base once and return what is damaged."""
-        from memctl.store.repair import Finding, examine
-
-        problem = self._entry(name).problem
-        settings = [Finding("settings", problem)] if problem else []
-        return settings + examine(self.layout(name).folder)
-
-    def repair(self, name: str) -> list[Finding]:
-        """Put right what is damaged, keeping every row that can be read; return what was done.
-
-        Raises:
-            LockedError: Somebody is writing.
-            DamagedError: A table has no readable version at all.
-            ConfigError: Its settings cannot be read; only their owner knows what they should say.
-        """
-        from memctl.store.repair import repair
-
-        done = repair(self.layout(name).folder, self._clock)
-        self.settings(name)
-        return done
 
     def _sweep(self, name: str) -> None:
         """Remove what a crash in the middle of creating or deleting left behind."""

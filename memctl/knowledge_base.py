@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
     from memctl.query_statistics import QueryStatistics
+    from memctl.receipts import Receipt
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from memctl.store.store import Store
 
 Clock = Callable[[], datetime]
+SETTINGS = "settings"
+"""Under this name the ledger has a copy of kb.toml."""
 _NO_FILTERS = Filters()
 
 
@@ -78,7 +81,7 @@ class KnowledgeBase:
         self.store = store
         self.config = config
         self.clock = clock
-        self.settings = settings
+        self._stages = Stages(layout, settings, store, config, clock)
         self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
 
     @property
@@ -88,6 +91,7 @@ class KnowledgeBase:
 
     @settings.setter
     def settings(self, settings: KnowledgeBaseSettings) -> None:
+        self._stages.close()
         self._stages = Stages(self.layout, settings, self.store, self.config, self.clock)
 
     @classmethod
@@ -120,6 +124,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Let go of its files."""
+        self._stages.close()
         self.query_log.flush()
         self.store.close()
 
@@ -136,6 +141,16 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         return f"KnowledgeBase({self.name!r}, {str(self.layout.folder)!r})"
+
+    def note_settings(self) -> None:
+        """Keep a copy of kb.toml in the ledger, from which it can be brought back when it is lost.
+
+        Nothing is done where this process may only read.
+        """
+        text = self.layout.settings.read_text("utf-8")
+        ledger = self.store.ledger
+        if ledger.is_writable and ledger.meta(SETTINGS) != text:
+            ledger.set_meta(SETTINGS, text)
 
     # --- taking in -------------------------------------------------------------------------------
 
@@ -188,7 +203,8 @@ class KnowledgeBase:
         given = Given(tuple(Path(path) for path in paths), text, stream, jsonl)
         with opened(given, labels, left_out) as (sources, total):
             if dry_run:
-                return preview(self.store, sources, self._stages.estimator(), progress, total=total)
+                estimator, readers = self._stages.estimator(), self._stages.readers
+                return preview(self.store, sources, estimator, readers, progress, total=total)
             return self._ingestor.ingest(sources, progress, total=total)
 
     def reprocess(
@@ -526,6 +542,16 @@ class KnowledgeBase:
         from memctl.statistics import statistics
 
         return statistics(self.name, self.store, self.clock())
+
+    def receipts(self, file: str) -> list[Receipt]:
+        """Return what became of a file each time that it was taken in, the newest first.
+
+        Args:
+            file: Its path, where it was given or is now, or the last parts of that.
+        """
+        from memctl.receipts import receipts
+
+        return receipts(self.layout, self.settings, self.store, file)
 
     def query_statistics(self) -> QueryStatistics:
         """Return what the query log says: how many questions, how fast, how well answered."""

@@ -180,6 +180,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             id=asked.id,
             explain=outcome.explain if options.get("explain") else {},
             notes=notes,
+            communities=outcome.communities,
         )
         if not options.get("log", True):
             return result
@@ -253,8 +254,9 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         Raises:
             UsageError: The question is empty, or an option cannot be used.
         """
-        from memctl.retrieve.context import build_context, token_counter
+        from memctl.retrieve.context import token_counter
         from memctl.retrieve.need import is_needed, is_order, refers_back
+        from memctl.retrieve.part_of import build_with_communities
 
         referring = refers_back(question) if auto else ""
         if auto and not referring and is_order(question):
@@ -269,7 +271,9 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
                 return Context(question, "", 0, budget, (), notes, why=why)
         count = token_counter(outcome.embedder)
         hits = outcome.hits if outcome.relevance.is_near else ()
-        context = build_context(question, hits, outcome.insights, budget, count)
+        context = build_with_communities(
+            question, hits, outcome.insights, outcome.communities, budget, count
+        )
         cited = {citation.memory_id for citation in context.citations}
         noted = Asked(
             at=self._members[0].clock(),

@@ -364,6 +364,36 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Related:
+    """How two names hang together, with the memories that show it."""
+
+    name: str
+    relation: str
+    other: str
+    memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Names that hang together around what a question is about, and what memories say of them."""
+
+    kb: str
+    score: float
+    """How much of what the question and its best hits name is among them; an order, no more."""
+    size: int
+    members: tuple[str, ...]
+    """The best connected of them."""
+    seeds: tuple[str, ...]
+    """Those that the question or its best hits name."""
+    relations: tuple[Related, ...]
+    """The strongest between members."""
+    summary: str
+    """The sentences in which most of them stand; no model wrote it."""
+    citations: tuple[Citation, ...]
+    """Of its sentences, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSentence:
     """A sentence that a model wrote, checked against the memories that it cites."""
 
@@ -410,6 +440,8 @@ class QueryResult:
     """What was done without because a model could not be had."""
     query_id: str | None = None
     """Under which it stands in the query log; None where it is not logged."""
+    communities: tuple[Community, ...] = ()
+    """What the names in question and hits are part of; only in the mode ``graph``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,13 +477,16 @@ class ReembedReport:
     seconds: float
 
 
+OutcomeKind = Literal["ingested", "known", "superseded", "failed"]
+
+
 @swift
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
     """What became of one source: ``ingested``, ``known``, ``superseded``, ``failed``."""
 
     source: str
-    outcome: Literal["ingested", "known", "superseded", "failed"]
+    outcome: OutcomeKind
     document_id: str | None = None
     memories: int = 0
     title: str = ""
@@ -469,6 +504,12 @@ class FileOutcome:
     It is one of Python's own, such as ``FileNotFoundError`` or ``PermissionError``, or one of
     memctl's, such as ``EncryptedSource``, ``EmptySource`` or ``BadRecord``.
     """
+    path: str | None = None
+    """Where its file was read; None for what is no file of its own."""
+    reader: str = ""
+    """Name and version of the reader; empty where none was needed or none could read it."""
+    read_seconds: float | None = None
+    """How long it took to turn the file into text, where that was done in one piece."""
 
 
 LeftOutReason = Literal[

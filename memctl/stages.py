@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memctl.memories.editing import Editor
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
+    from memctl.readers import Readers
     from memctl.store.store import Store
     from memctl.understand.protocol import Understander
 
@@ -106,7 +107,20 @@ class Stages:
             perceiver=self._perceiver(),
             limits=Limits(together=together),
             comparer=self._comparer(),
+            readers=self.readers,
         )
+
+    @cached_property
+    def readers(self) -> Readers:
+        """What reads files, in processes that end when the stages are closed."""
+        from memctl.readers import Readers
+
+        return Readers(self.config.limits)
+
+    def close(self) -> None:
+        """End the processes that wait for work."""
+        if "readers" in vars(self):
+            self.readers.close()
 
     def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
         """Return what turns text into structure: a model where one is configured for it.

@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 from fake_endpoint import FakeEndpoint
+from hypothesis import settings
 from pytest_httpserver import HTTPServer
+
+settings.register_profile("untimed", deadline=None)  # how busy a machine is says nothing of a test
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import pytest
 from filelock import FileLock
 
 from memctl.config import load_config
+from memctl.doctor.doctor import Doctor
 from memctl.errors import (
     ConfigError,
     KnowledgeBaseNotFound,
@@ -256,7 +257,7 @@ def test_one_that_is_open_elsewhere_when_it_is_renamed_is_not_written_to_any_mor
                 use()
     with home.open("diary") as diary, home.open("notes") as notes:
         assert (diary.memories().num_rows, notes.memories().num_rows) == (1, 0)
-    assert not home.examine("notes")
+    assert all(each.verdict == "ok" for each in Doctor(home).examine("notes"))
 
 
 @pytest.mark.parametrize("change", ["rename", "delete"])
@@ -307,26 +308,6 @@ def test_one_with_a_damaged_ledger_can_be_deleted(home: Home) -> None:
     (home.layout("notes").folder / "ledger.sqlite").write_bytes(b"nothing")
     home.delete("notes")
     assert home.names() == []
-
-
-def test_what_is_damaged_and_what_was_done_about_it_travels_as_findings(home: Home) -> None:
-    home.create("notes")
-    (home.layout("notes").folder / "ledger.sqlite").write_bytes(b"nothing")
-    assert [finding.subject for finding in home.examine("notes")] == ["ledger"]
-    assert [finding.subject for finding in home.repair("notes")] == ["ledger"]
-    assert home.examine("notes") == []
-
-
-def test_settings_that_cannot_be_read_are_a_finding_that_only_their_owner_can_put_right(
-    home: Home,
-) -> None:
-    home.create("notes")
-    home.layout("notes").settings.write_text("chunk_size = \n")
-    (finding,) = home.examine("notes")
-    assert finding.subject == "settings"
-    assert "kb.toml: not valid TOML" in finding.message
-    with pytest.raises(ConfigError, match="not valid TOML"):
-        home.repair("notes")
 
 
 def test_a_home_that_cannot_be_listed_is_not_taken_for_an_empty_one(home: Home) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from memctl.cli.session import Session
-    from memctl.records import Answer, Hit, QueryResult
+    from memctl.records import Answer, Community, Hit, QueryResult
 
 _SNIPPET = 200
 _INSIGHT = 300
@@ -63,6 +63,10 @@ def show_result(
         paragraph(console, "\nInsights")
         for insight in result.insights:
             _show_insight(console, insight, name_kb=several)
+    if result.communities:
+        paragraph(console, "\nCommunities")
+        for community in result.communities:
+            _show_community(console, community, explain=explain, name_kb=several)
     if result.hits:
         most = None if answer is None or explain else below
         _show_hits(console, result, most, explain=explain, name_kb=several)
@@ -125,6 +129,23 @@ def _show_insight(console: Console, insight: Hit, *, name_kb: bool) -> None:
     sources = count(len(insight.source_ids), "memory", "memories")
     of = f" of {insight.kb}" if name_kb else ""
     paragraph(console, f"from {sources}{of}: memctl insight show {insight.memory_id}", "dim", 4)
+
+
+def _show_community(
+    console: Console, community: Community, *, explain: bool, name_kb: bool
+) -> None:
+    """Print who hangs together, and the sentences that say how; with ``explain`` also why it."""
+    from memctl.retrieve.part_of import named
+
+    of = f"{community.kb}: " if name_kb else ""
+    paragraph(console, f"{of}{named(community)}", "green", 2)
+    for citation in community.citations:
+        paragraph(console, one_line(citation.quote, _INSIGHT), "", 4)
+        paragraph(console, f"[{citation.number}] {place(citation)}", "cyan", 4)
+    if explain:
+        paragraph(console, f"score {community.score:.3f}: {', '.join(community.seeds)}", "dim", 4)
+        for each in community.relations:
+            paragraph(console, f"{each.name} — {each.relation} — {each.other}", "dim", 4)
 
 
 def _no_longer(hit: Hit) -> list[str]:

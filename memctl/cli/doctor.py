@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.cli.commands import KnowledgeBasesOption, Output, command
-from memctl.cli.output import Column, emit
+from memctl.cli.commands import KnowledgeBasesOption, Output, Yes, command
+from memctl.cli.output import Column, chosen, emit
+from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count
-from memctl.errors import DamagedError
+from memctl.errors import DamagedError, UsageError
+
+if TYPE_CHECKING:
+    from memctl.doctor.doctor import Doctor
 
 _COLUMNS = (
     Column("kb", "KB"),
+    Column("verdict", "VERDICT"),
+    Column("layer", "LAYER"),
     Column("subject", "WHAT"),
     Column("message", "FOUND", wrap=True),
+    Column("hint", "HINT", wrap=True),
 )
+_STEPS = (Column("kb", "KB"), Column("subject", "WHAT"), Column("message", "DONE", wrap=True))
 
 
 def register(root: typer.Typer) -> None:
@@ -27,7 +38,10 @@ def register(root: typer.Typer) -> None:
         "doctor",
         """
         memctl doctor
+        memctl doctor -k notes --verbose
+        memctl doctor -k notes --repair --dry-run
         memctl doctor -k notes --repair
+        memctl doctor -k notes --rebuild
         """,
     )(doctor)
 
@@ -36,21 +50,107 @@ def doctor(
     session: Session,
     kb: KnowledgeBasesOption = None,
     repair: Annotated[bool, typer.Option("--repair", help="Put right what is damaged.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make all that is derived anew, if it is the same.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --repair: say what it would do.")
+    ] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Look at every row, not a sample.")] = False,
+    yes: Yes = False,
     output: Output = None,
 ) -> None:
-    """Read every table and the ledger once and say what is damaged.
+    """Check every layer of what is on disk, and put it right.
 
-    It changes nothing without --repair, which keeps every row that can be read and leaves the
-    unreadable files beside.  The exit code is 12 when something is damaged.
+    That is folders, settings, locks, the ledger, the tables' files and indexes, whether rows have
+    what they belong to, vectors, citations, and files on their way.  It changes nothing and sends
+    nothing without --repair, which keeps every row that can be read, reads lost documents again
+    from processed/, and leaves unreadable files beside.  A table shows what is not in order, with
+    --verbose every check; every other format has them all.  The exit code is 12 when something is
+    damaged, and 0 when there are warnings alone.
+
+    --rebuild makes vectors, indexes, entities and relations anew from the stored texts.  They
+    become what counts only when documents, memories, texts and vectors are the same as before;
+    where vectors are from an endpoint, it asks before it sends those texts there.
     """
-    names = list(dict.fromkeys(kb or session.home.names()))
-    check = session.home.repair if repair else session.home.examine
-    findings = [{"kb": name, **asdict(finding)} for name in names for finding in check(name)]
-    emit(findings, _COLUMNS, output)
+    from memctl.doctor.doctor import Doctor
+
+    if dry_run and not repair:
+        raise UsageError("--dry-run is for --repair", "without either, nothing is changed anyway")
+    attending = Doctor(session.home)
+    names = list(dict.fromkeys(kb or attending.names()))
+    if repair and rebuild:
+        raise UsageError("--repair and --rebuild are two things", "first the one, then the other")
+    if rebuild:
+        _rebuild(session, attending, names, yes, output)
+        return
+    if repair:
+        _repair(session, attending, names, dry_run, output)
+        return
+    findings = list(_findings(session, attending, names, deep))
+    is_table = chosen(output) == "table"
+    told = findings if session.verbose or not is_table else _not_ok(findings)
+    emit(told, _COLUMNS, output)
+    _conclude(session, names, findings)
+
+
+def _findings(
+    session: Session, attending: Doctor, names: Sequence[str], deep: bool
+) -> Iterator[dict[str, Any]]:
+    for finding in attending.machine(session.config_path):
+        yield {"kb": "", **asdict(finding)}
+    for name in names:
+        for finding in attending.examine(name, deep=deep):
+            yield {"kb": name, **asdict(finding)}
+
+
+def _repair(
+    session: Session, attending: Doctor, names: Sequence[str], dry_run: bool, output: Output
+) -> None:
+    steps = [
+        {"kb": name, **asdict(step)}
+        for name in names
+        for step in attending.repair(name, dry_run=dry_run)
+    ]
+    emit(steps, _STEPS, output)
+    if not steps:
+        _say_whole(session, names)
+    elif dry_run:
+        session.say("nothing has been changed")
+
+
+def _rebuild(
+    session: Session, attending: Doctor, names: Sequence[str], yes: bool, output: Output
+) -> None:
+    for name in names:
+        if where := attending.sends(name):
+            session.confirm(f"send the text of every memory of {name} to {where}?", yes=yes)
+    began = time.monotonic()
+    with progress(session, "rebuilding") as listener:
+        steps = [
+            {"kb": name, **asdict(step)}
+            for name in names
+            for step in attending.rebuild(name, listener)
+        ]
+    emit(steps, _STEPS, output)
+    session.say(f"{count(len(names), 'knowledge base')} in {time.monotonic() - began:.1f} s")
+
+
+def _not_ok(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [finding for finding in findings if finding["verdict"] != "ok"]
+
+
+def _conclude(session: Session, names: Sequence[str], findings: Sequence[dict[str, Any]]) -> None:
+    verdicts = Counter(finding["verdict"] for finding in findings)
+    session.say(f"{count(verdicts['ok'], 'check')} ok, {count(verdicts['warning'], 'warning')}")
+    if not verdicts["damaged"]:
+        _say_whole(session, names)
+        return
+    worst = next(finding for finding in findings if finding["verdict"] == "damaged")
     bases = count(len(names), "knowledge base")
-    if not findings:
-        session.say(f"{bases} whole" if names else "no knowledge base yet")
-    elif not repair:
-        by_hand = all(finding["subject"] == "settings" for finding in findings)
-        hint = "correct those files by hand" if by_hand else "put it right: memctl doctor --repair"
-        raise DamagedError(f"{count(len(findings), 'finding')} in {bases}", hint)
+    raise DamagedError(f"{count(verdicts['damaged'], 'finding')} in {bases}", worst["hint"])
+
+
+def _say_whole(session: Session, names: Sequence[str]) -> None:
+    bases = count(len(names), "knowledge base")
+    session.say(f"{bases} whole" if names else "no knowledge base yet")

@@ -33,6 +33,7 @@ from memctl.cli import (
     stats,
     transfer,
     watch,
+    why,
 )
 from memctl.cli.commands import as_it_is
 from memctl.cli.text import one_line
@@ -103,6 +104,7 @@ insight.register(app)
 graph.register(app)
 consolidate.register(app)
 watch.register(app)
+why.register(app)
 stats.register(app)
 models.register(app)
 sql.register(app)

@@ -14,12 +14,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.consolidate.grouping import Thresholds
+from memctl.consolidate.job import CONSOLIDATION
 from memctl.consolidate.known import COLUMNS, KnownInsights
 from memctl.consolidate.plan import Plan, end_insights, mark_consolidated, write
 from memctl.consolidate.planning import Planner
 from memctl.consolidate.pool import load_pool
 from memctl.consolidate.synthesis import BuiltinSynthesizer, Synthesizer
 from memctl.records import ConsolidationReport, Progress, ProgressListener
+from memctl.store.coverage import require_found
 from memctl.store.filters import col
 
 if TYPE_CHECKING:
@@ -74,6 +76,8 @@ class Consolidator:
 
         Raises:
             LockedError: Another process kept writing.
+            CoverageLost: Memories would not have been found any more; what was about to be
+                written was rolled back.
         """
         started, now = time.monotonic(), self._clock()
         known = self._current_insights(now, dry_run)
@@ -86,7 +90,10 @@ class Consolidator:
             examined += len(plan.examined)
             if not dry_run:
                 with self._store.write() as transaction:
+                    before = transaction.snapshot()
                     write(transaction, plan, self._embedder, now)
+                    after = transaction.snapshot()
+                    require_found(before, after, plan.touched, CONSOLIDATION)
         report = ConsolidationReport(
             kb=self._kb,
             examined=examined,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.errors import CoverageLost
 from memctl.records import ConsolidationReport
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ def noted(
     job = ledger.jobs.start(CONSOLIDATION, clock())
     try:
         report = run()
+    except CoverageLost as error:
+        ledger.jobs.fail(job, clock(), error.message, error.hint)
+        raise
     except BaseException:
         ledger.jobs.finish(job, "failed", clock())
         raise

@@ -36,6 +36,12 @@ class Plan:
     connections: dict[str, Connection] = field(default_factory=dict)
     """By the id of the relation."""
 
+    @property
+    def touched(self) -> list[str]:
+        """The memories that are marked, ended, or what an insight rests on."""
+        sources = (source for insight in self.insights.values() for source in insight.source_ids)
+        return sorted({*self.examined, *self.superseded, *sources})
+
     def connect(self, connections: Iterable[Connection]) -> None:
         """Have these connections stored."""
         for item in connections:

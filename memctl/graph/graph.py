@@ -6,7 +6,7 @@ Built from an index in memory; networkx, loaded when it is first needed, has the
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -58,15 +58,27 @@ class Neighbour:
     """From the first node to this one, both among them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """So much of what was read, all by number."""
+
+    passages: Collection[int]
+    """Those that make nodes hang together."""
+    nodes: Collection[int]
+    """Those that may have edges; looking one up is cheap."""
+
+
 class Graph:
     """Nodes with their edges.
 
     Args:
         index: The nodes, and what names them.
+        part: What of it counts; by default all.
     """
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, part: Part | None = None) -> None:
         self.index = index
+        self._part = part or Part(range(len(index.named)), range(len(index.nodes)))
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -76,8 +88,8 @@ class Graph:
     @cached_property
     def edges(self) -> dict[_Pair, Edge]:
         """All edges, by the numbers of their ends, the smaller one first."""
-        together = _together(self.index)
-        facts = _facts(self.index)
+        together = _together(self.index, self._part)
+        facts = _facts(self.index, self._part)
         return {
             pair: _edge(self.index, pair, together.get(pair, ()), facts.get(pair, ()))
             for pair in sorted(together.keys() | facts.keys())
@@ -188,7 +200,7 @@ class Graph:
         import networkx as nx
 
         graph: nx.Graph[int] = nx.Graph()
-        graph.add_nodes_from(range(len(self.nodes)))
+        graph.add_nodes_from(self._part.nodes)
         graph.add_weighted_edges_from((*pair, edge.weight) for pair, edge in self.edges.items())
         for pair, edge in self.edges.items():
             graph.edges[pair]["cost"] = 1 + 1 / (1_000 * (1 + edge.weight))
@@ -209,10 +221,11 @@ def communities_of(graph: nx.Graph[int]) -> list[tuple[int, ...]]:
     return sorted(groups, key=lambda members: (-len(members), members[0]))
 
 
-def _together(index: Index) -> dict[_Pair, list[int]]:
+def _together(index: Index, part: Part) -> dict[_Pair, list[int]]:
     """The passages in which two nodes stand together."""
     found: dict[_Pair, list[int]] = defaultdict(list)
-    for at, nodes in enumerate(index.named):
+    for at in part.passages:
+        nodes = [node for node in index.named[at] if node in part.nodes]
         for pair in combinations(sorted(_rarest(index, nodes)), 2):
             found[pair].append(at)
     return found
@@ -224,10 +237,12 @@ def _rarest(index: Index, nodes: Sequence[int]) -> Sequence[int]:
     return sorted(nodes, key=lambda node: (len(index.holders[node]), node))[:MOST_TOGETHER]
 
 
-def _facts(index: Index) -> dict[_Pair, list[tuple[str, tuple[str, ...]]]]:
+def _facts(index: Index, part: Part) -> dict[_Pair, list[tuple[str, tuple[str, ...]]]]:
     """The relations that were stated between two nodes, with their evidence."""
     found: dict[_Pair, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for fact in index.facts:
+        if fact.source not in part.nodes or fact.target not in part.nodes:
+            continue
         pair = (min(fact.source, fact.target), max(fact.source, fact.target))
         found[pair].append((fact.relation, fact.memory_ids))
     return found

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from memctl.graph.graph import Graph, Neighbour
 from memctl.graph.index import Node, build_index
 from memctl.graph.names import key_of
 from memctl.graph.resolution import Decisions
+from memctl.graph.telling import central_passages, how_many, spellings_of, telling
 from memctl.store.filters import Expr, both, col
-from memctl.understand.sentences import sentences
 
 if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
@@ -26,7 +25,6 @@ _Insight = tuple[str, str, frozenset[int]]
 _TOP = 10
 _NAMED_MEMBERS = 20
 _TOPICS = 5
-_SENTENCE = 300
 _SAMPLED_PASSAGES = 50
 _WHERE = ("start", "end", "page", "row", "time_start", "created_at")
 _SHOWN = ("id", "text", "source", "title", *_WHERE)
@@ -220,7 +218,7 @@ class GraphView:
             other=names[1],
             weight=edge.weight,
             memory_id=row.get("id", ""),
-            text=_telling(row.get("text", ""), [self._spellings(at) for at in pair]),
+            text=telling(row.get("text", ""), spellings_of(self.graph.index, pair)),
             source=row.get("source", ""),
             title=row.get("title", ""),
             **{name: row.get(name) for name in _WHERE},
@@ -230,10 +228,6 @@ class GraphView:
         wanted = [id_ for id_ in dict.fromkeys(ids) if id_]
         rows = self._snapshot.get("memories", wanted, _SHOWN).to_pylist()
         return {row["id"]: row for row in rows}
-
-    def _spellings(self, at: int) -> tuple[str, ...]:
-        node = self.graph.nodes[at]
-        return (node.name, *node.aliases)
 
     # --- communities ---
 
@@ -261,7 +255,7 @@ class GraphView:
         insights: Sequence[tuple[str, str, frozenset[int]]],
     ) -> CommunityView:
         own = frozenset(members)
-        central = self._central_passages(members)
+        central = self._central(members)
         rows = self._snapshot.get("memories", central, ["id", "text", "topics"]).to_pylist()
         topics = Counter(topic for row in rows for topic in row["topics"] or ())
         drawn = max(insights, key=lambda each: len(each[2] & own), default=None)
@@ -282,37 +276,14 @@ class GraphView:
         self, members: Sequence[int], rows: Sequence[Mapping[str, Any]]
     ) -> tuple[str, str]:
         """The sentence of the most central passage that has two members in one, and its memory."""
-        spellings = [self._spellings(at) for at in members]
-        told = [(row["id"], _telling(row["text"] or "", spellings)) for row in rows]
-        several = (each for each in told if _named(each[1], spellings) > 1)
+        spellings = spellings_of(self.graph.index, members)
+        told = [(row["id"], telling(row["text"] or "", spellings)) for row in rows]
+        several = (each for each in told if how_many(each[1], spellings) > 1)
         return next(several, told[0] if told else ("", ""))
 
-    def _central_passages(self, members: Sequence[int]) -> list[str]:
+    def _central(self, members: Sequence[int]) -> list[str]:
         """The passages that name most of a community, weighed by how well they are connected."""
-        index, own = self.graph.index, set(members)
+        index, weights = self.graph.index, {node: self.graph.strength(node) for node in members}
         passages = dict.fromkeys(at for node in members for at in index.holders[node])
-        weights = {node: self.graph.strength(node) for node in members}
-
-        def centrality(at: int) -> float:
-            """How much of the community stands in a passage, as far as it names nothing else."""
-            named = index.named[at]
-            total = sum(weights[node] for node in named if node in own)
-            return total / sqrt(len(named))
-
-        ranked = sorted(passages, key=lambda at: (-centrality(at), at))
-        return [index.ids[at] for at in ranked[:_SAMPLED_PASSAGES]]
-
-
-def _telling(text: str, spellings: Sequence[Sequence[str]]) -> str:
-    """Return the sentence of a text that has most of some names, the first where several have.
-
-    A heading is taken only where there is nothing else.
-    """
-    found = [text[start:end] for start, end in sentences(text)]
-    told = [sentence for sentence in found if not sentence.startswith("#")] or found or [text]
-    return max(told, key=lambda sentence: _named(sentence, spellings))[:_SENTENCE]
-
-
-def _named(sentence: str, spellings: Sequence[Sequence[str]]) -> int:
-    """How many of some names a sentence has."""
-    return sum(any(name in sentence for name in names) for names in spellings)
+        found = central_passages(index, weights, passages, _SAMPLED_PASSAGES)
+        return [index.ids[at] for at in found]

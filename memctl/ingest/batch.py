@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.ingest.chunking import Passage
 from memctl.ingest.packing import packed
@@ -65,6 +65,8 @@ class Wanted:
     """Whether a model has understood it, so that no other understanding may take its place."""
     stored: tuple[Stored, ...] = ()
     """Its parts as they are remembered, where there is no file to read again."""
+    lost_parts: tuple[str, ...] = ()
+    """Ids of parts of it that are not there, though memories of them are."""
 
 
 @swift
@@ -109,6 +111,13 @@ class InParts:
 Fate = Taken | NotRead | InParts
 
 
+class Reading(NamedTuple):
+    """How a file was turned into text."""
+
+    reader: str
+    seconds: float
+
+
 @dataclass(slots=True)
 class Worked:
     """What was made of a group of sources: finished rows, and the fate of each source."""
@@ -124,6 +133,8 @@ class Worked:
     """Which part of a single source this is."""
     wanted: tuple[Wanted, ...] = ()
     """The sources, in the order of ``fates``."""
+    readings: dict[str, Reading] = field(default_factory=dict)
+    """Of sources that are files, by the id of the document."""
 
     def taken(self) -> list[tuple[Wanted, Taken]]:
         """The sources whose rows these are."""
@@ -147,7 +158,9 @@ class Batch:
 
 def known_outcome(source: Source, document_id: str) -> FileOutcome:
     """The outcome of a source whose content is remembered already."""
-    return FileOutcome(source.source, "known", document_id=document_id, line=source.line)
+    return FileOutcome(
+        source.source, "known", document_id=document_id, line=source.line, path=source.place
+    )
 
 
 def failed_outcome(source: Source, why: NotRead) -> FileOutcome:
@@ -159,10 +172,11 @@ def failed_outcome(source: Source, why: NotRead) -> FileOutcome:
         hint=why.hint,
         line=source.line,
         error=why.error,
+        path=source.place,
     )
 
 
-def taken_outcome(wanted: Wanted, taken: Taken) -> FileOutcome:
+def taken_outcome(wanted: Wanted, taken: Taken, reading: Reading | None) -> FileOutcome:
     """The outcome of a source whose rows are written."""
     source = wanted.item.source
     return FileOutcome(
@@ -175,4 +189,7 @@ def taken_outcome(wanted: Wanted, taken: Taken) -> FileOutcome:
         missing=taken.missing,
         dropped=taken.dropped,
         line=source.line,
+        path=source.place,
+        reader=reading.reader if reading else "",
+        read_seconds=reading.seconds if reading else None,
     )

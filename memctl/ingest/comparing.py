@@ -180,6 +180,8 @@ class Comparer:
             run.count("added", len(settled))
             self._strike(run, settled)
             return
+        from memctl.store.coverage import require_found
+
         now = self._clock()
         with self._store.write() as transaction:
             ids = [id_ for case in cases for id_ in case.ids]
@@ -190,7 +192,9 @@ class Comparer:
                 for case in cases
                 for fact in case.new
             }
+            before = transaction.snapshot()
             settling.write(transaction)
+            require_found(before, transaction.snapshot(), settling.ended, "comparing facts")
             settled = [id_ for id_, what in came.items() if what is not None]
             book = self._store.ledger.comparisons
             transaction.ledger(lambda _: book.remove(settled))
@@ -400,6 +404,11 @@ class _Settling:
         if updates:
             return "updated"
         return self._both_stay(fact, judged)
+
+    @property
+    def ended(self) -> list[str]:
+        """The facts that end."""
+        return list(self._ended)
 
     def write(self, transaction: Transaction) -> None:
         """End what has ended, and note how the rest hangs together."""

@@ -13,9 +13,10 @@ from queue import SimpleQueue
 
 from memctl.ingest.batch import Wanted, Worked
 from memctl.ingest.work import Weigh, Workshop
-from memctl.ingest.workers import Worker, WorkerDied, start, work_apart
+from memctl.ingest.workers import Terms, Worker, WorkerDied, start, work_apart
 from memctl.pinned import KnowledgeBaseSettings
 from memctl.processors import processors
+from memctl.readers import Readers
 from memctl.records import SourceText
 
 _log = logging.getLogger(__name__)
@@ -54,6 +55,11 @@ class Crew:
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
         self._hire_if_worth_it()
+
+    @property
+    def readers(self) -> Readers:
+        """What reads files here."""
+        return self._workshop.readers
 
     @property
     def capacity(self) -> int:
@@ -116,7 +122,7 @@ class Crew:
     def _hire(self, settings: KnowledgeBaseSettings) -> None:
         """Start workers while the work goes on here."""
         try:
-            start(settings, processors(), self._hired)
+            start(self._terms(settings), processors(), self._hired)
         except WorkerDied as error:
             if not self._closed:
                 _log.warning("working in one process, for no other could be started: %s", error)
@@ -124,6 +130,9 @@ class Crew:
         for worker in self._hired:
             self._idle.put(worker)
         self._threads = ThreadPoolExecutor(len(self._hired))
+
+    def _terms(self, settings: KnowledgeBaseSettings) -> Terms:
+        return Terms(settings, self.readers.limits)
 
     def _sent(self, group: Sequence[Wanted], now: datetime) -> list[Worked]:
         worker = self._idle.get()
@@ -133,7 +142,7 @@ class Crew:
             if self._closed or self._settings is None:
                 raise
             worker.close()
-            results, alive = work_apart(self._settings, group, now)
+            results, alive = work_apart(self._terms(self._settings), group, now)
             self._hired = [alive if each is worker else each for each in self._hired]
             worker = alive
             return results
@@ -154,6 +163,6 @@ class Crew:
     def _replaced(self, dead: Worker, settings: KnowledgeBaseSettings) -> Worker:
         dead.close()
         alive: list[Worker] = []
-        start(settings, 1, alive)
+        start(self._terms(settings), 1, alive)
         self._hired = [alive[0] if each is dead else each for each in self._hired]
         return alive[0]

@@ -114,14 +114,14 @@ def _entities(item: Prepared) -> Iterable[Entity]:
     for mention in item.mentions:
         identifier = entity_id(mention.name, mention.type)
         yield Entity(identifier, mention.name, mention.type, (), mention.count, when, when)
-    for name in dict.fromkeys(map(_page, item.document.links)):
+    for name in dict.fromkeys(map(page_of, item.document.links)):
         if name:
             yield Entity(entity_id(name, PAGE), name, PAGE, (), 1, when, when)
 
 
 def _links(item: Prepared) -> Iterable[Relation]:
     document = item.document
-    for link in dict.fromkeys(map(_page, document.links)):
+    for link in dict.fromkeys(map(page_of, document.links)):
         if link:
             target = entity_id(link, PAGE)
             yield Relation(
@@ -143,6 +143,6 @@ def _memories_naming(link: str, item: Prepared) -> tuple[str, ...]:
     return tuple(found[:MOST_LINK_SOURCES])
 
 
-def _page(link: str) -> str:
+def page_of(link: str) -> str:
     """The page that a link names, without its section and its label."""
     return link.partition("|")[0].partition("#")[0].strip()

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import LockedError, MemctlError
 from memctl.ingest.ahead import ahead
-from memctl.ingest.batch import Batch
+from memctl.ingest.batch import PIPELINE_VERSION, Batch
 from memctl.ingest.comparing import Comparer
 from memctl.ingest.crew import Crew
 from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
 from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
+from memctl.ingest.replay import Lost, wanted_back
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
 from memctl.ingest.tally import Tally
@@ -30,7 +31,9 @@ from memctl.ingest.write import Settled, rename_document, retire_documents, writ
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
-from memctl.records import Compared, IngestReport, Progress, ProgressListener
+from memctl.readers import Readers
+from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
+from memctl.store.names import UPKEEP
 from memctl.understand.protocol import Understander
 
 if TYPE_CHECKING:
@@ -42,9 +45,10 @@ _log = logging.getLogger(__name__)
 
 DEPTH = 2
 """Batches that may wait between two stages."""
-UPKEEP = "upkeep"
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+TAKEN = ("ingested", "superseded")
+"""Outcomes of sources that have been written."""
 MANY_SOURCES = 10_000
 """For so many sources workers are started at once."""
 
@@ -77,6 +81,7 @@ class Ingestor:
         perceiver: Perceiver | None = None,
         limits: Limits | None = None,
         comparer: Comparer | None = None,
+        readers: Readers | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -86,6 +91,7 @@ class Ingestor:
         self._comparer = comparer
         self._clock = clock
         self._limits = limits or Limits()
+        self._readers = readers or Readers()
 
     def ingest(
         self,
@@ -140,6 +146,21 @@ class Ingestor:
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
+    def bring_back(
+        self, lost: Sequence[Lost], progress: ProgressListener | None = None
+    ) -> IngestReport:
+        """Make the rows of documents anew that damage has taken, under the ids that they had.
+
+        Args:
+            lost: Which, each with where its file is.
+            progress: Told after each commit how many are dealt with.
+
+        Raises:
+            IngestStopped: As :meth:`ingest`.
+        """
+        again = wanted_back(self._store, lost)
+        return self._run(lambda preparer: preparer.judged(again), progress, len(lost))
+
     def compare(self) -> Compared:
         """Compare what still waits to be compared with what is known; see ``Comparer``."""
         return self._comparer.run() if self._comparer is not None else Compared()
@@ -159,7 +180,9 @@ class Ingestor:
     def _crew(self, total: int | None) -> Crew:
         from memctl.understand import BuiltinUnderstander
 
-        made = workshop(self._settings, self._embedder, self._understander, self._perceiver)
+        made = workshop(
+            self._settings, self._embedder, self._understander, self._perceiver, self._readers
+        )
         builtin = isinstance(self._understander, BuiltinUnderstander)
         hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
         settings = self._settings if hires else None
@@ -195,16 +218,27 @@ class Ingestor:
         total: int | None,
         settled: Settled | None,
     ) -> None:
+        def noted(outcomes: Sequence[FileOutcome]) -> None:
+            """Put the receipts of what is taken in into its commit, with what else is to be."""
+            self._note(item for item in outcomes if item.outcome in TAKEN)
+            if settled is not None:
+                settled(outcomes)
+
         known, crew = Known(self._store), self._crew(total)
         prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
                 parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
-                tally.add(write(self._store, batch, parts, known, settled))
+                outcomes = write(self._store, batch, parts, known, noted)
+                self._note(item for item in outcomes if item.outcome not in TAKEN)
+                tally.add(outcomes)
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
+
+    def _note(self, outcomes: Iterable[FileOutcome]) -> None:
+        self._store.ledger.receipts.add(outcomes, self._clock(), PIPELINE_VERSION)
 
     def _compare(
         self, tally: Tally, progress: ProgressListener | None, total: int | None

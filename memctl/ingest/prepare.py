@@ -221,7 +221,7 @@ class Preparer:
     def _parts_worked(self, wanted: Wanted) -> Iterator[Worked]:
         """The parts of a source in order, several in work at once."""
         flying: deque[Future[Worked]] = deque()
-        for text in texts_of(wanted):
+        for text in texts_of(wanted, self._crew.readers):
             flying.append(self._crew.submit_part(wanted, text, self._clock()))
             while len(flying) > self._crew.capacity:
                 yield flying.popleft().result()

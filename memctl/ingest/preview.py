@@ -18,6 +18,7 @@ from memctl.ingest.tally import Tally
 from memctl.records import FileOutcome, IngestReport, Progress, ProgressListener
 
 if TYPE_CHECKING:
+    from memctl.readers import Readers
     from memctl.store.store import Store
 
 
@@ -25,6 +26,7 @@ def preview(
     store: Store,
     sources: Iterable[SourceOrFailure],
     estimator: Estimator,
+    readers: Readers,
     progress: ProgressListener | None = None,
     *,
     total: int | None = None,
@@ -35,6 +37,7 @@ def preview(
         store: What is known already.
         sources: What would be taken in.
         estimator: Gets the text of each document that would be.
+        readers: What reads files.
         progress: Told how many sources are dealt with.
         total: How many sources there are, where that is known.
     """
@@ -42,14 +45,14 @@ def preview(
     with closing(Known(store)) as known:
         stream = iter(sources)
         while group := list(itertools.islice(stream, JUDGED_TOGETHER)):
-            tally.add(_group(known, group, estimator))
+            tally.add(_group(known, group, estimator, readers))
             if progress is not None:
                 progress(Progress(tally.done, total, "documents"))
     return replace(tally.report(), dry_run=True, estimates=estimator.estimates())
 
 
 def _group(
-    known: Known, group: Sequence[SourceOrFailure], estimator: Estimator
+    known: Known, group: Sequence[SourceOrFailure], estimator: Estimator, readers: Readers
 ) -> Iterator[FileOutcome]:
     items: list[Identified] = []
     for source in group:
@@ -68,19 +71,20 @@ def _group(
             elif isinstance(verdict, Later):
                 later.append(verdict.item)
             else:
-                yield _read(known, verdict, estimator)
+                yield _read(known, verdict, estimator, readers)
         if len(later) == len(items):  # newer versions of what this very ingest brings
             item = later.pop(0)
-            yield _read(known, Wanted(item, item.key, replaces=item.key), estimator)
+            wanted = Wanted(item, item.key, replaces=item.key)
+            yield _read(known, wanted, estimator, readers)
         items = later
 
 
-def _read(known: Known, wanted: Wanted, estimator: Estimator) -> FileOutcome:
+def _read(known: Known, wanted: Wanted, estimator: Estimator, readers: Readers) -> FileOutcome:
     source = wanted.item.source
     title = ""
     missing: dict[str, None] = {}
     try:
-        for text in parts(wanted.item):
+        for text in parts(wanted.item, readers):
             estimator.add(text)
             title = title or text.title
             missing |= dict.fromkeys(text.missing)

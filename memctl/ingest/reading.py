@@ -7,6 +7,7 @@ import logging
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.errors import ChangedSource, MemctlError
 from memctl.ids import document_id
@@ -14,6 +15,9 @@ from memctl.ingest.batch import Identified, Wanted
 from memctl.ingest.sources import Source
 from memctl.paths import next_step, reason, shown
 from memctl.records import SourceText
+
+if TYPE_CHECKING:
+    from memctl.readers import Readers
 
 RECORD_READER = "record/1"
 """The reader of texts that come as such, without a file."""
@@ -58,7 +62,7 @@ def _key(source: Source, sha256: str) -> str:
     return document_id(source.namespace, sha256, external_id=source.external_id)
 
 
-def texts_of(wanted: Wanted) -> Generator[SourceText, None, None]:
+def texts_of(wanted: Wanted, readers: Readers) -> Generator[SourceText, None, None]:
     """The text of a source as :func:`parts`, or as it is remembered.
 
     Raises:
@@ -67,10 +71,10 @@ def texts_of(wanted: Wanted) -> Generator[SourceText, None, None]:
     if wanted.stored:
         yield from _with_shares((part.text for part in wanted.stored), wanted.item.size)
     else:
-        yield from parts(wanted.item)
+        yield from parts(wanted.item, readers)
 
 
-def parts(item: Identified) -> Generator[SourceText, None, None]:
+def parts(item: Identified, readers: Readers) -> Generator[SourceText, None, None]:
     """The text of a source: one part, or several of a source too big for memory.
 
     Raises:
@@ -81,7 +85,7 @@ def parts(item: Identified) -> Generator[SourceText, None, None]:
         yield SourceText(source.text, "text/plain", RECORD_READER, title=source.title)
         return
     try:
-        yield from _with_shares(_read(source.path, source.name), item.size)
+        yield from _with_shares(_read(readers, source.path, source.name), item.size)
         _check_unchanged(item, source.path)
     except MemctlError as error:
         raise Unreadable(error.message, error.hint, type(error).__name__) from error
@@ -104,20 +108,30 @@ def _with_share(text: SourceText, size: int) -> SourceText:
     return replace(text, share=min(1.0, len(text.text.encode("utf-8", "replace")) / max(1, size)))
 
 
-def _read(path: Path, name: str | None) -> Iterator[SourceText]:
-    from memctl.readers import read
-
+def _read(readers: Readers, path: Path, name: str | None) -> Iterator[SourceText]:
     try:
-        yield from read(path, name=name)
+        yield from readers.read(path, name=name)
     except (MemctlError, OSError, GeneratorExit):
         raise
     except Exception as error:  # a reader's own bug must not stop the other files
-        _log.exception("reading %s", path)
-        raise Unreadable(
-            f"{name or path.name}: reading it failed: {type(error).__name__}: {error}",
-            "the file may be damaged; run with --verbose for the details",
-            type(error).__name__,
-        ) from error
+        raise _fault(error, path, name or path.name) from error
+
+
+def _fault(error: Exception, path: Path, name: str) -> Unreadable:
+    from memctl.readers.apart import ReaderFault
+
+    kind = type(error).__name__
+    if isinstance(error, ReaderFault):
+        kind = error.kind
+        _log.error("reading %s\n%s", path, error.trace)
+    else:
+        _log.error("reading %s", path, exc_info=error)
+    told = str(error) if isinstance(error, ReaderFault) else f"{kind}: {error}"
+    return Unreadable(
+        f"{name}: reading it failed: {told}",
+        "the file may be damaged; run with --verbose for the details",
+        kind,
+    )
 
 
 def _check_unchanged(item: Identified, path: Path) -> None:

@@ -49,7 +49,7 @@ def wanted_again(
     ids = list(roots)
     for at in range(0, len(ids), _AT_ONCE):
         for document in _documents(snapshot, ids[at : at + _AT_ONCE]):
-            yield _wanted(
+            yield wanted(
                 snapshot, document, places.get(document.id), upgrades=document.id in upgraded
             )
 
@@ -83,9 +83,17 @@ def _documents(snapshot: Snapshot, ids: list[str]) -> list[Document]:
     return documents
 
 
-def _wanted(
+def wanted(
     snapshot: Snapshot, document: Document, place: str | None, *, upgrades: bool
 ) -> Wanted | FileOutcome:
+    """Say where to read a document again.
+
+    Args:
+        snapshot: Where its rows are.
+        document: Which one.
+        place: Where its file is now, if that is known.
+        upgrades: Whether its text as it is remembered will do where there is no file.
+    """
     if document.status != "indexed":
         why, hint = f"it is {document.status}", "only live documents are read again"
         return _failed(document, why, hint, UsageError.__name__)

@@ -27,6 +27,7 @@ from memctl.records import FileOutcome, LeftOut, LeftOutListener, LeftOutReason,
 from memctl.swift import swift
 
 DEFAULT_NAMESPACE = "default"
+_SPOOL = "memctl-stdin-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,13 @@ class Source:
     line: int | None = None
     supersedes: str | None = None
     """Id of the document that this one is a newer version of, where the caller knows it."""
+
+    @property
+    def place(self) -> str | None:
+        """Where its file is; None for a text, and for a stream, which is read from a copy."""
+        if self.path is None or self.path.parent.name.startswith(_SPOOL):
+            return None
+        return printable(absolute(self.path))
 
 
 SourceOrFailure = Source | FileOutcome
@@ -135,7 +143,7 @@ def is_hidden(name: str) -> bool:
 @contextmanager
 def spooled(stream: BinaryIO) -> Iterator[Path]:
     """A temporary file with all that ``stream`` gives, gone when the context is left."""
-    with tempfile.TemporaryDirectory(prefix="memctl-") as folder:
+    with tempfile.TemporaryDirectory(prefix=_SPOOL) as folder:
         path = Path(folder) / "stdin"
         with path.open("wb") as file:
             shutil.copyfileobj(stream, file)

@@ -5,13 +5,14 @@ It needs nothing of the store, so it can be done in this process or in another.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.errors import BadReply
-from memctl.ingest.batch import Fate, InParts, NotRead, Prepared, Taken, Wanted, Worked
+from memctl.ingest.batch import Fate, InParts, NotRead, Prepared, Reading, Taken, Wanted, Worked
 from memctl.ingest.chunking import ChunkSizes, Cut, Passage, chunk
 from memctl.ingest.derive import entities_of, relations_of
 from memctl.ingest.perceive import Perceiver
@@ -19,6 +20,7 @@ from memctl.ingest.reading import Unreadable, texts_of
 from memctl.ingest.rows import Parts, prepared
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
+from memctl.readers import Readers
 from memctl.records import SourceText
 from memctl.understand.protocol import MODEL, NOT_BY_MODEL, Understander
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 UNDERSTOOD_TOGETHER = 64
 CHARACTERS_TOGETHER = 4 << 20
 """So many documents, or so much text, are held as text at a time."""
+
+_NOT_TOLD_YET = Taken(0, "", "", ())
 
 Weigh = Callable[[Sequence[Prepared], "NDArray[np.float32]"], Sequence[Prepared]]
 """Weighs documents by what is known already; gets them with their vectors."""
@@ -43,25 +47,36 @@ class Workshop:
     sizes: ChunkSizes
     cut: Cut | None = None
     perceiver: Perceiver | None = None
+    readers: Readers = field(default_factory=Readers)
 
     def work(self, group: Sequence[Wanted], now: datetime, weigh: Weigh | None = None) -> Worked:
         """Make the rows of a group of sources; one that cannot be read has that as its fate."""
         fates: list[Fate] = []
         made: list[Prepared | NotRead] = []
         waiting: list[tuple[Wanted, SourceText]] = []
+        readings: dict[str, Reading] = {}
+        characters = 0
         for wanted in group:
-            read = _read(wanted)
+            began = time.perf_counter()
+            read = _read(wanted, self.readers)
             if isinstance(read, SourceText):
+                if wanted.item.source.path is not None:
+                    seconds = time.perf_counter() - began
+                    readings[wanted.document_id] = Reading(read.reader, seconds)
                 waiting.append((wanted, read))
-                fates.append(Taken(0, "", "", ()))
+                characters += len(read.text)
+                fates.append(_NOT_TOLD_YET)
             else:
                 fates.append(read)
-            if _is_enough(waiting):
+            if len(waiting) >= UNDERSTOOD_TOGETHER or characters >= CHARACTERS_TOGETHER:
                 made += self._prepared(waiting, now)
                 waiting.clear()
+                characters = 0
         made += self._prepared(waiting, now)
         good = [item for item in made if isinstance(item, Prepared)]
-        return self._finished(_told(fates, made), good, now, weigh)
+        worked = self._finished(_told(fates, made), good, now, weigh)
+        worked.readings = readings
+        return worked
 
     def work_on_part(self, wanted: Wanted, text: SourceText, now: datetime) -> Worked:
         """Make the rows of one part of a source.
@@ -99,7 +114,7 @@ class Workshop:
 
     def _passages(self, wanted: Wanted, text: SourceText) -> Sequence[Passage]:
         for part in wanted.stored:
-            if part.text.part == text.part:
+            if part.text.part == text.part and part.passages:
                 return part.passages
         return chunk(text, self.sizes, self.cut)
 
@@ -127,6 +142,7 @@ def workshop(
     embedder: Embedder | None = None,
     understander: Understander | None = None,
     perceiver: Perceiver | None = None,
+    readers: Readers | None = None,
 ) -> Workshop:
     """What a knowledge base's settings say the work is to be done with."""
     from memctl.models import load_embedder
@@ -134,7 +150,8 @@ def workshop(
 
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
-    made = Workshop(embedder, understander or BuiltinUnderstander(), sizes, perceiver=perceiver)
+    understander = understander or BuiltinUnderstander()
+    made = Workshop(embedder, understander, sizes, None, perceiver, readers or Readers())
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.semantic import semantic_cut
 
@@ -142,8 +159,8 @@ def workshop(
     return made
 
 
-def _read(wanted: Wanted) -> SourceText | NotRead | InParts:
-    stream = texts_of(wanted)
+def _read(wanted: Wanted, readers: Readers) -> SourceText | NotRead | InParts:
+    stream = texts_of(wanted, readers)
     try:
         first = next(stream)
         return first if next(stream, None) is None else InParts()
@@ -167,12 +184,6 @@ def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
     }
     origin = {key: value for key, value in known.items() if value not in (None, "", [])}
     return replace(text, origin=origin) if origin else text
-
-
-def _is_enough(read: Sequence[tuple[Wanted, SourceText]]) -> bool:
-    if len(read) >= UNDERSTOOD_TOGETHER:
-        return True
-    return sum(len(text.text) for _, text in read) >= CHARACTERS_TOGETHER
 
 
 def _told(fates: Sequence[Fate], made: Sequence[Prepared | NotRead]) -> list[Fate]:

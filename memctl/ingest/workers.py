@@ -20,10 +20,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import IO, Any
 
+from memctl.config import LimitSettings
 from memctl.errors import MemctlError
 from memctl.ingest.batch import NotRead, Wanted, Worked
 from memctl.ingest.work import Workshop, workshop
 from memctl.pinned import KnowledgeBaseSettings
+from memctl.readers import Readers
 from memctl.records import SourceText
 
 _log = logging.getLogger(__name__)
@@ -47,6 +49,14 @@ class _Job:
     """Of a source that somebody else reads: the part to work on."""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a worker makes its workshop of."""
+
+    settings: KnowledgeBaseSettings
+    limits: LimitSettings
+
+
 class Worker:
     """A process that makes rows of groups of sources.
 
@@ -54,7 +64,7 @@ class Worker:
         WorkerDied: It could not be started.
     """
 
-    def __init__(self, settings: KnowledgeBaseSettings) -> None:
+    def __init__(self, terms: Terms) -> None:
         command = [sys.executable, "-c", _START.format(path=sys.path)]
         try:
             self._process = subprocess.Popen(
@@ -66,7 +76,7 @@ class Worker:
             )
         except OSError as error:
             raise WorkerDied(f"cannot start {sys.executable}: {error}") from error
-        self._tell(settings)
+        self._tell(terms)
 
     def is_ready(self) -> bool:
         """Wait until it has started; say whether it has."""
@@ -122,11 +132,11 @@ class Worker:
             raise WorkerDied(_ENDED) from error
 
 
-def start(settings: KnowledgeBaseSettings, count: int, workers: list[Worker]) -> None:
+def start(terms: Terms, count: int, workers: list[Worker]) -> None:
     """Start workers, all at once, and wait until they are ready.
 
     Args:
-        settings: What they make their workshop of.
+        terms: What they make their workshop of.
         count: How many.
         workers: Gets each as soon as there is a process, so that whoever holds it can end them.
 
@@ -135,7 +145,7 @@ def start(settings: KnowledgeBaseSettings, count: int, workers: list[Worker]) ->
     """
     try:
         for _ in range(count):
-            workers += [Worker(settings)]
+            workers += [Worker(terms)]
         if not all(worker.is_ready() for worker in workers):
             raise WorkerDied("a worker process did not start", "see its message above")
     except BaseException:
@@ -145,28 +155,26 @@ def start(settings: KnowledgeBaseSettings, count: int, workers: list[Worker]) ->
         raise
 
 
-def _one(settings: KnowledgeBaseSettings) -> Worker:
+def _one(terms: Terms) -> Worker:
     workers: list[Worker] = []
-    start(settings, 1, workers)
+    start(terms, 1, workers)
     return workers[0]
 
 
-def work_apart(
-    settings: KnowledgeBaseSettings, group: Sequence[Wanted], now: datetime
-) -> tuple[list[Worked], Worker]:
+def work_apart(terms: Terms, group: Sequence[Wanted], now: datetime) -> tuple[list[Worked], Worker]:
     """Work on a group that a worker died of, each source on its own, to find the one to blame.
 
     Returns:
         What was made, and the worker that is alive now.
     """
-    worker = _one(settings)
+    worker = _one(terms)
     results: list[Worked] = []
     for wanted in group:
         try:
             made = worker.work([wanted], now)
         except WorkerDied:
             worker.close()
-            worker = _one(settings)
+            worker = _one(terms)
             made = _deadly(worker, wanted, now)
         results.append(replace(made, wanted=(wanted,)))
     return results, worker
@@ -191,7 +199,8 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb", buffering=_PIPE_BYTES)
     os.dup2(2, 1)  # whatever a library prints must not get among the answers
     questions = sys.stdin.buffer
-    made = workshop(pickle.load(questions))
+    terms: Terms = pickle.load(questions)
+    made = workshop(terms.settings, readers=Readers(terms.limits))
     _send(answers, _READY)
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)  # rows are many small objects without cycles

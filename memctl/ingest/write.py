@@ -11,6 +11,7 @@ from memctl.errors import LockedError
 from memctl.ingest.batch import (
     Batch,
     NotRead,
+    Reading,
     Taken,
     Wanted,
     Worked,
@@ -176,9 +177,9 @@ class _Writing:
             self._derived.add(worked.entities, worked.relations)
         for wanted, taken in worked.taken():
             if wanted.document_id not in self._refused:
-                self._note(wanted, taken)
+                self._note(wanted, taken, worked.readings.get(wanted.document_id))
 
-    def _note(self, wanted: Wanted, taken: Taken) -> None:
+    def _note(self, wanted: Wanted, taken: Taken, reading: Reading | None) -> None:
         """The parts of one source have one outcome."""
         known = self._outcomes.get(wanted.document_id)
         self._outcomes[wanted.document_id] = (
@@ -189,7 +190,7 @@ class _Writing:
                 dropped=known.dropped + taken.dropped,
             )
             if known
-            else taken_outcome(wanted, taken)
+            else taken_outcome(wanted, taken, reading)
         )
 
 
@@ -288,7 +289,8 @@ def _clear_redone(transaction: Transaction, kept: Sequence[Wanted]) -> _Cleared:
         return _Cleared(set(), {})
     snapshot = transaction.snapshot()
     ids = snapshot.scan("documents", _is_in("root_id", roots), ["id"])["id"].to_pylist()
-    made = _is_in("document_id", ids)
+    lost = [part for each in kept for part in each.lost_parts]
+    made = _is_in("document_id", [*ids, *lost])
     edited = (col("version") > 1) | ~col("superseded_by").is_null()
     stays = snapshot.scan("memories", made & edited, ["id"])
     erased = snapshot.scan(

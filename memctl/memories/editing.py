@@ -172,6 +172,7 @@ class Editor:
             made = snapshot.scan("memories", col("document_id").is_in(parts), ["id"])
             gone = forget(transaction, made["id"].to_pylist())
             transaction.delete("documents", col("root_id") == root)
+            transaction.ledger(lambda _: self._store.ledger.files.let_go(root))
             return gone
 
     def _row(self, memory: Memory) -> pa.Table:

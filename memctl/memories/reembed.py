@@ -12,18 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from memctl.errors import LockedError, NotFoundError
 from memctl.models.protocols import Embedder
 from memctl.records import Progress, ProgressListener, ReembedReport
-from memctl.store.schema import VECTOR
+from memctl.store.coverage import SAMPLED, require_found_by
+from memctl.store.schema import VECTOR, vector_rows
 from memctl.store.shelf import Shelf, key_of, shelving
 from memctl.understand.passage import passage_for_embedding
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
@@ -33,7 +31,8 @@ TEXTS_A_STEP = 256
 FEW = 256
 """Memories without a vector, that others have added meanwhile, which may wait for the lock."""
 MOST_PASSES = 5
-_COLUMNS = ("id", "title", "heading", "text")
+EMBEDDED_COLUMNS = ("id", "title", "heading", "text")
+"""What to know of a memory to tell what its vector is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +59,21 @@ def reembed(
         LockedError: Another process does the same, or keeps writing.
         ModelError: The embedder cannot do it; what was done is kept.
         MemctlError: The embedder cannot be had.
+        CoverageLost: Memories would not have been found by their new vectors; it was rolled back.
     """
     began = time.monotonic()
     with shelving(store.folder):
         made = Shelf(store.folder, target.id, target.dimension)
         kept = Shelf(store.folder, current, store.dimension)
-        filling = _Filling(made, kept, target, progress)
+        filling = Filling(made, kept, target, progress)
         for _ in range(MOST_PASSES):
             if filling.fill(store.snapshot()) <= FEW:
                 break
         with store.write(wait=None) as transaction:
             filling.fill(transaction.snapshot())  # what was written since, and nothing more now
             memories = transaction.snapshot().count("memories")
-            store.switch_vectors(transaction, made, _COLUMNS, _keys, current)
+            store.switch_vectors(transaction, made, EMBEDDED_COLUMNS, keys_of, current)
+            _require_found(transaction.snapshot(), made)
         store.switched()
         made.drop()  # they are in the table now
     with suppress(LockedError):  # whoever writes can do it as well
@@ -94,11 +95,11 @@ def require_shelf(store: Store, embedder: str, dimension: int) -> None:
         )
 
 
-class _Filling:
-    """Puts what is missing on both shelves."""
+class Filling:
+    """Puts what is missing on a shelf for new vectors and, where there is one, on that of old."""
 
     def __init__(
-        self, made: Shelf, kept: Shelf, target: Target, progress: ProgressListener | None
+        self, made: Shelf, kept: Shelf | None, target: Target, progress: ProgressListener | None
     ) -> None:
         self._made = made
         self._kept = kept
@@ -111,10 +112,11 @@ class _Filling:
     def fill(self, snapshot: Snapshot) -> int:
         """Look at every memory once; return how many texts had to be embedded."""
         before, done, total = self.embedded, 0, snapshot.count("memories")
-        for batch in snapshot.batches("memories", None, [*_COLUMNS, VECTOR]):
-            texts = _texts(batch)
+        for batch in snapshot.batches("memories", None, [*EMBEDDED_COLUMNS, VECTOR]):
+            texts = embedded_texts(batch)
             keys = [key_of(id, text) for id, text in zip(_ids(batch), texts, strict=True)]
-            self._kept.add(keys, _matrix(batch.column(VECTOR)))
+            if self._kept is not None:
+                self._kept.add(keys, vector_rows(batch.column(VECTOR)))
             for part in _parts(len(keys), TEXTS_A_STEP):
                 self._make(keys[part], texts[part])
                 done += len(keys[part])
@@ -133,8 +135,15 @@ class _Filling:
         self.embedded += len(missing)
 
 
-def _keys(batch: pa.RecordBatch) -> list[bytes]:
-    return [key_of(id, text) for id, text in zip(_ids(batch), _texts(batch), strict=True)]
+def _require_found(after: Snapshot, made: Shelf) -> None:
+    """Look up memories, as they are about to be, by the vectors that were made of their texts."""
+    for batch in after.spread("memories", SAMPLED, EMBEDDED_COLUMNS).combine_chunks().to_batches():
+        require_found_by(after, _ids(batch), made.vectors(keys_of(batch)), "changing the embedder")
+
+
+def keys_of(batch: pa.RecordBatch) -> list[bytes]:
+    """Return what the vectors of these memories are found by on a shelf."""
+    return [key_of(id, text) for id, text in zip(_ids(batch), embedded_texts(batch), strict=True)]
 
 
 def _ids(batch: pa.RecordBatch) -> list[str]:
@@ -142,21 +151,13 @@ def _ids(batch: pa.RecordBatch) -> list[str]:
     return ids
 
 
-def _texts(batch: pa.RecordBatch) -> list[str]:
+def embedded_texts(batch: pa.RecordBatch | pa.Table) -> list[str]:
     """Return what the vectors of these memories are of."""
-    columns = (batch.column(name).to_pylist() for name in _COLUMNS[1:])
+    columns = (batch.column(name).to_pylist() for name in EMBEDDED_COLUMNS[1:])
     return [
         passage_for_embedding(title or "", heading or "", text or "")
         for title, heading, text in zip(*columns, strict=True)
     ]
-
-
-def _matrix(column: pa.FixedSizeListArray) -> NDArray[np.float16]:
-    length = column.type.list_size
-    # A null vector would make `flatten` skip its row.
-    flat = column.fill_null([0.0] * length).flatten() if column.null_count else column.flatten()
-    matrix: NDArray[np.float16] = np.asarray(flat).reshape(len(column), length)
-    return matrix
 
 
 def _parts(count: int, size: int) -> Iterator[slice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +11,22 @@ from memctl.readers.detect import detect
 from memctl.readers.registry import READERS, Reader, reader_for
 from memctl.records import SourceText
 
+Run = Callable[[Reader, Path, str], Iterator[SourceText]]
+"""Has a reader read the file at a path, which is called so."""
 
-def read(path: Path, *, name: str | None = None) -> Iterator[SourceText]:
+
+def here(reader: Reader, path: Path, name: str) -> Iterator[SourceText]:
+    """Have a reader work in this process."""
+    return reader.load()(path, name)
+
+
+def read(path: Path, *, name: str | None = None, run: Run = here) -> Iterator[SourceText]:
     """Yield the text of the file at ``path``: one part, or several where it is too big for one.
 
     Args:
         path: Where the bytes are; sidecar files are looked for beside it.
         name: What the source is called, where the path is a claimed or temporary one.
+        run: Where readers work.
 
     Raises:
         UnreadableSource: It is missing, damaged, empty, encrypted, or of a kind nobody reads.
@@ -25,7 +34,7 @@ def read(path: Path, *, name: str | None = None) -> Iterator[SourceText]:
     shown = name or path.name
     reader = reader_for(detect(path, shown))
     anything = False
-    for source in reader.load()(path, shown):
+    for source in run(reader, path, shown):
         anything = anything or bool(source.text.strip() or source.missing)
         yield replace(source, media_type=reader.media_type, reader=reader.name)
     if not anything:

@@ -38,11 +38,25 @@ class Reader:
     needs: str = ""
     """What must be installed for it, as one would say it to a person; empty for nothing."""
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether it works in a process of its own: whatever is not plain lines of text."""
+        return self.media_type not in _PLAIN
+
     def load(self) -> ReadFunction:
         """Import the module that the reader lives in and return its function."""
         module, _, function = self.loader.partition(":")
         return cast(ReadFunction, getattr(import_module(module), function))
 
+
+_PLAIN = frozenset(
+    {
+        "text/plain", "text/x-log", "text/x-rst", "text/x-source", "text/markdown",
+        "application/json", "application/x-ndjson", "text/csv", "text/tab-separated-values",
+        "application/x-subrip", "text/vtt",
+    }
+)  # fmt: skip
+"""Formats whose text is no longer than their bytes and whose readers go through them once."""
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"

@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memctl.records import Answer, Citation
+from memctl.records import Answer
+from memctl.retrieve.citing import citation_of
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
 from memctl.retrieve.forms import is_row, spoken_from
 from memctl.retrieve.parts import UNDER
@@ -49,7 +50,10 @@ def answer(outcome: SearchOutcome) -> Answer:
     chosen = [best] if other else _chosen(candidates, outcome.question)
     ordered = _newest_first([best, other]) if other else _reading_order(chosen)
     ordered = [replace(item, start=item.start + spoken_from(item.text)) for item in ordered]
-    citations = tuple(_citation(number, item) for number, item in enumerate(ordered, start=1))
+    citations = tuple(
+        citation_of(number, item.hit, item.start, item.end)
+        for number, item in enumerate(ordered, start=1)
+    )
     text = _disagreement(ordered) if other else _plain(ordered, outcome.question.text)
     return Answer(text, found=True, method=METHOD, confidence=confidence, citations=citations)
 
@@ -167,26 +171,3 @@ def _sentence(item: Statement, number: int) -> str:
 
 def _day(item: Statement) -> str:
     return item.hit.created_at.date().isoformat()
-
-
-def _citation(number: int, item: Statement) -> Citation:
-    """Say where a sentence stands; without offsets where a memory's text is not a document's."""
-    hit = item.hit
-    citation = Citation(
-        number=number,
-        kb=hit.kb,
-        memory_id=hit.memory_id,
-        document_id=hit.document_id,
-        source=hit.source,
-        title=hit.title,
-        quote=item.text,
-        start=None,
-        end=None,
-        page=hit.page,
-        row=hit.row,
-        time_start=hit.time_start,
-        created_at=hit.created_at,
-    )
-    if hit.start is None or hit.end is None or hit.end - hit.start != len(hit.text):
-        return citation
-    return replace(citation, start=hit.start + item.start, end=hit.start + item.end)

@@ -24,7 +24,7 @@ FOLLOWED = 5
 FADING = 0.8
 WEIGHT = 4.0
 """In standard deviations of the candidates' scores, for a name of two passages."""
-OF_TITLE = 2.5
+OF_TITLE = 4.0
 """A name that is what one of the passages is about counts so many times."""
 OPEN_SHARE = 0.7
 """Share of the weight that depends on what the passage adds to what is told of the question."""

@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from memctl.retrieve.kept import COLUMNS, Condition, Row, Rows, matrix
+from memctl.retrieve.kept import Condition, Row, Rows, Stored, matrix
 from memctl.retrieve.question import Question
 from memctl.retrieve.scoring import KeywordScorer, cosines
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.syntax import Node, holds, sure_terms
-from memctl.store.filters import Expr, both, col
 from memctl.store.schema import VECTOR
 from memctl.store.snapshot import Snapshot
 
@@ -30,8 +29,8 @@ _LOOKED_THROUGH = 1_000
 """Memories with all the words that must be there, of which those where everything holds are
 taken; the index knows nothing of what stands side by side."""
 
-Look = Callable[[], pa.Table]
-"""Finds memories; their rows have the columns of candidates."""
+Look = Callable[[], Sequence[int]]
+"""Finds rows; gives their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,8 @@ class Candidate:
     """A memory that may be a hit."""
 
     key: Key
+    number: int
+    """Of its row."""
     level: str
     type: str
     source_ids: tuple[str, ...]
@@ -80,32 +81,25 @@ class Gatherer:
         self._looking = legs
         self._required = required
         self._scorer = KeywordScorer(question, statistics)
+        self._known: dict[str, dict[int, Candidate | None]] = {kb: {} for kb in sources}
 
     def gather(self, condition: Condition, limit: int) -> dict[Key, Candidate]:
         """Return what each leg finds best in each source, ``limit`` a leg and source."""
         found: dict[Key, Candidate] = {}
         for kb in self._sources:
-            for look in self._legs(kb, condition, limit):
-                found |= self._scored(kb, look(), found)
+            legs = (look() for look in self._legs(kb, condition.sources[kb], limit))
+            found |= self._candidates(kb, condition, chain.from_iterable(legs))
         return found
 
     def fetch(self, kb: str, ids: Sequence[str], condition: Condition) -> dict[Key, Candidate]:
         """Return these memories of one source, as far as the condition holds for them."""
-        kept = condition.kept.get(kb)
-        if kept is not None:
-            return self._scored(kb, kept.get(ids), {})
-        return self._matching(kb, both(condition.where, col("id").is_in(ids)))
+        return self._candidates(kb, condition, condition.sources[kb].with_ids(ids))
 
     def turns(
         self, kb: str, places: Collection[tuple[str, int]], condition: Condition
     ) -> dict[Key, Candidate]:
         """Return what stands at places of one source's conversations: session and turn."""
-        kept = condition.kept.get(kb)
-        if kept is not None:
-            return self._scored(kb, kept.turns(places), {})
-        sessions, numbers = (sorted(set(each)) for each in zip(*places, strict=True))
-        where = col("session_id").is_in(sessions) & col("turn").is_in(numbers)
-        return self._matching(kb, both(condition.where, where))
+        return self._candidates(kb, condition, condition.sources[kb].turns(places))
 
     def with_terms(
         self, terms: Iterable[str], condition: Condition, limit: int
@@ -114,68 +108,47 @@ class Gatherer:
         wanted = tuple(dict.fromkeys(terms))
         found: dict[Key, Candidate] = {}
         for kb in self._sources:
-            found |= self._scored(kb, self._keyword(kb, wanted, condition, limit), found)
+            numbers = condition.sources[kb].keyword(wanted, limit)
+            found |= self._candidates(kb, condition, numbers)
         return found
 
-    def _matching(self, kb: str, where: Expr | None) -> dict[Key, Candidate]:
-        table = self._sources[kb].scan("memories", where, self._columns(kb))
-        return self._scored(kb, table, {})
-
-    def _columns(self, kb: str) -> tuple[str, ...]:
-        return (*COLUMNS, VECTOR) if kb in self._vectors else COLUMNS
-
-    def _legs(self, kb: str, condition: Condition, limit: int) -> Iterator[Look]:
+    def _legs(self, kb: str, source: Stored, limit: int) -> Iterator[Look]:
         if "keyword" in self._looking and self.question.terms:
             terms = tuple(dict.fromkeys(chain(self.question.terms, *self.question.phrases)))
-            yield partial(self._keyword, kb, terms, condition, limit)
+            yield partial(source.keyword, terms, limit)
         if self._required is not None and (sure := sure_terms(self._required)):
-            yield partial(self._keyword, kb, sure, condition, _LOOKED_THROUGH, require_all=True)
+            yield partial(source.keyword, sure, _LOOKED_THROUGH, require_all=True)
         if "vector" in self._looking and kb in self._vectors:
-            yield partial(self._nearest, kb, condition, limit)
+            yield partial(source.nearest, self._vectors[kb], limit)
 
-    def _keyword(
-        self,
-        kb: str,
-        terms: Sequence[str],
-        condition: Condition,
-        limit: int,
-        *,
-        require_all: bool = False,
-    ) -> pa.Table:
-        kept, snapshot = condition.kept.get(kb), self._sources[kb]
-        if kept is None:
-            columns = self._columns(kb)
-            return snapshot.keyword(terms, condition.where, limit, columns, require_all)
-        found = snapshot.keyword(terms, condition.where, limit, ("id",), require_all)
-        return kept.get(found["id"].to_pylist())
-
-    def _nearest(self, kb: str, condition: Condition, limit: int) -> pa.Table:
-        kept = condition.kept.get(kb)
-        if kept is not None:
-            return kept.nearest(self._vectors[kb], limit)
-        return self._sources[kb].nearest(
-            self._vectors[kb], condition.where, limit, self._columns(kb)
-        )
-
-    def _scored(
-        self, kb: str, table: pa.Table, known: Mapping[Key, Candidate]
+    def _candidates(
+        self, kb: str, condition: Condition, numbers: Iterable[int]
     ) -> dict[Key, Candidate]:
-        new = [row for row, id in enumerate(table["id"].to_pylist()) if (kb, id) not in known]
+        """Return the rows of these numbers of which holds what is required, each scored once."""
+        wanted, known = list(dict.fromkeys(numbers)), self._known[kb]
+        new = [number for number in wanted if number not in known]
+        if new:
+            known |= dict.fromkeys(new)
+            table = condition.sources[kb].rows(new, with_vectors=kb in self._vectors)
+            known |= self._scored(kb, new, table)
+        found = (known[number] for number in wanted)
+        return {candidate.key: candidate for candidate in found if candidate is not None}
+
+    def _scored(self, kb: str, numbers: Sequence[int], table: pa.Table) -> dict[int, Candidate]:
         if self._required is not None:
             texts = table["search_text"].to_pylist()
-            new = [row for row in new if holds(self._required, f" {texts[row]} ")]
-        if not new:
-            return {}
-        if len(new) < table.num_rows:
-            table = table.take(new)
+            held = [at for at, text in enumerate(texts) if holds(self._required, f" {text} ")]
+            table = table.take(pa.array(held, pa.int64()))
+            numbers = [numbers[at] for at in held]
         rows = Rows(table)
         keyword = [self._scorer.score(text) for text in rows["search_text"]]
         directions = self._directions(kb, table)
         cosine = self._cosines(kb, directions, table.num_rows)
         columns = [rows[name] for name in ("id", "level", "type", "source_ids")]
         return {
-            (kb, id): Candidate(
+            numbers[at]: Candidate(
                 key=(kb, id),
+                number=numbers[at],
                 level=level,
                 type=type_,
                 source_ids=tuple(source_ids or ()),

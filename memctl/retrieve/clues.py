@@ -18,6 +18,7 @@ from memctl.retrieve.question import Question
 from memctl.retrieve.rerank import RERANK
 from memctl.retrieve.standing import with_standing
 from memctl.retrieve.surroundings import Surroundings
+from memctl.retrieve.titles import with_titles
 from memctl.retrieve.turns import with_turns
 
 WALK = "graph"
@@ -27,8 +28,10 @@ CLUES = (
     "confidence",
     "recency",
     "alike",
+    "title",
     "speaker",
     "neighbours",
+    "telling",
     TIME,
     "bridge",
     WALK,
@@ -48,6 +51,7 @@ def with_clues(
     """Return the items, and perhaps others, best first, with all clues counted in."""
     found = with_standing(items, around.standing, around.now, around.spread)
     found = with_likeness(found, question, around)
+    found = with_titles(found, question, around)
     found = with_turns(found, question, around)
     found = with_times(found, question, around)
     return ordered(with_bridges(found, question, around))

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from memctl.records import Hit
-from memctl.retrieve.candidates import Key, Sources
+from memctl.retrieve.candidates import Candidate, Key, Sources
 from memctl.retrieve.collapse import Collapsed
 
 _FROM_ELSEWHERE = {"rank", "score", "kb", "memory_id", "legs", "ended"}
@@ -16,18 +16,18 @@ _COLUMNS = [item.name for item in fields(Hit) if item.name not in _FROM_ELSEWHER
 
 def hits_of(sources: Sources, ranked: Sequence[Collapsed]) -> tuple[Hit, ...]:
     """Return a hit for each item, in order, ranked from 1."""
-    rows = _rows(sources, [item.candidate.key for item in ranked])
+    rows = _rows(sources, [item.candidate for item in ranked])
     return tuple(
         _hit(rank, item, rows[item.candidate.key]) for rank, item in enumerate(ranked, start=1)
     )
 
 
-def _rows(sources: Sources, keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
+def _rows(sources: Sources, candidates: Sequence[Candidate]) -> dict[Key, dict[str, Any]]:
     rows: dict[Key, dict[str, Any]] = {}
-    for kb in dict.fromkeys(kb for kb, _ in keys):
-        ids = [id for name, id in keys if name == kb]
-        table = sources[kb].get("memories", ids, ["id", *_COLUMNS])
-        rows.update({(kb, row.pop("id")): row for row in table.to_pylist()})
+    for kb in dict.fromkeys(each.key[0] for each in candidates):
+        own = [each for each in candidates if each.key[0] == kb]
+        table = sources[kb].rows("memories", [each.number for each in own], _COLUMNS)
+        rows |= zip((each.key for each in own), table.to_pylist(), strict=True)
     return rows
 
 
@@ -39,3 +39,18 @@ def _hit(rank: int, item: Collapsed, row: dict[str, Any]) -> Hit:
 
 def _value(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def hits_by_id(sources: Sources, kb: str, ids: Sequence[str]) -> dict[str, Hit]:
+    """Return what stands under some ids in a knowledge base, as hits that nothing has ranked."""
+    table = sources[kb].get("memories", ids, ["id", *_COLUMNS])
+    return {
+        row["id"]: Hit(
+            rank=0,
+            score=0.0,
+            kb=kb,
+            memory_id=row["id"],
+            **{name: _value(row[name]) for name in _COLUMNS},
+        )
+        for row in table.to_pylist()
+    }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from memctl.models.unit import unit_rows
-from memctl.store.filters import Expr
+from memctl.store.filters import Expr, both, col
 from memctl.store.schema import VECTOR
-from memctl.store.snapshot import Snapshot
+from memctl.store.snapshot import ROW, Snapshot
 
 COLUMNS = (
     "id",
@@ -66,8 +66,10 @@ class Row:
         return self._rows[column][self._at]
 
 
-class Kept:
-    """All rows of one snapshot for which a condition holds, in memory.
+class Stored:
+    """The rows of one snapshot for which a condition holds, read when they are asked for.
+
+    What looks for rows gives their numbers, so that only those not yet known are read.
 
     Args:
         snapshot: The snapshot.
@@ -75,42 +77,88 @@ class Kept:
     """
 
     def __init__(self, snapshot: Snapshot, where: Expr | None) -> None:
-        rows = snapshot.scan("memories", where, (*COLUMNS, VECTOR))
+        self._snapshot = snapshot
+        self._where = where
+
+    def keyword(self, terms: Sequence[str], limit: int, *, require_all: bool = False) -> list[int]:
+        """Return the rows in which terms weigh most; only those with all of them if required."""
+        found = self._snapshot.keyword(terms, self._where, limit, (ROW,), require_all)
+        return _numbers(found)
+
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> list[int]:
+        """Return the rows nearest to a vector of length 1; none whose own vector is zero."""
+        return _numbers(self._snapshot.nearest(vector, self._where, limit, (ROW,)))
+
+    def with_ids(self, ids: Sequence[str]) -> list[int]:
+        """Return the rows with these ids; ids that are not there are skipped."""
+        where = both(self._where, col("id").is_in(ids))
+        return _numbers(self._snapshot.scan("memories", where, (ROW,)))
+
+    def turns(self, places: Collection[tuple[str, int]]) -> list[int]:
+        """Return what stands at places of conversations: session and turn."""
+        sessions, turns = (sorted(set(each)) for each in zip(*places, strict=True))
+        where = both(self._where, col("session_id").is_in(sessions) & col("turn").is_in(turns))
+        found = self._snapshot.scan("memories", where, (ROW, "session_id", "turn"))
+        columns = (found[name].to_pylist() for name in found.column_names)
+        return [row for row, *place in zip(*columns, strict=True) if tuple(place) in places]
+
+    def rows(self, numbers: Sequence[int], *, with_vectors: bool) -> pa.Table:
+        """Return these rows in their order."""
+        columns = _columns(with_vectors=with_vectors)
+        return self._snapshot.rows("memories", numbers, columns)
+
+
+class Kept(Stored):
+    """The rows of one snapshot for which a condition holds, in memory."""
+
+    def __init__(self, snapshot: Snapshot, where: Expr | None) -> None:
+        super().__init__(snapshot, where)
+        rows = snapshot.scan("memories", where, (ROW, *COLUMNS, VECTOR))
         self._table = rows.combine_chunks()
-        self._at = {id: at for at, id in enumerate(rows["id"].to_pylist())}
+        self._numbers = np.asarray(rows[ROW], dtype=np.int64)
+        self._at = {number: at for at, number in enumerate(self._numbers.tolist())}
 
-    def get(self, ids: Iterable[str]) -> pa.Table:
-        """Return the rows with these ids, in their order; ids that are not there are skipped."""
-        return self._rows(self._at[id] for id in ids if id in self._at)
-
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> pa.Table:
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> list[int]:
         """Return the rows nearest to a vector of length 1; none whose own vector is zero."""
         if not vector.any():
-            return self._rows(())
-        cosines = self._directions @ vector
-        cosines[~self._directions.any(axis=1)] = -np.inf
-        best = np.argsort(-cosines, kind="stable")[:limit]
-        return self._rows(best[np.isfinite(cosines[best])].tolist())
+            return []
+        cosines = np.where(self._has_direction, self._directions @ vector, -np.inf)
+        best = _largest(cosines, limit)
+        numbers: list[int] = self._numbers[best[np.isfinite(cosines[best])]].tolist()
+        return numbers
 
-    def turns(self, places: Collection[tuple[str, int]]) -> pa.Table:
+    def with_ids(self, ids: Sequence[str]) -> list[int]:
+        """Return the rows with these ids; ids that are not there are skipped."""
+        return [self._by_id[id] for id in ids if id in self._by_id]
+
+    def turns(self, places: Collection[tuple[str, int]]) -> list[int]:
         """Return what stands at places of conversations: session and turn."""
-        found = (at for place in sorted(places) for at in self._turns.get(place, ()))
-        return self._rows(found)
+        return [number for place in sorted(places) for number in self._turns.get(place, ())]
 
-    def _rows(self, places: Iterable[int]) -> pa.Table:
-        return self._table.take(pa.array(places, pa.int64()))
+    def rows(self, numbers: Sequence[int], *, with_vectors: bool) -> pa.Table:
+        """Return these rows in their order."""
+        places = pa.array([self._at[number] for number in numbers], pa.int64())
+        return self._table.select(_columns(with_vectors=with_vectors)).take(places)
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, int]:
+        return dict(zip(self._table["id"].to_pylist(), self._numbers.tolist(), strict=True))
 
     @cached_property
     def _directions(self) -> NDArray[np.float32]:
         return unit_rows(matrix(self._table[VECTOR]))
 
     @cached_property
+    def _has_direction(self) -> NDArray[np.bool_]:
+        return np.asarray(self._directions.any(axis=1))
+
+    @cached_property
     def _turns(self) -> Mapping[tuple[str, int], list[int]]:
         found: dict[tuple[str, int], list[int]] = {}
-        columns = (self._table[name].to_pylist() for name in ("session_id", "turn"))
-        for at, (session, turn) in enumerate(zip(*columns, strict=True)):
+        columns = (self._table[name].to_pylist() for name in (ROW, "session_id", "turn"))
+        for number, session, turn in zip(*columns, strict=True):
             if session is not None and turn is not None:
-                found.setdefault((session, turn), []).append(at)
+                found.setdefault((session, turn), []).append(number)
         return found
 
 
@@ -120,12 +168,33 @@ class Condition:
 
     where: Expr | None
     """None where it holds of all and always will; looking at it costs some milliseconds."""
-    kept: Mapping[str, Kept] = field(default_factory=dict)
-    """All for which it holds, of the knowledge bases where these are few."""
+    sources: Mapping[str, Stored]
+    """All for which it holds, of each knowledge base; kept in memory where these are few."""
 
 
 def matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
     """Return a column of vectors as a matrix; a missing one is zero."""
-    # A null vector would make `flatten` skip its row.
-    flat = column.combine_chunks().fill_null([0.0] * column.type.list_size).flatten()
-    return np.asarray(flat).astype(np.float32).reshape(len(column), column.type.list_size)
+    array = column.combine_chunks()
+    if array.null_count:  # `flatten` would skip their rows
+        array = array.fill_null([0.0] * column.type.list_size)
+    flat = np.asarray(array.flatten()).astype(np.float32)
+    return flat.reshape(len(column), column.type.list_size)
+
+
+def _columns(*, with_vectors: bool) -> tuple[str, ...]:
+    return (*COLUMNS, VECTOR) if with_vectors else COLUMNS
+
+
+def _numbers(found: pa.Table) -> list[int]:
+    numbers: list[int] = found[ROW].to_pylist()
+    return numbers
+
+
+def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
+    """Return where the largest values stand, the largest first, equal ones in their order."""
+    if count < len(values):
+        least = np.partition(values, -count)[-count]
+        places = np.flatnonzero(values >= least)
+    else:
+        places = np.arange(len(values))
+    return places[np.argsort(-values[places], kind="stable")][:count]

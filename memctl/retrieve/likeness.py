@@ -21,7 +21,7 @@ from memctl.retrieve.surroundings import Surroundings
 
 WEIGHT = 1.0
 """Of the mean score of those alike, against a hit's own."""
-SHARPNESS = 6
+SHARPNESS = 10
 """Power of the cosine: only the nearest count."""
 _LOOKED_AT = 100
 _NAMED_IN = 10

@@ -26,7 +26,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.models.protocols import Embedder
-from memctl.records import Filters, Hit
+from memctl.records import Community, Filters, Hit
 from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
 from memctl.retrieve.clues import own_score, with_clues
 from memctl.retrieve.collapse import Collapsed, collapsed
@@ -36,7 +36,7 @@ from memctl.retrieve.ended import Endings
 from memctl.retrieve.expansion import Expansions, expansions, with_expansions
 from memctl.retrieve.fusion import KEYWORD_WEIGHT, checked_fusion
 from memctl.retrieve.hits import hits_of
-from memctl.retrieve.kept import MOST_KEPT, Condition, Kept
+from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Stored
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.periods import explained_times
 from memctl.retrieve.question import Meaning, Question, understood
@@ -54,6 +54,7 @@ from memctl.store.filters import Expr, memory_filter
 if TYPE_CHECKING:
     from memctl.graph.index import Index
     from memctl.graph.resolution import Decisions
+    from memctl.retrieve.themes import Themes
     from memctl.retrieve.walk import Way
 
 Made = TypeVar("Made")
@@ -106,6 +107,8 @@ class SearchOutcome:
     """Whether theirs are by word vectors."""
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
+    themes: Themes | None = None
+    """Has the graphs that were walked, where any were."""
 
     @property
     def vector(self) -> NDArray[np.float32] | None:
@@ -144,6 +147,13 @@ class SearchOutcome:
         if not self.has_cosines:
             best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
         return self._judged(best)
+
+    @cached_property
+    def communities(self) -> tuple[Community, ...]:
+        """What the names in question and hits are part of, where the hits bear on the question."""
+        if self.themes is None or not self.relevance.is_near:
+            return ()
+        return self.themes.around(self.asked.text, self.hits)
 
     def _judged(self, candidates: Sequence[Candidate]) -> Relevance:
         own = [own_score(hit) for hit in self.hits]
@@ -279,6 +289,7 @@ class Searcher:
             has_cosines=len(vectors) == len(self._sources)
             and all(vector is meaning.vector for vector in vectors.values()),
             notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
+            themes=self._themes(plan, condition.where),
         )
 
     def _parsed(self, question: str, mode: Mode) -> Expression:
@@ -384,6 +395,13 @@ class Searcher:
         }
         return _kept(self._graphs, plan.main_filters, made, _GRAPHS_KEPT)
 
+    def _themes(self, plan: Plan, where: Expr | None) -> Themes | None:
+        if plan.mode != "graph":
+            return None
+        from memctl.retrieve.themes import Themes
+
+        return Themes(self._sources, self._graphs_for(plan, where))
+
     def _bearing_insights(
         self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
     ) -> tuple[Hit, ...]:
@@ -413,11 +431,13 @@ class Searcher:
         now, ever = (memory_filter(filters, at) for at in (self._clock(), _AFTER_ALL))
         counts = self._counts(now)
         if self._counts(ever) != counts:
-            return Condition(now)
+            return Condition(now, {kb: Stored(each, now) for kb, each in self._sources.items()})
         where = None if self._counts(None) == counts else now
-        few = {kb: source for kb, source in self._sources.items() if counts[kb] <= MOST_KEPT}
-        kept = {kb: Kept(source, where) for kb, source in few.items()}
-        return _kept(self._lasting, filters, Condition(where, kept), _CONDITIONS_KEPT)
+        sources = {
+            kb: (Kept if counts[kb] <= MOST_KEPT else Stored)(source, where)
+            for kb, source in self._sources.items()
+        }
+        return _kept(self._lasting, filters, Condition(where, sources), _CONDITIONS_KEPT)
 
     def _counts(self, where: Expr | None) -> Mapping[str, int]:
         return {kb: source.count("memories", where) for kb, source in self._sources.items()}

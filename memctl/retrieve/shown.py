@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from memctl.records import Citation, Hit
+from memctl.retrieve.citing import citation_of, has_offsets
 
 INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
@@ -58,11 +59,6 @@ class Shown:
     def offset(self) -> int:
         """Where the hit's text begins in the document; 0 where that is not known."""
         return self.hit.start if has_offsets(self.hit) and self.hit.start is not None else 0
-
-
-def has_offsets(hit: Hit) -> bool:
-    """Tell whether a hit's text is known to stand in its document as it is."""
-    return hit.start is not None and hit.end is not None and hit.end - hit.start == len(hit.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,19 +188,4 @@ def _day(hit: Hit) -> str:
 
 def citation(number: int, item: Shown) -> Citation:
     """Return what an excerpt is cited by."""
-    hit, known = item.hit, has_offsets(item.hit)
-    return Citation(
-        number=number,
-        kb=hit.kb,
-        memory_id=hit.memory_id,
-        document_id=hit.document_id,
-        source=hit.source,
-        title=hit.title,
-        quote=item.text,
-        start=item.offset + item.start if known else None,
-        end=item.offset + item.end if known else None,
-        page=hit.page,
-        row=hit.row,
-        time_start=hit.time_start,
-        created_at=hit.created_at,
-    )
+    return citation_of(number, item.hit, item.start, item.end)

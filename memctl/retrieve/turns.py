@@ -1,13 +1,15 @@
 """Conversations: a turn is known by who says it, and by the turns beside it.
 
 A turn is short and rests on what was said before; a question tells who said it.  Long turns stand
-on their own, and neither they nor their neighbours take part.
+on their own, and neither they nor their neighbours take part.  Where people talk in short turns,
+one that says more is likelier to tell something than "Yes, I love it!".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import log
 
 from memctl.retrieve.candidates import Candidate, Key
 from memctl.retrieve.collapse import Collapsed, ordered, raised
@@ -16,12 +18,18 @@ from memctl.retrieve.question import Question
 from memctl.retrieve.surroundings import Surroundings
 from memctl.understand.stopwords import stop_words
 
-SPEAKER_WEIGHT = 1.0
+SPEAKER_WEIGHT = 2.0
 """In standard deviations of the candidates' scores."""
 BESIDE = {-2: 0.2, -1: 0.4, 1: 0.4, 2: 0.2}
 """Share of the score of the turns before and after it that a turn is given."""
 SHORT = 60
 """Terms of a turn that needs others to be understood."""
+TELLING_WEIGHT = 1.0
+"""In standard deviations, for a turn e times as long as an average one."""
+AVERAGE = 10
+ENOUGH = 30
+"""Terms of a turn; more of them tell no more."""
+_SHARE_OF_SHORT = 0.9
 _LOOKED_AT = 8
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _SHORTEST_NAME = 3
@@ -42,14 +50,36 @@ def with_turns(
     named = _named(question, [item.candidate.row["speaker"] for item in found.values()])
     places = {key: _place(item.candidate) for key, item in found.items()}
     scores = _by_place(found, places)
-    return [
-        _with_neighbours(_with_speaker(item, named, around), places[key], scores)
+    telling = TELLING_WEIGHT * around.spread if _is_small_talk(turns) else 0.0
+    raised_ = (
+        (places[key], _with_telling(_with_speaker(item, named, around), telling))
         for key, item in found.items()
-    ]
+    )
+    return [_with_neighbours(item, place, scores) for place, item in raised_]
 
 
 def _is_turn(candidate: Candidate) -> bool:
     return candidate.type == "turn" and candidate.level == "evidence"
+
+
+# --- telling ------------------------------------------------------------------------------------
+
+
+def _is_small_talk(turns: Sequence[Collapsed]) -> bool:
+    """Whether people talk with each other; the replies of an assistant are long."""
+    short = sum(_terms(item.candidate) <= SHORT for item in turns)
+    return short >= _SHARE_OF_SHORT * len(turns)
+
+
+def _with_telling(item: Collapsed, weight: float) -> Collapsed:
+    if not weight or not _is_turn(item.candidate):
+        return item
+    said = min(_terms(item.candidate), ENOUGH)
+    return raised(item, "telling", weight * log((1 + said) / (1 + AVERAGE)))
+
+
+def _terms(candidate: Candidate) -> int:
+    return len(candidate.row["search_text"].split())
 
 
 # --- beside -------------------------------------------------------------------------------------
@@ -90,7 +120,7 @@ def _place(candidate: Candidate) -> Place | None:
     row = candidate.row
     if not _is_turn(candidate) or row["session_id"] is None or row["turn"] is None:
         return None
-    if row["search_text"].count(" ") >= SHORT:
+    if _terms(candidate) > SHORT:
         return None
     return candidate.key[0], row["namespace"], row["session_id"], row["turn"]
 

@@ -107,7 +107,7 @@ class _Walk:
         self._index = index
         self._around = around
         self._weights = {slot: slot_weight(slot, around.statistics) for slot in question.slots}
-        self._asked = _named_in(question.text, index)
+        self._asked = named_in(question.text, index)
         self._at = index.at
         self.known: dict[Key, Candidate] = {}
 
@@ -200,8 +200,8 @@ def _better(one: Mapping[int, _Reached], other: Mapping[int, _Reached]) -> dict[
     return best
 
 
-def _named_in(text: str, index: Index) -> frozenset[int]:
-    """The nodes that a question names; an everyday word names nothing without a capital."""
+def named_in(text: str, index: Index) -> frozenset[int]:
+    """Return the nodes that a question names; an everyday word names nothing without a capital."""
     words = text.split()
     found: set[int] = set()
     for start in range(len(words)):

@@ -24,8 +24,8 @@ MOST_EVENTS = 1_000
 class Connections(Protocol):
     """What a book needs of the ledger it belongs to."""
 
-    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Write."""
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
+        """Write; what is not durable may be taken back by a power cut."""
         ...
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -127,6 +127,13 @@ class FileBook:
         with self._ledger.transaction() as connection:
             connection.execute("DELETE FROM files WHERE path = ?", (os.fsencode(path),))
 
+    def let_go(self, document_id: str) -> None:
+        """Note that a document was deleted by hand: its files stay dealt with."""
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                "UPDATE files SET document_id = NULL WHERE document_id = ?", (document_id,)
+            )
+
     def counts(self) -> dict[FileState, int]:
         """Return how many files are in each state that has any."""
         with self._ledger.reading() as connection:
@@ -208,6 +215,13 @@ class JobBook:
                 " WHERE id = ?",
                 (state, to_text(now), text, job),
             )
+
+    def fail(self, job: int, now: datetime, message: str, hint: str) -> None:
+        """Note why a job failed, also among the events, which the status shows."""
+        with self._ledger.transaction() as connection:
+            self.finish(job, "failed", now, {"error": message, "hint": hint})
+            kinds = connection.execute("SELECT kind FROM jobs WHERE id = ?", (job,)).fetchone()
+            EventBook(self._ledger).add(Event(now, "failed", message, hint, kinds[0]))
 
     def abandon(self, now: datetime, kind: str | None = None) -> int:
         """Mark jobs that still run in the book, though their process is gone, as abandoned."""

@@ -55,6 +55,13 @@ def create_indexes(table: TableName, dataset: LanceDataset) -> None:
         dataset.create_scalar_index("search_text", "INVERTED", **KEYWORD_INDEX)
 
 
+def remake_indexes(table: TableName, dataset: LanceDataset) -> None:
+    """Make every index of a table anew; the vector index goes, until upkeep makes it again."""
+    for index in dataset.describe_indices():
+        dataset.drop_index(index.name)
+    create_indexes(table, dataset)
+
+
 def create_vector_index(dataset: LanceDataset, rows: int) -> None:
     """Make the vector index of a table of so many rows, in place of an earlier one.
 

@@ -40,6 +40,7 @@ from memctl.store.graph_book import NameBook
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
+from memctl.store.receipt_book import ReceiptBook
 from memctl.store.snapshot_book import SnapshotBook
 
 BUSY_SECONDS = 30.0
@@ -122,6 +123,15 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             first_seen TEXT NOT NULL, updated_at TEXT NOT NULL,
             PRIMARY KEY (snapshot, path)) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE receipts (
+            id INTEGER PRIMARY KEY, path TEXT NOT NULL, outcome TEXT NOT NULL,
+            decided_at TEXT NOT NULL, seen_at TEXT, claimed_at TEXT, moved_at TEXT,
+            place TEXT NOT NULL, read_seconds REAL, reader TEXT NOT NULL,
+            pipeline_version INTEGER NOT NULL, document_id TEXT, memories INTEGER NOT NULL,
+            reason TEXT NOT NULL, hint TEXT NOT NULL, error TEXT NOT NULL)""",
+        "CREATE INDEX receipts_by_path ON receipts (path)",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -169,6 +179,7 @@ class Ledger:
         self.comparisons = ComparisonBook(self)
         self.names = NameBook(self)
         self.snapshots = SnapshotBook(self)
+        self.receipts = ReceiptBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
@@ -197,6 +208,11 @@ class Ledger:
                 why = _why(error)
             connection, frozen = _readable(path)
             return cls(connection, path, why, frozen)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether this process may write it."""
+        return not self._obstacle
 
     def require_writable(self) -> None:
         """Raise where it cannot be written.

@@ -60,6 +60,22 @@ class WriteLock:
             self._holder_path.unlink(missing_ok=True)
             lock.release()
 
+    def is_held(self) -> bool:
+        """Tell whether somebody holds the lock now; the kernel says so, not the signature."""
+        from filelock import FileLock, Timeout
+
+        if not self._path.exists():
+            return False
+        lock = FileLock(self._path, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        except OSError:  # not ours to open: on a read-only mount, or of another user
+            return False
+        lock.release()
+        return False
+
     def holder(self) -> Holder | None:
         """Return who signed last; None when nobody has or the signature cannot be read."""
         try:

@@ -6,3 +6,6 @@ from typing import Literal
 
 TableName = Literal["documents", "memories", "entities", "relations"]
 TABLES: tuple[TableName, ...] = ("documents", "memories", "entities", "relations")
+
+UPKEEP = "upkeep"
+"""The kind of job that keeps the tables fast."""

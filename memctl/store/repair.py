@@ -1,4 +1,4 @@
-"""Looking for damage, and putting a store back into working order with as little loss as can be.
+"""Putting a store back into working order with as little loss as can be.
 
 Nothing is thrown away: what is unreadable is left beside, and every step is told.
 """
@@ -6,10 +6,11 @@ Nothing is thrown away: what is unreadable is left beside, and every step is tol
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,15 @@ import pyarrow as pa
 
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
-from memctl.store.durability import drop_unreadable, files_below, manifest_version, sync_new
-from memctl.store.engine import lance, opening
-from memctl.store.indexes import create_indexes
-from memctl.store.ledger import Ledger
+from memctl.store.durability import files_below, manifest_version, sync_new
+from memctl.store.engine import opening
+from memctl.store.indexes import remake_indexes
+from memctl.store.inspection import broken_indexes, can_be_opened, can_be_read, versions_on_disk
+from memctl.store.ledger import HEAD, Ledger
 from memctl.store.lock import WriteLock
 from memctl.store.names import TABLES, TableName
-from memctl.store.schema import VECTOR
+from memctl.store.rescue import Believed, rescue
+from memctl.store.schema import VECTOR, schemas
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -37,104 +40,63 @@ from memctl.store.upkeep import VECTOR_ROWS
 if TYPE_CHECKING:
     from lance import LanceDataset
 
-_ENGINE_ERRORS = (OSError, ValueError, RuntimeError)
+
+_WITNESSES: Mapping[TableName, tuple[TableName, str, str]] = {
+    "documents": ("memories", "document_id", "id"),
+    "memories": ("documents", "id", "document_id"),
+}
+"""What knows of the rows of a table: another one, by which column, and by which of its own."""
+FILES_UNKNOWN = "files_unknown"
+"""Set in a ledger that was made anew until its book of inbox files has been, too."""
+SET_ASIDE = "damaged"
+"""The folder beside the tables that manifests are moved to which cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is wrong, or that was done about it."""
+class Step:
+    """Something that was done about damage."""
 
     subject: str
     """``ledger`` or the name of a table."""
     message: str
 
 
-# --- looking -------------------------------------------------------------------------------------
-
-
-def examine(folder: Path) -> list[Finding]:
-    """Read everything once and return what is wrong; changes nothing.
-
-    Args:
-        folder: The knowledge base's folder.
-    """
-    try:
-        with closing(Ledger.open(folder / LEDGER_FILE)) as ledger:
-            head = ledger.head()
-            complaints = ledger.complaints()
-    except DamagedError as error:
-        return [Finding("ledger", error.message)]
-    datasets = Datasets(folder / TABLES_FOLDER)
-    findings = [Finding("ledger", complaint) for complaint in complaints]
-    for table in TABLES:
-        findings += _examine_table(datasets, table, head.get(table))
-    return findings
-
-
-def _examine_table(datasets: Datasets, table: TableName, version: int | None) -> Iterator[Finding]:
-    if version is None:
-        yield Finding(table, "the ledger names no version of it")
-        return
-    try:
-        dataset = datasets.fresh(table, version)
-    except DamagedError as error:
-        yield Finding(table, error.message)
-        return
-    if lost := len(dataset.get_fragments()) - len(list(_readable(dataset))):
-        yield Finding(table, f"{lost} of its files cannot be read")
-        return
-    for name in _broken_indexes(dataset):
-        yield Finding(table, f"the index {name} cannot be read")
-
-
-def _readable(dataset: LanceDataset) -> Iterator[pa.Table]:
-    """Yield the rows of every file that can be read whole."""
-    for fragment in dataset.get_fragments():
-        try:
-            yield fragment.to_table()
-        except _ENGINE_ERRORS:
-            continue
-
-
-def _broken_indexes(dataset: LanceDataset) -> Iterator[str]:
-    for index in dataset.describe_indices():
-        try:
-            dataset.prewarm_index(index.name)
-        except _ENGINE_ERRORS:
-            yield index.name
-
-
-# --- putting right -------------------------------------------------------------------------------
-
-
-def repair(folder: Path, clock: Callable[[], datetime]) -> list[Finding]:
-    """Put right what :func:`examine` finds, and return what was done.
+def repair(folder: Path, clock: Callable[[], datetime]) -> list[Step]:
+    """Put right what cannot be read, and return what was done.
 
     A lost ledger is made anew from the newest readable version of each table, and the unreadable
-    one is kept beside it; inbox states, jobs and logs are lost with it.  Of a damaged table the
-    files that can be read are kept; broken indexes are made anew.
+    one is kept beside it; inbox states, jobs and logs are lost with it.  Of a damaged table every
+    row is kept that can be read anywhere; broken indexes are made anew.
 
     Raises:
         LockedError: Somebody is writing.
-        DamagedError: A table has no readable version at all.
+        DamagedError: Nothing of a table can be read.
     """
-    done: list[Finding] = []
+    done: list[Step] = []
     with WriteLock(folder, clock).held(5.0):
         datasets = Datasets(folder / TABLES_FOLDER)
         with closing(_ledger(folder, done)) as ledger:
             named = ledger.head()
-            since = _newest_readable(datasets, "memories", named.get("memories"))
-            head = {table: _repaired(datasets, table, named.get(table), done) for table in TABLES}
+            since = _newest_version(datasets, "memories", named.get("memories"))
+            columns = schemas(int(ledger.meta(DIMENSION) or 0)) if named else {}
+            head = {}
+            for table in TABLES:
+                believed = _believed(datasets, table, named)
+                version = named.get(table)
+                head[table] = _repaired(
+                    datasets, table, version, columns.get(table), believed, done
+                )
             with ledger.transaction():
                 done += _went_back(ledger, since)
                 ledger.set_meta(DIMENSION, str(_dimension(datasets, head["memories"])))
-                if any(finding.subject == "memories" for finding in done):
+                if any(step.subject == "memories" for step in done):
                     ledger.set_meta(VECTOR_ROWS, "0")
                 ledger.set_head(head, clock())
+                done += _without_lost_names(ledger, datasets)
     return done
 
 
-def _ledger(folder: Path, done: list[Finding]) -> Ledger:
+def _ledger(folder: Path, done: list[Step]) -> Ledger:
     path = folder / LEDGER_FILE
     try:
         ledger = Ledger.open(path)
@@ -146,82 +108,146 @@ def _ledger(folder: Path, done: list[Finding]) -> Ledger:
     for part in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         if part.exists():
             part.rename(part.with_name(f"{part.name}.damaged-{secrets.token_hex(3)}"))
-    done.append(Finding("ledger", "made anew from the tables; the old one is kept beside it"))
-    return Ledger.create(path)
+    done.append(Step("ledger", "made anew from the tables; the old one is kept beside it"))
+    ledger = Ledger.create(path)
+    ledger.set_meta(FILES_UNKNOWN, "1")
+    return ledger
 
 
 def _repaired(
-    datasets: Datasets, table: TableName, version: int | None, done: list[Finding]
+    datasets: Datasets,
+    table: TableName,
+    version: int | None,
+    columns: pa.Schema | None,
+    believed: Believed,
+    done: list[Step],
 ) -> int:
     known = files_below(datasets.path(table))
-    readable = _newest_readable(datasets, table, version)
-    if version is not None and readable != version:
-        done.append(Finding(table, f"went back from version {version} to {readable}"))
-    drop_unreadable(datasets, table, readable)
-    dataset = datasets.fresh(table, readable)
-    dataset = _without_lost_files(datasets, table, dataset, done)
-    if dataset.version != dataset.latest_version:
+    done += _without_lost_manifests(datasets, table, version)
+    newest = _newest_version(datasets, table, version)
+    dataset = None if newest is None else datasets.fresh(table, newest)
+    is_head = dataset is not None and version in (None, newest)
+    if dataset is None or not is_head or not _is_whole(dataset):
+        dataset = _rescued(datasets, table, dataset, version, columns, believed, done)
+    elif dataset.version != dataset.latest_version:
         dataset.restore()  # type: ignore[no-untyped-call]
-    if broken := list(_broken_indexes(dataset)):
-        _remake_indexes(table, dataset)
-        done.append(Finding(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
+    if broken := list(broken_indexes(dataset)):
+        remake_indexes(table, dataset)
+        done.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
     sync_new(datasets.path(table), known)
     return int(dataset.version)
 
 
-def _newest_readable(datasets: Datasets, table: TableName, most: int | None) -> int:
-    manifests = (datasets.path(table) / "_versions").glob("*.manifest")
-    versions = sorted(map(manifest_version, manifests), reverse=True)
-    for version in versions:
-        if most is not None and version > most:
+def _without_lost_manifests(
+    datasets: Datasets, table: TableName, head: int | None
+) -> Iterator[Step]:
+    """Put manifests aside that cannot be read: the engine stumbles over them when it prunes."""
+    for path in (datasets.path(table) / "_versions").glob("*.manifest"):
+        version = manifest_version(path)
+        if can_be_opened(datasets, table, version):
             continue
-        try:
-            dataset = datasets.fresh(table, version)
-        except DamagedError:
+        aside = datasets.folder.parent / SET_ASIDE
+        aside.mkdir(mode=0o700, exist_ok=True)
+        path.replace(aside / f"{table}-{path.name}")
+        if version != head:
+            yield Step(table, f"put the unreadable manifest of version {version} aside")
+
+
+def _newest_version(datasets: Datasets, table: TableName, most: int | None) -> int | None:
+    """Return the newest version that can be opened, up to one; None where none can."""
+    for version in versions_on_disk(datasets, table):
+        if (most is not None and version > most) or not can_be_opened(datasets, table, version):
             continue
         # A change of the embedder drops the vectors in one version and adds others in the next.
-        if table != "memories" or VECTOR in dataset.schema.names:
+        if table != "memories" or VECTOR in datasets.fresh(table, version).schema.names:
             return version
-    raise DamagedError(
-        f"no version of the table {table} can be read", "restore the knowledge base from a backup"
-    )
+    return None
 
 
-def _without_lost_files(
-    datasets: Datasets, table: TableName, dataset: LanceDataset, done: list[Finding]
+def _is_whole(dataset: LanceDataset) -> bool:
+    return all(can_be_read(dataset, fragment) for fragment in dataset.get_fragments())
+
+
+def _rescued(
+    datasets: Datasets,
+    table: TableName,
+    dataset: LanceDataset | None,
+    version: int | None,
+    columns: pa.Schema | None,
+    believed: Believed,
+    done: list[Step],
 ) -> LanceDataset:
-    """Return the table rewritten from the files that can be read, where some cannot."""
-    files = len(dataset.get_fragments())
-    if sum(1 for _ in _readable(dataset)) == files:
-        return dataset
-    before, kept = dataset.count_rows(), 0
-    path = str(datasets.path(table))
-    dataset.restore()  # type: ignore[no-untyped-call]
-    # One file at a time: the engine stalls when it writes from a stream that reads from it.
-    written: LanceDataset = lance().write_dataset(
-        dataset.schema.empty_table(), path, mode="overwrite"
+    before = 0 if dataset is None else int(dataset.count_rows())
+    opened = None if dataset is None else int(dataset.version)
+    names_all = opened is not None and version == opened
+    found = rescue(
+        datasets, table, dataset, names_all=names_all, columns=columns, believed=believed
     )
-    for rows in _readable(dataset):
-        kept += rows.num_rows
-        written = lance().write_dataset(rows, path, mode="append")
-    create_indexes(table, written)
-    done.append(Finding(table, f"kept {kept} of {before} rows; the others cannot be read"))
-    return written
+    if found is None:
+        raise DamagedError(
+            f"nothing of the table {table} can be read", "restore the knowledge base from a backup"
+        )
+    if version is not None and opened != version:
+        where = f"version {opened}" if opened is not None else "what can be read of its files"
+        done.append(Step(table, f"went back from version {version} to {where}"))
+    lost = max(before - found.kept - found.earlier, 0)
+    told = f"kept {found.kept} of {before} rows" if lost else f"kept {found.kept} rows"
+    more = ((found.earlier, "an earlier version"), (found.loose, "files that no version names"))
+    told += "".join(f", {rows} more from {where}" for rows, where in more if rows)
+    done.append(Step(table, f"{told}; the others cannot be read" if lost else told))
+    return found.dataset
 
 
-def _remake_indexes(table: TableName, dataset: LanceDataset) -> None:
-    for index in dataset.describe_indices():
-        dataset.drop_index(index.name)
-    create_indexes(table, dataset)
+def _believed(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) -> Believed:
+    """Tell rows of documents and memories that were deleted from those that are lost.
+
+    A document without a memory and a memory without its document were deleted, where the other
+    table, which would know them, is whole.
+    """
+
+    def all_are(batch: pa.RecordBatch) -> pa.Array:
+        """Believe every row."""
+        return batch["id"].is_valid()
+
+    if table not in _WITNESSES:
+        return all_are
+    other, named, own = _WITNESSES[table]
+    version = head.get(other)
+    if version is None or not can_be_opened(datasets, other, version):
+        return all_are
+    dataset = datasets.fresh(other, version)
+    if not _is_whole(dataset):
+        return all_are
+
+    @cache
+    def known() -> set[str]:
+        """Return what the other table names; asked for only when something is to be rescued."""
+        return set(dataset.to_table(columns=[named])[named].to_pylist())
+
+    def is_known(batch: pa.RecordBatch) -> pa.Array:
+        """Believe rows that the other table knows of, and memories of no document."""
+        values = batch[own].to_pylist()
+        return pa.array([value is None or value in known() for value in values], pa.bool_())
+
+    return is_known
 
 
-def _went_back(ledger: Ledger, version: int) -> Iterator[Finding]:
+def _without_lost_names(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+    """Forget names, as snapshots have, of versions that are lost: their numbers come again."""
+    for name, head in ledger.heads().items():
+        if name != HEAD and not all(can_be_opened(datasets, *each) for each in head.items()):
+            ledger.forget_head(name)
+            ledger.snapshots.remove(name)
+            yield Step("ledger", f"the state called {name} is lost")
+
+
+def _went_back(ledger: Ledger, version: int | None) -> Iterator[Step]:
     """Name the former embedder again where the memories are those from before the change."""
     former = ledger.meta(FORMER_EMBEDDER)
-    if former is None or version >= int(ledger.meta(EMBEDDER_SINCE) or 0):
+    if former is None or version is None or version >= int(ledger.meta(EMBEDDER_SINCE) or 0):
         return
     ledger.set_meta(EMBEDDER, former)
-    yield Finding("memories", f"their vectors are those from before the change, from {former}")
+    yield Step("memories", f"their vectors are those from before the change, from {former}")
 
 
 def _dimension(datasets: Datasets, version: int) -> int:

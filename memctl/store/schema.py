@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
-from functools import cache
+from functools import cache, lru_cache
 from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,6 +36,7 @@ __all__ = [
     "relations_table",
     "schemas",
     "vector_array",
+    "vector_rows",
 ]
 
 VECTOR = "vector"
@@ -130,6 +131,15 @@ def vector_array(vectors: NDArray[np.floating[Any]]) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(pa.array(flat), vectors.shape[1])
 
 
+def vector_rows(column: pa.FixedSizeListArray) -> NDArray[np.float16]:
+    """Return a column of vectors as a matrix; a missing one is a row of zeros."""
+    length = column.type.list_size
+    # A null vector would make `flatten` skip its row.
+    flat = column.fill_null([0.0] * length).flatten() if column.null_count else column.flatten()
+    matrix: NDArray[np.float16] = np.asarray(flat).reshape(len(column), length)
+    return matrix
+
+
 def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
     kind: Any = record  # mypy 1 does not see that a class is hashable
     schema = _record_schema(kind)
@@ -139,8 +149,10 @@ def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
 
 
 def _column(item: pa.Field, values: Sequence[Any]) -> pa.Array:
-    if item.name in _JSON_COLUMNS:
+    if item.name == "metadata":
         values = [_to_json(value) for value in values]
+    elif item.name == "signals":  # thousands of short texts share a few dozen
+        values = [_signals_to_json(tuple(value.items())) for value in values]
     try:
         return pa.array(values, item.type)
     except UnicodeEncodeError:  # a file name that is not UTF-8 carries lone surrogates
@@ -151,6 +163,11 @@ def _to_json(value: Mapping[str, Any]) -> str:
     if not value:
         return "{}"
     return _ENCODER.encode(dict(value))
+
+
+@lru_cache(maxsize=10_000)
+def _signals_to_json(signals: tuple[tuple[str, float], ...]) -> str:
+    return _to_json(dict(signals))
 
 
 def _scrubbed(value: Any) -> Any:

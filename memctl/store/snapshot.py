@@ -31,6 +31,8 @@ Order = Sequence[tuple[str, Literal["asc", "desc"]]]
 IDS_A_LOOKUP = 10_000
 SCORE = "_score"
 DISTANCE = "_distance"
+ROW = "_rowoffset"
+"""The number of a row, which holds for this one version of its table; may be read as a column."""
 
 
 class Snapshot:
@@ -131,6 +133,18 @@ class Snapshot:
         places = pc.index_in(pa.array(ids, pa.string()), value_set=found["id"])
         return found.take(places.drop_null()).select(wanted)
 
+    def rows(self, table: TableName, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Return the rows of these numbers (``ROW``) in their order; faster than by their ids."""
+        self._check_columns(table, columns)
+        with self._reading(table, None):
+            return self.dataset(table).take(pa.array(numbers, pa.uint64()), columns=list(columns))
+
+    def spread(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
+        """Return some rows from all over a table, the first and the last among them."""
+        count = self.count(table)
+        places = np.linspace(0, count - 1, min(most, count)).astype(int).tolist()
+        return self.rows(table, places, columns)
+
     def count(self, table: TableName, where: Expr | None = None) -> int:
         """Return how many rows there are.  Raises as :meth:`scan` does."""
         with self._reading(table, where):
@@ -211,7 +225,7 @@ class Snapshot:
         )
 
     def _check_columns(self, table: TableName, names: Sequence[str]) -> None:
-        known = {*self._schemas[table].names, SCORE, DISTANCE}
+        known = {*self._schemas[table].names, SCORE, DISTANCE, ROW}
         for name in names:
             if name not in known:
                 raise UsageError(
@@ -224,7 +238,7 @@ class Snapshot:
         return [name for name in self._schemas["memories"].names if name != VECTOR]
 
     def _nothing(self, names: Sequence[str], measure: str) -> pa.Table:
-        schema = self._schemas["memories"]
+        schema = self._schemas["memories"].append(pa.field(ROW, pa.uint64()))
         items = [schema.field(name) for name in names]
         return pa.schema([*items, (measure, pa.float32())]).empty_table()
 

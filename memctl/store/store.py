@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.errors import DamagedError, KnowledgeBaseUnavailable, UsageError
+from memctl.errors import CoverageLost, DamagedError, KnowledgeBaseUnavailable, UsageError
+from memctl.store.coverage import require_all_found
 from memctl.store.datasets import Datasets
 from memctl.store.durability import sync_new
 from memctl.store.engine import changing, lance, lancedb
@@ -19,6 +20,7 @@ from memctl.store.indexes import create_indexes
 from memctl.store.leases import Leases
 from memctl.store.ledger import Ledger
 from memctl.store.lock import WriteLock
+from memctl.store.names import UPKEEP
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.snapshot import Snapshot
 from memctl.store.transaction import Transaction
@@ -262,12 +264,23 @@ class Store:
 
         Raises:
             LockedError: Another process or thread kept writing.
+            CoverageLost: Memories would not have been found any more; it was rolled back, and is
+                in the ledger as a job that failed.
         """
         began = self._clock()
         with self._held(wait):
-            with self._committed() as transaction:
-                done = improve(transaction, self.ledger, force=force)
+            try:
+                with self._committed() as transaction:
+                    before = transaction.snapshot()
+                    done = improve(transaction, self.ledger, force=force)
+                    if done.touches("memories"):
+                        require_all_found(before, transaction.snapshot(), UPKEEP)
+            except CoverageLost as error:
+                job = self.ledger.jobs.start(UPKEEP, began)
+                self.ledger.jobs.fail(job, self._clock(), error.message, error.hint)
+                raise
             pruned = self._pruned(force=force)
+            self.ledger.receipts.trim()
         self._reconnect_sometimes()
         return UpkeepReport(
             compacted=done.compacted,

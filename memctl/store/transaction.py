@@ -193,6 +193,13 @@ class Transaction:
         """Return the engine's handle that this transaction writes through, for upkeep."""
         return self._writable(table)
 
+    def second_handle(self, table: TableName) -> LanceDataset:
+        """Return a handle to write through at the same time as through ``dataset``, in a thread.
+
+        When both are done, ``dataset`` has to check out the latest version.
+        """
+        return self._datasets.fresh(table, int(self._writable(table).version))
+
     # --- ending ---
 
     def commit(self) -> None:

@@ -10,11 +10,13 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memctl.store.engine import changing
 from memctl.store.indexes import VECTOR_INDEX_ROWS, create_vector_index
 from memctl.store.names import TABLES, TableName
+from memctl.store.schema import VECTOR
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -71,6 +73,11 @@ class Improvement:
     indexed: tuple[TableName, ...]
     vector_index_built: bool
 
+    def touches(self, table: TableName) -> bool:
+        """Whether rows or an index of a table have been written anew."""
+        built = self.vector_index_built and table == "memories"
+        return built or table in (*self.compacted, *self.indexed)
+
 
 # --- joining and indexing ------------------------------------------------------------------------
 
@@ -84,14 +91,13 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
     after = transaction.snapshot()
     rows = _wanted_vector_index(after, ledger)
     indexed = [table for table in TABLES if _wants_indexing(after.dataset(table), force)]
-    works = [_indexing(transaction.dataset(table), 0) for table in indexed if table != "memories"]
-    if rows or "memories" in indexed:
-        works.append(_indexing(transaction.dataset("memories"), rows))
-    if works:
-        with ThreadPoolExecutor(len(works)) as pool:  # the engine works outside Python's lock
-            for done in [pool.submit(work) for work in works]:
-                done.result()
+    works = [_indexing(transaction, table) for table in indexed if table != "memories" or not rows]
     if rows:
+        works += [_indexing_vectors(transaction, rows), _indexing_beside_vectors(transaction)]
+    _at_once(works)
+    if rows:
+        memories = transaction.dataset("memories")
+        memories.checkout_latest()  # type: ignore[no-untyped-call]  # two handles added to it
         transaction.ledger(lambda _: ledger.set_meta(VECTOR_ROWS, str(rows)))
     return Improvement(tuple(compacted), tuple(indexed), bool(rows))
 
@@ -175,16 +181,30 @@ def _wanted_vector_index(snapshot: Snapshot, ledger: Ledger) -> int:
     return rows if rows >= max(VECTOR_INDEX_ROWS, VECTOR_INDEX_GROWTH * built_at) else 0
 
 
-def _indexing(dataset: LanceDataset, vector_rows: int) -> Callable[[], None]:
-    """What makes the vector index, where it is for some rows, and brings the others up to date."""
+def _at_once(works: Sequence[Callable[[], None]]) -> None:
+    """Do them in threads: the engine works outside Python's lock, on little more than one core."""
+    if not works:
+        return
+    with ThreadPoolExecutor(len(works)) as pool:
+        for done in [pool.submit(work) for work in works]:
+            done.result()
 
-    def work() -> None:
-        """Do it; takes seconds in a large table."""
-        if vector_rows:
-            create_vector_index(dataset, vector_rows)
-        dataset.optimize.optimize_indices()
 
-    return work
+def _indexing(transaction: Transaction, table: TableName) -> Callable[[], None]:
+    """What brings the indexes of a table up to date; takes seconds for a large one."""
+    return transaction.dataset(table).optimize.optimize_indices
+
+
+def _indexing_vectors(transaction: Transaction, rows: int) -> Callable[[], None]:
+    """What makes the vector index anew."""
+    return partial(create_vector_index, transaction.dataset("memories"), rows)
+
+
+def _indexing_beside_vectors(transaction: Transaction) -> Callable[[], None]:
+    """What brings the other indexes of the memories up to date at the same time."""
+    dataset = transaction.second_handle("memories")
+    others = [item.name for item in dataset.describe_indices() if item.field_names != [VECTOR]]
+    return partial(dataset.optimize.optimize_indices, index_names=others)
 
 
 # --- pruning -------------------------------------------------------------------------------------

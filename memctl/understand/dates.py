@@ -37,7 +37,8 @@ _RELATIVE = {
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _WEEKDAY = "|".join(sorted(WEEKDAYS, key=len, reverse=True))
 _YEAR = r"(?:1[5-9]|20)\d\d"
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d\d*")
+"""Runs of digits; a pattern that begins with a repetition is looked for half as fast."""
 _LONGEST_BEFORE_DIGITS = 24
 """No date has more before its first digit: "fourth quarter of ", "septiembre. de "."""
 _LONGEST_AFTER_DIGITS = 48

@@ -154,7 +154,7 @@ def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool)
     if not any(map(_may_name, capitals)) or _is_shouted(text, start, end, capitals):
         return
     for position, written in _runs(text, start, end, capitals):
-        is_first = _is_first_word(text, position, start)
+        is_first = position == start or _is_first_word(text, position, start)
         known = _known(written, is_first)
         if known is None:
             continue

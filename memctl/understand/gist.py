@@ -27,7 +27,8 @@ _SENTENCE_LENGTHS = (25, 320)
 _MARKER = re.compile(r"^(?:[-*+•>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
 _ONLY_TAGS = re.compile(r"(?:#[^\W\d_][\w/-]*\s*)+|[-=*_~\s]+")
 _HEADING = re.compile(r"#{1,6}\s")
-_ENDED = re.compile(r"[.!?…:;,。！？｡][\"'”’»)\]*_]*$")
+_END_MARKS = tuple(".!?…:;,。！？｡")
+_ENDED = re.compile(rf"[{''.join(_END_MARKS)}][\"'”’»)\]*_]*$")
 _TITLE_LIKE = 90
 _TELLING = ("decision", "important_fact", "fact", "plan", "observation")
 _MOST_STATEMENTS = 2
@@ -116,10 +117,14 @@ def _joined(texts: Iterable[str]) -> str:
     """Sentences in one line; one that ends without a mark gets one before the next begins."""
     kept = [" ".join(text.split()) for text in texts if text.strip()]
     ended = [
-        text if _ENDED.search(text) or after[:1].islower() else f"{text}."
+        text if _is_ended(text) or after[:1].islower() else f"{text}."
         for text, after in pairwise(kept)
     ]
     return " ".join([*ended, *kept[-1:]])
+
+
+def _is_ended(text: str) -> bool:
+    return text.endswith(_END_MARKS) or _ENDED.search(text) is not None
 
 
 def _shares(source: SourceText) -> Mapping[str, float]:
@@ -153,7 +158,7 @@ def _of_prose(source: SourceText, lines: Sequence[Line], language: str) -> str:
 def _is_title_like(text: str, line: Line) -> bool:
     """Tell whether a sentence is a short paragraph of one line that does not end like one."""
     said = text[line.start : line.end]
-    if len(said) > _TITLE_LIKE or "\n" in said or _ENDED.search(said):
+    if len(said) > _TITLE_LIKE or "\n" in said or _is_ended(said):
         return False
     after = text[line.end : line.end + 3].replace("\r", "").lstrip(" ")
     before = text[max(0, line.start - 3) : line.start].replace("\r", "").rstrip(" ")
@@ -180,13 +185,20 @@ def _choose(texts: list[str], candidates: list[int], title: str, language: str) 
         whole[term] = whole.get(term, 0) + 2
     norm = sqrt(sum(count * count for count in whole.values()))
     scores = {number: _score(bags[number], whole, norm, number) for number in candidates}
+    least = 0.0
+    repeated = dict.fromkeys(candidates, 0.0)
     chosen: list[int] = []
+    length = 0
     while len(chosen) < _MOST_SENTENCES:
-        best = _next(scores, bags, chosen)
-        length = sum(len(texts[number]) for number in chosen)
+        best = _best(scores, repeated, least)
         if best is None or (chosen and length + len(texts[best]) > _LONGEST):
             break
         chosen.append(best)
+        length += len(texts[best])
+        least = 0.35 * max(scores.values())
+        del repeated[best]
+        for number, share in repeated.items():
+            repeated[number] = max(share, _overlap(bags[number], bags[best]))
     return chosen
 
 
@@ -194,25 +206,24 @@ def _score(bag: Set[str], whole: Mapping[str, int], norm: float, position: int) 
     """Likeness to the whole text, times a bonus for standing early."""
     if not bag:
         return 0.0
-    likeness = sum(whole[term] for term in bag) / (sqrt(len(bag)) * norm)
+    likeness = sum(map(whole.__getitem__, bag)) / (sqrt(len(bag)) * norm)
     return likeness * (1.0 + 0.8 / (1 + position / 3))
 
 
-def _next(
-    scores: Mapping[int, float], bags: Mapping[int, Set[str]], chosen: Sequence[int]
-) -> int | None:
-    """The best sentence that does not say again what a chosen one says."""
+def _best(scores: Mapping[int, float], repeated: Mapping[int, float], least: float) -> int | None:
+    """The best sentence left that does not say again what a chosen one says.
+
+    Args:
+        scores: Of all sentences.
+        repeated: How much of each one that is left a chosen one says.
+        least: What one has to count for at least.
+    """
     best, best_score = None, 0.0
-    for number, score in scores.items():
-        if number in chosen:
-            continue
-        repeated = max((_overlap(bags[number], bags[other]) for other in chosen), default=0.0)
-        value = score * (1 - repeated)
-        if value > best_score and repeated < 0.6:
+    for number, share in repeated.items():
+        value = scores[number] * (1 - share)
+        if value > best_score and share < 0.6:
             best, best_score = number, value
-    if chosen and best_score < 0.35 * max(scores.values()):
-        return None
-    return best
+    return best if best_score >= least else None
 
 
 def _overlap(some: Set[str], other: Set[str]) -> float:

@@ -126,17 +126,16 @@ def _phrases(plain: Sequence[str]) -> tuple[dict[Words, int], dict[Words, _Place
     counts: dict[Words, int] = {}
     places: dict[Words, _Place] = {}
     start = 0
-    for position, word in enumerate(plain):
-        if word:
-            continue
-        if position > start:
-            words = tuple(plain[start : min(position, start + _LONGEST_PHRASE)])
+    while start < len(plain):  # the last one carries nothing
+        end = plain.index("", start)
+        if end > start:
+            words = tuple(plain[start : min(end, start + _LONGEST_PHRASE)])
             if words in counts:
                 counts[words] += 1
             else:
                 counts[words] = 1
-                places[words] = position, start
-        start = position + 1
+                places[words] = end, start
+        start = end + 1
     return counts, places
 
 
@@ -168,7 +167,7 @@ def _carriers(language: str) -> _Carriers:
 
 def _ranked(tokens: Sequence[str], carriers: Mapping[str, str]) -> list[_Ranked]:
     """The runs of words between stop words, weak words and marks, the most telling first."""
-    counts, places = _phrases([carriers[token] for token in tokens])
+    counts, places = _phrases(list(map(carriers.__getitem__, tokens)))
     of_words: dict[str, int] = {}
     for phrase, count in counts.items():
         for word in phrase:

@@ -7,10 +7,12 @@ does, in its order.  Knows nothing of indexes and ranking.
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import snowballstemmer
 
@@ -182,10 +184,25 @@ def _vocabulary(language: str) -> _Vocabulary:
 def _stemmed(word: str, language: str) -> str:
     if language == "en":
         word = _fold(word)
-    # A stemmer object keeps the word it works on, so one must not be shared between threads.
-    algorithm = _ALGORITHMS.get(language)
-    stem = snowballstemmer.stemmer(algorithm).stemWord(word) if algorithm else word
-    return _fold(stem) or word
+    stemmer = _STEMMERS.of(language)
+    return _fold(stemmer.stemWord(word) if stemmer else word) or word
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each language, of each thread's own: it keeps the word that it works on."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def of(self, language: str) -> Any:
+        """Return the stemmer of a language, None where it has none."""
+        if language not in self._made:
+            algorithm = _ALGORITHMS.get(language)
+            self._made[language] = snowballstemmer.stemmer(algorithm) if algorithm else None
+        return self._made[language]
+
+
+_STEMMERS = _Stemmers()
 
 
 def _fold(word: str) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memctl.choices import After
-from memctl.errors import LockedError, MemctlError, ModelError
+from memctl.errors import CoverageLost, LockedError, MemctlError, ModelError
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
@@ -143,15 +143,7 @@ class BaseWatch:
 
     def _do_what_is_due(self, *, busy: bool) -> bool:
         if self.schedule.consolidation_due(self.base.settings.consolidate_interval, busy=busy):
-            report = self.base.consolidate()
-            self.schedule.note_write()
-            detail = {"examined": report.examined, "insights": len(report.insights)}
-            message = f"{report.examined} memories examined, {len(report.insights)} insights"
-            if report.note:
-                message += f"; without the model: {report.note}"
-            if report.examined or report.waiting:
-                self._say("consolidated", message=message, detail=detail)
-            return bool(report.examined)
+            return self._consolidated()
         if self.schedule.comparison_due():
             self._compared(self.base.ingestor.compare())
         if self.schedule.upkeep_due():
@@ -159,8 +151,29 @@ class BaseWatch:
                 self.base.store.upkeep()
             except LockedError as error:  # whoever writes can do it as well
                 _log.info("no upkeep now: %s", error.message)
+            except CoverageLost as error:
+                self._rolled_back(error)
             self.schedule.note_upkeep()
         return False
+
+    def _consolidated(self) -> bool:
+        try:
+            report = self.base.consolidate()
+        except CoverageLost as error:
+            self._rolled_back(error)
+            return False
+        self.schedule.note_write()
+        detail = {"examined": report.examined, "insights": len(report.insights)}
+        message = f"{report.examined} memories examined, {len(report.insights)} insights"
+        if report.note:
+            message += f"; without the model: {report.note}"
+        if report.examined or report.waiting:
+            self._say("consolidated", message=message, detail=detail)
+        return bool(report.examined)
+
+    def _rolled_back(self, error: CoverageLost) -> None:
+        """Say that a job was undone; files go on being taken in, and it is tried when due again."""
+        self._complain("failed", "", error.message, error.hint, type(error).__name__)
 
     def _wait_after(self, error: MemctlError | OSError) -> Turn:
         """Wait for what failed; files that a model cannot be had for wait in their inboxes."""

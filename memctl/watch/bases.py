@@ -55,6 +55,7 @@ class HomeBases:
         """Open one of them, and make its own inbox where somebody has removed that."""
         base = self._home.open(name)
         base.layout.inbox.mkdir(mode=0o700, exist_ok=True)
+        base.note_settings()
         return base
 
     def is_changed(self, base: Served) -> bool:

@@ -46,6 +46,8 @@ class Claimed:
     size: int
     mtime_ns: int
     sidecars: tuple[Path, ...] = ()
+    seen_at: datetime | None = None
+    claimed_at: datetime | None = None
     document_id: str | None = None
     """The document that it has become, of one that was left behind after its commit."""
 
@@ -132,7 +134,7 @@ class Claims:
 
     def leftovers(self) -> list[Claimed]:
         """Files that a daemon which was killed, or a failure of the store, left in processing."""
-        entries = {_token(Path(entry.path)): entry for entry in self._underway()}
+        entries = {claim_name(entry.path): entry for entry in self._underway()}
         found: list[Claimed] = []
         met: set[str] = set()
         for folder in _folders(self._layout.processing):
@@ -186,6 +188,7 @@ class Claims:
             for move in moves:
                 if move.target is not None:
                     self._ledger.files.put(self._moved_entry(move.fate, move.target))
+                self._complete_receipt(move)
         done: list[_Move] = []
         try:
             for move in moves:
@@ -221,6 +224,8 @@ class Claims:
             file.size,
             file.mtime_ns,
             tuple(folder / sidecar.name for sidecar in file.sidecars),
+            file.seen_at,
+            self._clock(),
         )
 
     def _is_taken(
@@ -239,7 +244,7 @@ class Claims:
         return True
 
     def _free_folder(self, original: Path) -> Path:
-        token, number = _token(original), 1
+        token, number = claim_name(original), 1
         folder = self._layout.processing / token
         while folder.exists():
             number += 1
@@ -278,7 +283,8 @@ class Claims:
             entry.size if entry else status.st_size,
             entry.mtime_ns if entry else status.st_mtime_ns,
             tuple(path for path in files if path != main),
-            entry.document_id if entry and entry.state == "indexed" else None,
+            claimed_at=entry.first_seen if entry else None,
+            document_id=entry.document_id if entry and entry.state == "indexed" else None,
         )
         if main is None:  # killed between a sidecar and its recording
             self.put_back(claimed)
@@ -321,6 +327,17 @@ class Claims:
             target = places[claimed.relative]
             moves.append(_Move(fate, target, tuple(places[path] for path in sidecars)))
         return moves
+
+    def _complete_receipt(self, move: _Move) -> None:
+        claimed = move.fate.claimed
+        self._ledger.receipts.complete(
+            printable(claimed.path),
+            printable(claimed.original),
+            printable(move.target) if move.target else "",
+            seen_at=claimed.seen_at,
+            claimed_at=claimed.claimed_at,
+            now=self._clock(),
+        )
 
     def _carry_out(self, move: _Move) -> None:
         claimed, outcome = move.fate.claimed, move.fate.outcome
@@ -384,7 +401,8 @@ def reason_of(outcome: FileOutcome, source: str, now: datetime) -> dict[str, str
     }
 
 
-def _token(original: Path) -> str:
+def claim_name(original: str | Path) -> str:
+    """Return how the names begin of folders in ``processing/`` for files from this path."""
     return hashlib.sha256(os.fsencode(original)).hexdigest()[:16]
 
 

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from memctl.ingest.ignore import IgnoreRules
@@ -34,6 +35,8 @@ class InboxFile:
     changed_ns: int
     """When content, name or rights last changed, by the system's own account."""
     sidecars: tuple[Path, ...] = ()
+    seen_at: datetime | None = field(default=None, compare=False)
+    """When the watcher first saw it, of one that has stood still."""
 
     @property
     def relative(self) -> Path:
@@ -152,6 +155,7 @@ class _Sight:
     size: int
     mtime_ns: int
     since: float
+    first_at: float
 
 
 @dataclass(slots=True)
@@ -176,11 +180,13 @@ class Settling:
         for file in files:
             sight = before.get(file.path)
             if sight is None or (sight.size, sight.mtime_ns) != (file.size, file.mtime_ns):
-                sight = _Sight(file.size, file.mtime_ns, now)
+                first_at = sight.first_at if sight else wall_now
+                sight = _Sight(file.size, file.mtime_ns, now, first_at)
             self._seen[file.path] = sight
             age = max(now - sight.since, wall_now - file.changed_ns / 1e9)
             if age >= self.seconds:
-                ready.append(file)
+                seen_at = datetime.fromtimestamp(sight.first_at, UTC)
+                ready.append(replace(file, seen_at=seen_at))
             else:
                 waits.append(self.seconds - max(age, 0.0))
         return ready, min(waits, default=None)

@@ -189,7 +189,7 @@ def measure_command(file: Path, home: Path) -> Run:
 
 def upkeep_seconds(home: Path) -> float:
     """How long the upkeep at the end of the ingest took, by the ledger's account."""
-    from memctl.ingest.pipeline import UPKEEP
+    from memctl.store.names import UPKEEP
     from memctl.store.store import Store
 
     with Store.open(home / "kb" / "default") as store:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from fake_endpoint import FakeEndpoint
+
 from .conftest import Run
 
 
@@ -15,7 +18,9 @@ def newest_manifest(home: Path) -> Path:
 def test_a_whole_knowledge_base_passes(memctl: Run) -> None:
     memctl("ingest", "--text", "The lease starts on 1 June 2026.")
     done = memctl("doctor", "-o", "json")
-    assert (done.code, done.json) == (0, [])
+    assert done.code == 0
+    assert {finding["verdict"] for finding in done.json} == {"ok"}
+    assert "0 warnings" in done.err
     assert "1 knowledge base whole" in done.err
     assert "1 knowledge base whole" in memctl("doctor", "-k", "default", "-k", "default").err
 
@@ -27,8 +32,9 @@ def test_a_torn_manifest_is_found_and_repaired(memctl: Run, tmp_path: Path) -> N
 
     found = memctl("doctor", "-o", "json")
     assert found.code == 12
-    assert [finding["subject"] for finding in found.json] == ["memories"]
-    assert found.json[0].keys() == {"kb", "subject", "message"}
+    wrong = [finding for finding in found.json if finding["verdict"] == "damaged"]
+    assert {finding["subject"] for finding in wrong} == {"memories"}
+    assert wrong[0].keys() == {"kb", "layer", "subject", "verdict", "message", "hint"}
     assert "hint: put it right: memctl doctor --repair" in found.err
 
     assert memctl("doctor", "--repair").code == 0
@@ -39,4 +45,52 @@ def test_a_torn_manifest_is_found_and_repaired(memctl: Run, tmp_path: Path) -> N
 
 def test_a_home_without_knowledge_bases_is_no_failure(memctl: Run) -> None:
     done = memctl("doctor")
-    assert (done.code, done.out) == (0, "")
+    assert done.code == 0
+    assert "no knowledge base yet" in done.err
+
+
+def test_a_table_shows_what_is_not_in_order_and_with_verbose_every_check(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("ingest", "--text", "The lease starts on 1 June 2026.")
+    folder = tmp_path / "home" / "kb" / "default"
+    (folder / "failed" / "note.txt").write_text("nobody knows why")
+
+    short = memctl("doctor", "-o", "table")
+    assert short.code == 0
+    assert "without a reason: note.txt" in short.out
+    assert "citations" not in short.out
+    assert "1 warning" in short.err
+
+    whole = memctl("doctor", "-o", "table", "--verbose")
+    assert "without a reason: note.txt" in whole.out
+    assert "citations" in whole.out
+
+
+def test_rebuilding_says_what_it_made(memctl: Run) -> None:
+    memctl("ingest", "--text", "The lease starts on 1 June 2026.")
+    done = memctl("doctor", "--rebuild", "-o", "json")
+    assert done.code == 0
+    assert {row["subject"] for row in done.json} >= {"documents", "memories", "indexes"}
+    assert memctl("doctor", "--rebuild", "--repair").code == 2
+    assert memctl("doctor", "--dry-run").code == 2
+
+
+def test_rebuilding_asks_before_texts_are_sent_to_an_endpoint(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(embed="vectors").items():
+        monkeypatch.setenv(name, value)
+    memctl("kb", "create", "notes", "--embedder", "endpoint/vectors")
+    memctl("ingest", "-k", "notes", "--text", "The lease starts on 1 June 2026.")
+    asked = endpoint.count("/embeddings")
+
+    refused = memctl("doctor", "-k", "notes", "--rebuild")
+    assert refused.code == 2
+    assert "send the text of every memory of notes to endpoint/vectors" in refused.err
+    assert "--yes" in refused.err
+    assert endpoint.count("/embeddings") == asked
+
+    assert memctl("doctor", "-k", "notes", "--rebuild", "--yes").code == 0
+    assert endpoint.count("/embeddings") == asked  # what it replied once is kept
+    assert memctl("doctor", "-k", "notes").code == 0

@@ -136,8 +136,9 @@ def test_one_whose_settings_are_broken_is_told_of_wherever_it_is_left_out(
 
     found = memctl("doctor")
     assert found.code == 12
-    assert [row["subject"] for row in found.rows] == ["settings"]
-    assert "hint: correct those files by hand" in found.err
+    wrong = [row for row in found.rows if row["verdict"] == "damaged"]
+    assert [(row["kb"], row["subject"]) for row in wrong] == [("broken", "settings")]
+    assert "hint: put it right: memctl doctor --repair" in found.err
 
 
 def test_there_being_none_yet_says_what_to_do(memctl: Run) -> None:

@@ -23,9 +23,15 @@ SHIP = {"description": "A green ship lies at a pier.", "text": "MS AURORA"}
 
 
 @pytest.fixture
-def seeing(memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Run:
+def seeing(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Run:
     """The command line with both models, on a machine that reads no text in pictures itself."""
-    monkeypatch.setattr(image_reader, "find_ocr", lambda: None)
+    monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
+    without_weights = tmp_path / "library" / "rapidocr"
+    without_weights.mkdir(parents=True)
+    (without_weights / "__init__.py").touch()
+    monkeypatch.syspath_prepend(without_weights.parent)
     for name, value in endpoint.settings(transcribe="whisper", image="eye").items():
         monkeypatch.setenv(name, value)
     endpoint.on("Picture", SHIP)

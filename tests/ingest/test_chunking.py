@@ -41,7 +41,7 @@ def cut_up(text: str, pieces: list[int]) -> tuple[Segment, ...]:
 
 
 @given(texts, sizes, st.lists(st.integers(0, 10_000), max_size=8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_character_that_is_not_space_is_in_a_passage_of_bounded_length(
     text: str, sizes: ChunkSizes, pieces: list[int]
 ) -> None:
@@ -56,7 +56,7 @@ def test_every_character_that_is_not_space_is_in_a_passage_of_bounded_length(
 
 
 @given(texts, sizes)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_passages_move_forward_and_repeat_no_more_than_the_overlap(
     text: str, sizes: ChunkSizes
 ) -> None:
@@ -198,7 +198,7 @@ def test_the_semantic_way_cuts_where_the_topic_changes(
 
 
 @given(texts, st.integers(10, 120))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_semantic_way_covers_the_text_too(embedder: Embedder, text: str, size: int) -> None:
     cut = semantic_cut(size, embedder)
     passages = chunk(plain(text), ChunkSizes(size, 0), cut)

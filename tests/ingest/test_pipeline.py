@@ -20,6 +20,7 @@ from memctl.ingest import known, prepare
 from memctl.ingest.batch import Batch
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.sources import Labels, Source, from_paths
+from memctl.readers import Readers
 from memctl.records import FileOutcome, Progress
 from memctl.store.filters import col
 
@@ -348,7 +349,7 @@ def test_an_error_in_the_stream_of_sources_reaches_the_caller(bench: Bench) -> N
 def test_a_source_that_fails_in_its_first_part_is_reported_and_may_come_again(
     bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepare, "texts_of", lambda wanted: fails())
+    monkeypatch.setattr(prepare, "texts_of", lambda wanted, readers: fails())
     report = bench.paths(big_csv, big_csv)
     assert (report.ingested, report.failed) == (0, 2)
 
@@ -450,8 +451,8 @@ def test_a_source_that_fails_in_a_later_part_leaves_nothing(
 
     read = reading._read
 
-    def breaks(path: Path, name: str | None) -> Iterator[object]:
-        for number, part in enumerate(read(path, name)):
+    def breaks(readers: Readers, path: Path, name: str | None) -> Iterator[object]:
+        for number, part in enumerate(read(readers, path, name)):
             if number == 3:
                 raise reading.Unreadable("row 99 is damaged")
             yield part

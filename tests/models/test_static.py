@@ -65,7 +65,7 @@ def test_no_texts_give_no_rows() -> None:
     assert EMBEDDER.embed([]).shape == (0, 256)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(max_size=80), max_size=12))
 def test_a_text_has_the_same_vector_whatever_stands_beside_it(texts: list[str]) -> None:
     together = EMBEDDER.embed(texts)

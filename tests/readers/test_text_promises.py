@@ -118,9 +118,7 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path: Path, name
         _check_or_refuse(path)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.sampled_from([*SAMPLES, "noext"]))
 def test_random_bytes_under_any_name_are_read_or_refused(content: bytes, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +127,7 @@ def test_random_bytes_under_any_name_are_read_or_refused(content: bytes, name: s
         _check_or_refuse(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300),
        st.sampled_from([*SAMPLES, "noext"]))  # fmt: skip
 def test_any_text_under_any_name_is_read_or_refused(text: str, name: str) -> None:
@@ -139,7 +137,7 @@ def test_any_text_under_any_name_is_read_or_refused(text: str, name: str) -> Non
         _check_or_refuse(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text("ab \n\r#-=`|:[]().\u2028é", max_size=400), st.sampled_from(["a.txt", "a.md", "a.py",
        "a.rst", "a.log"]))  # fmt: skip
 def test_the_text_of_prose_is_the_files_own(text: str, name: str) -> None:
@@ -160,7 +158,7 @@ def test_pieces_are_laid_out_without_loss_in_parts_of_any_size(
     assert [part.part for part in parts] == list(range(len(parts)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text("ab\n\0", min_size=1, max_size=200), st.integers(2, 30))
 def test_a_stream_is_cut_at_line_ends_and_lines_that_are_too_long(text: str, size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -284,7 +284,7 @@ def _leaves(value: object) -> list[str]:
     return [str(value)] if isinstance(value, str | int) and not isinstance(value, bool) else []
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(max_size=8), values, max_size=4))
 def test_every_scalar_of_a_json_file_is_found_in_its_text(value: dict[str, object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -298,7 +298,7 @@ def test_every_scalar_of_a_json_file_is_found_in_its_text(value: dict[str, objec
 # --- a huge array ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(values, max_size=8), st.integers(1, 40), st.booleans())
 def test_elements_streamed_from_an_array_are_those_of_the_array(
     items: list[object], size: int, indented: bool

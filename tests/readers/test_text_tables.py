@@ -133,7 +133,7 @@ cells = st.text(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(2, 5).flatmap(
         lambda width: st.lists(

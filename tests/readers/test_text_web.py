@@ -146,7 +146,7 @@ def _work(text: str) -> int:
     return work + page.seen
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.lists(st.sampled_from(
     ["<div>", "</div>", "<p>", "<table>", "</table>", "<tr>", "<td>", "</td>", "<li>", "<ul>",
      "</ul>", "<pre>", "</pre>", "<h1>", "</h1>", "<a href='x'>", "</a>", "<script>", "</script>",

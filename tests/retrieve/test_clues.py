@@ -170,7 +170,7 @@ def test_naming_everybody_names_nobody(shelf: Shelf, memory_of: MemoryOf) -> Non
 
 
 def test_the_turn_beside_a_good_one_comes_up_with_it(shelf: Shelf, memory_of: MemoryOf) -> None:
-    others = [("Nadia", f"The {FILLING[n % 9]} again, number {n}.") for n in range(150)]
+    others = [("Nadia", f"The {FILLING[n % 9]}, {n}!") for n in range(150)]
     pair = [("Piotr", "Which animal do you keep as a pet?"), ("Nadia", "Seven ferrets!")]
     shelf.put(chat(memory_of, *others[:75], *pair, *others[75:]))
     hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
@@ -193,6 +193,69 @@ def test_turns_of_two_conversations_are_not_neighbours(shelf: Shelf, memory_of: 
     shelf.put([asked, other, *filling(memory_of, 30)])
     hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
     assert "neighbours" not in hits["b"].legs
+
+
+def test_of_short_turns_the_one_that_says_more_counts_more(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    told = (
+        "We keep seven ferrets in the barn behind the mill, and each has a bed, a bowl, "
+        "a name and a favourite hiding place."
+    )
+    turns = [("Piotr", "Ferrets, right!"), ("Nadia", told)]
+    shelf.put([*chat(memory_of, *turns), *filling(memory_of, 20)])
+    hits = hits_by_id(shelf.searcher(), "ferrets")
+    assert hits["t1"].legs["telling"] > 0 > hits["t0"].legs["telling"]
+
+
+def test_long_replies_of_an_assistant_are_not_raised_for_their_length(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    long = " ".join(f"{word}{n}" for n in range(10) for word in FILLING)
+    turns = [("user", "I keep ferrets."), ("assistant", f"Ferrets are lovely. {long}")]
+    shelf.put([*chat(memory_of, *turns), *filling(memory_of, 20)])
+    hits = hits_by_id(shelf.searcher(), "ferrets")
+    assert {"t0", "t1"} <= set(hits)
+    assert not any("telling" in hit.legs for hit in hits.values())
+
+
+# --- titles -------------------------------------------------------------------------------------
+
+
+def test_a_document_that_the_question_names_comes_before_those_that_mention_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    mentions = [
+        memory_of(f"m{n}", f"In Grey Harbour, the director says who directed what, day {n}.")
+        for n in range(5)
+    ]
+    named = memory_of("film", "A film of 1962, made by Odile Marchetti.", title="The Grey Harbour")
+    shelf.put([*mentions, named, *filling(memory_of, 20)])
+    hits = hits_by_id(shelf.searcher(), "Who directed The Grey Harbour?")
+    assert next(iter(hits)) == "film"
+    assert [id for id, hit in hits.items() if "title" in hit.legs] == ["film"]
+
+
+def test_a_title_of_one_word_counts_only_where_it_is_written_like_a_name(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    mine = memory_of("mine", "The kiln needs a new door.", title="Notes")
+    other = memory_of("other", "Notes on kilns.", title="Kilns")
+    shelf.put([mine, other, *filling(memory_of, 20)])
+    plain = hits_by_id(shelf.searcher(), "what do my notes say of the kiln door")
+    assert not any("title" in hit.legs for hit in plain.values())
+    named = hits_by_id(shelf.searcher(), "what does Notes say of the kiln door")
+    assert [id for id, hit in named.items() if "title" in hit.legs] == ["mine"]
+
+
+def test_a_title_within_a_longer_one_in_the_question_is_not_meant(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put([memory_of("town", "A town by the sea.", title="Grey Harbour"),
+               memory_of("club", "A club of rowers.", title="Grey Harbour Rowing Club"),
+               *filling(memory_of, 20)])  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), "When was the Grey Harbour Rowing Club founded?")
+    assert [id for id, hit in hits.items() if "title" in hit.legs] == ["club"]
 
 
 # --- likeness -----------------------------------------------------------------------------------

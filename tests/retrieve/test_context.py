@@ -155,7 +155,7 @@ def test_tokens_are_the_embedders_where_it_can_count(embedder: Embedder) -> None
     assert context.tokens == count(context.text) > 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.text(alphabet="ab .\n?", max_size=80), max_size=6),
     st.integers(1, 120),

@@ -105,7 +105,7 @@ def test_a_value_is_compared_as_it_is(nasty: Snapshot, text: str) -> None:
 
 
 @given(text=st.text())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_text_finds_itself_and_nothing_else(nasty: Snapshot, text: str) -> None:
     own = {f"m_{NASTY.index(text)}"} if text in NASTY else set()
     assert ids(nasty, col("title") == text) == own
@@ -178,7 +178,7 @@ def holds(condition: Expr, memory: Memory) -> bool | None:
 
 
 @given(condition=trees)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_tree_of_conditions_means_what_it_means_in_sql(
     nasty: Snapshot, condition: Expr
 ) -> None:
@@ -261,7 +261,7 @@ def test_a_glob_matches_the_whole_or_the_last_part(
 
 
 @given(pattern=st.text(alphabet="x'\\%_*?[]!^-{}()+.|é$ab", max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_glob_of_any_characters_agrees_with_pythons(nasty: Snapshot, pattern: str) -> None:
     assume("[" not in pattern)  # sets differ in corner cases
     plain = [text for text in NASTY if "/" not in text and "\\" not in text]
@@ -368,7 +368,7 @@ def test_quotes_that_touch_words_are_refused_before_the_engine_sees_them(text: s
 
 
 @given(pieces=st.lists(PIECES, min_size=1, max_size=9))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_condition_reaches_beyond_its_place(nasty: Snapshot, pieces: list[str]) -> None:
     try:
         found = ids(nasty, (col("title") == "x") & where("".join(pieces)))

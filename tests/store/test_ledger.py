@@ -287,7 +287,7 @@ def test_a_file_goes_through_its_steps(ledger: Ledger) -> None:
 
 
 @given(path=st.binary(min_size=1, max_size=50).map(os.fsdecode))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_path_can_be_in_the_book(ledger: Ledger, path: str) -> None:
     ledger.files.put(entry(path, inbox=path))
     assert ledger.files.get(path) == entry(path, inbox=path)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from memctl.errors import DamagedError
-from memctl.store.repair import examine, repair
+from memctl.store.datasets import Datasets
+from memctl.store.filters import col
+from memctl.store.inspection import inspect_table
+from memctl.store.ledger import Ledger
+from memctl.store.repair import repair
+from memctl.store.schema import documents_table
 from memctl.store.store import Store, utc_now
 
 
 @pytest.fixture
-def written(store: Store, rows_of) -> Path:
+def written(store: Store, rows_of, document_of) -> Path:
+    with store.write() as transaction:
+        transaction.append("documents", documents_table([document_of("1")]))
     for start in (0, 10):
         with store.write() as transaction:
             transaction.append("memories", rows_of(range(start, start + 10)))
@@ -40,15 +49,27 @@ def write_another(folder: Path, rows_of) -> None:
         transaction.upsert("memories", rows_of(["new"]))
 
 
-def subjects(findings: list) -> set[str]:
-    return {finding.subject for finding in findings}
+def subjects(steps: list) -> set[str]:
+    return {step.subject for step in steps}
+
+
+def damaged(folder: Path) -> set[str]:
+    """What cannot be read: the ledger, or tables."""
+    try:
+        with closing(Ledger.open(folder / "ledger.sqlite")) as ledger:
+            head, complaints = ledger.head(), ledger.complaints()
+    except DamagedError:
+        return {"ledger"}
+    states = [inspect_table(Datasets(folder / "lance"), *each) for each in head.items()]
+    found = {s.table for s in states if not s.is_readable or s.broken_indexes}
+    return found | ({"ledger"} if complaints else set())
 
 
 ALL = {f"m_{number}" for number in range(20)}
 
 
-def test_a_sound_store_has_no_findings_and_repair_leaves_it_alone(written: Path) -> None:
-    assert examine(written) == []
+def test_a_sound_store_is_not_damaged_and_repair_leaves_it_alone(written: Path) -> None:
+    assert damaged(written) == set()
     assert repair(written, utc_now) == []
     assert memories(written) == ALL
 
@@ -73,24 +94,24 @@ def test_a_lost_ledger_is_made_anew_from_the_tables(
     written: Path, rows_of, hurt: Callable[[Path], None]
 ) -> None:
     hurt(written / "ledger.sqlite")
-    assert subjects(examine(written)) == {"ledger"}
+    assert damaged(written) == {"ledger"}
     assert subjects(repair(written, utc_now)) == {"ledger"}
-    assert examine(written) == []
+    assert damaged(written) == set()
     assert memories(written) == ALL
     write_another(written, rows_of)
     assert memories(written) == {*ALL, "m_new"}
 
 
 @HURTS
-def test_a_lost_manifest_costs_what_came_after_the_one_before(
+def test_a_lost_manifest_costs_nothing_that_stands_in_files(
     written: Path, rows_of, hurt: Callable[[Path], None]
 ) -> None:
     write_another(written, rows_of)
     hurt(min((written / "lance/memories.lance/_versions").glob("*.manifest")))
-    assert subjects(examine(written)) == {"memories"}
+    assert damaged(written) == {"memories"}
     assert subjects(repair(written, utc_now)) == {"memories"}
-    assert examine(written) == []
-    assert memories(written) == ALL
+    assert damaged(written) == set()
+    assert memories(written) == {*ALL, "m_new"}
     write_another(written, rows_of)
     assert memories(written) == {*ALL, "m_new"}
     with Store.open(written) as store:
@@ -104,10 +125,10 @@ def test_a_lost_data_file_costs_its_rows_alone(
     write_another(written, rows_of)
     files = sorted((written / "lance/memories.lance/data").iterdir(), key=os.path.getsize)
     hurt(files[0])
-    assert subjects(examine(written)) == {"memories"}
+    assert damaged(written) == {"memories"}
     told = repair(written, utc_now)
     assert "20 of 21 rows" in told[0].message
-    assert examine(written) == []
+    assert damaged(written) == set()
     assert memories(written) == ALL
     write_another(written, rows_of)
     assert memories(written) == {*ALL, "m_new"}
@@ -118,17 +139,75 @@ def test_broken_indexes_are_made_anew(written: Path, rows_of, hurt: Callable[[Pa
     for root, _, names in os.walk(written / "lance/memories.lance/_indices"):
         for name in names:
             hurt(Path(root) / name)
-    assert subjects(examine(written)) == {"memories"}
+    assert damaged(written) == {"memories"}
     assert subjects(repair(written, utc_now)) == {"memories"}
-    assert examine(written) == []
+    assert damaged(written) == set()
     assert memories(written) == ALL
     write_another(written, rows_of)
     assert memories(written) == {*ALL, "m_new"}
 
 
-def test_a_table_without_any_readable_version_needs_a_backup(written: Path) -> None:
-    for path in (written / "lance/memories.lance/_versions").iterdir():
-        path.write_bytes(b"")
+@HURTS
+def test_a_table_without_any_readable_version_is_made_from_its_files(
+    written: Path, rows_of, hurt: Callable[[Path], None]
+) -> None:
+    for path in (written / "lance/memories.lance/_versions").glob("*.manifest"):
+        hurt(path)
+    assert subjects(repair(written, utc_now)) == {"memories"}
+    assert damaged(written) == set()
+    assert memories(written) == ALL
+    write_another(written, rows_of)
+    assert memories(written) == {*ALL, "m_new"}
+
+
+def test_where_nothing_can_be_read_at_all_a_backup_is_needed(written: Path) -> None:
+    (written / "ledger.sqlite").unlink()
+    for path in (written / "lance/memories.lance").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"")
     with pytest.raises(DamagedError) as caught:
         repair(written, utc_now)
     assert "backup" in caught.value.hint
+
+
+@HURTS
+def test_rows_of_which_the_deletions_are_lost_come_from_an_earlier_version(
+    written: Path, rows_of, hurt: Callable[[Path], None]
+) -> None:
+    with Store.open(written) as store, store.write() as transaction:
+        transaction.delete("memories", col("id") == "m_3")
+    for path in (written / "lance/memories.lance/_deletions").iterdir():
+        hurt(path)
+    assert damaged(written) == {"memories"}
+    assert subjects(repair(written, utc_now)) == {"memories"}
+    assert damaged(written) == set()
+    assert memories(written) >= ALL - {"m_3"}
+
+
+def test_what_an_update_wrote_into_a_file_that_is_lost_comes_back_as_it_was_before(
+    written: Path, rows_of
+) -> None:
+    with Store.open(written) as store, store.write() as transaction:
+        transaction.update("memories", pa.table({"id": ["m_3"], "importance": [0.9]}))
+    files = (written / "lance/memories.lance/data").iterdir()
+    max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
+    (step,) = repair(written, utc_now)
+    assert step.message == "kept 0 rows, 20 more from an earlier version"
+    assert memories(written) == ALL
+
+
+def test_what_was_deleted_does_not_come_back_from_an_earlier_version(
+    written: Path, rows_of, document_of
+) -> None:
+    with Store.open(written) as store:
+        with store.write() as transaction:
+            transaction.append("documents", documents_table([document_of("2")]))
+            transaction.append("memories", rows_of(["deleted"], document_id="d_2"))
+        with store.write() as transaction:
+            transaction.delete("memories", col("document_id") == "d_2")
+            transaction.delete("documents", col("id") == "d_2")
+            transaction.append("memories", rows_of(["new"]))
+    files = (written / "lance/memories.lance/data").iterdir()
+    max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
+    repair(written, utc_now)
+    assert memories(written) == ALL

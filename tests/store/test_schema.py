@@ -85,7 +85,7 @@ CASES: list[tuple[TableName, type[Any], Callable[..., pa.Table], Callable[..., l
 
 @pytest.mark.parametrize(("table", "kind", "to_table", "to_rows"), CASES)
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_record_comes_back_as_it_went_into_arrow(table, kind, to_table, to_rows, data) -> None:
     made = data.draw(st.lists(records(kind), max_size=3))
     rows = to_table(made)
@@ -95,9 +95,7 @@ def test_any_record_comes_back_as_it_went_into_arrow(table, kind, to_table, to_r
 
 @pytest.mark.parametrize(("table", "kind", "to_table", "to_rows"), CASES)
 @given(data=st.data())
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_record_comes_back_as_it_went_into_the_database(
     store: Store, table, kind, to_table, to_rows, data
 ) -> None:

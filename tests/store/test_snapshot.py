@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memctl.errors import UsageError
 from memctl.store.filters import col
 from memctl.store.schema import TABLES, memories_table, memory_rows
-from memctl.store.snapshot import Snapshot
+from memctl.store.snapshot import ROW, Snapshot
 from memctl.store.store import Store
 
 COUNT = 400
@@ -112,7 +112,7 @@ def test_terms_are_compared_as_they_are(store: Store, rows_of) -> None:
 
 
 @given(terms=st.lists(st.text(max_size=8), max_size=4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_any_terms_can_be_searched_for(full: Snapshot, terms: list[str]) -> None:
     found = full.keyword(terms, limit=5, columns=["id"])
     asked = set(" ".join(terms).split())
@@ -175,6 +175,36 @@ def test_rows_come_back_in_the_order_of_their_ids(full: Snapshot) -> None:
 def test_more_ids_than_one_lookup_takes_are_looked_up(full: Snapshot) -> None:
     ids = [f"m_{number}" for number in range(25_000)]
     assert full.get("memories", ids, ["turn"])["turn"].to_pylist() == list(range(COUNT))
+
+
+def test_rows_are_read_by_the_numbers_that_a_search_gave(
+    full: Snapshot, vectors: np.ndarray
+) -> None:
+    by_words = full.keyword(["mod3"], None, 5, ["id", ROW])
+    by_vector = full.nearest(vectors[7], None, 5, ["id", ROW])
+    by_place = full.scan("memories", col("turn").is_in([399, 3, 201]), ["id", ROW])
+    for found in (by_words, by_vector, by_place):
+        numbers = found[ROW].to_pylist()[::-1]
+        assert (
+            full.rows("memories", numbers, ["id"])["id"].to_pylist()
+            == (found["id"].to_pylist()[::-1])
+        )
+        assert numbers
+    assert full.rows("memories", [], ["id", "turn"]).num_rows == 0
+
+
+def test_the_numbers_of_rows_hold_where_others_were_deleted(store: Store, rows_of) -> None:
+    with store.write() as transaction:
+        transaction.append("memories", rows_of(range(50)))
+    store.upkeep(force=True)
+    with store.write() as transaction:
+        transaction.append("memories", rows_of(range(50, 60)))
+        transaction.delete("memories", col("id").is_in([f"m_{n}" for n in (0, 7, 30, 52)]))
+    snapshot = store.snapshot()
+    found = snapshot.keyword(["common"], None, 60, ["id", ROW])
+    assert found.num_rows == 56
+    read = snapshot.rows("memories", found[ROW].to_pylist(), ["id"])
+    assert read["id"].to_pylist() == found["id"].to_pylist()
 
 
 def test_a_scan_is_ordered_and_cut_as_asked(full: Snapshot) -> None:

@@ -151,6 +151,19 @@ def test_a_large_table_gets_a_vector_index_and_finds_the_same(
     assert store.upkeep().vector_index_built
 
 
+def test_the_vector_index_and_the_others_are_made_of_all_rows_at_once(
+    store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "VECTOR_INDEX_ROWS", 300)
+    for end in (300, 1_300):  # the second time in place of an index that is there
+        commit(store, rows_of(range(end - 300, end)))
+        commit(store, rows_of(range(end)))
+        assert store.upkeep().vector_index_built
+        described = store.snapshot().dataset("memories").describe_indices()
+        assert {item.num_rows_indexed for item in described} == {end}
+        assert "vector_idx" in [item.name for item in described]
+
+
 # --- pruning -------------------------------------------------------------------------------------
 
 

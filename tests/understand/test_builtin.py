@@ -151,7 +151,7 @@ def odd_sources(draw: st.DrawFn) -> SourceText:
     return source(text, segments=segments, created_at=when, title=draw(st.text(max_size=8)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(odd_sources())
 def test_odd_text_never_raises_and_keeps_every_promise(odd: SourceText) -> None:
     [found] = BuiltinUnderstander().understand([odd])

@@ -1,0 +1,106 @@
+"""Entities and relations made anew from the documents that they were derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memctl.ingest.batch import Prepared
+from memctl.ingest.derive import entities_of, merged, relations_of
+from memctl.records import Document, Entity, EntityMention, Memory, Relation, SourceText
+from memctl.store.filters import col
+
+if TYPE_CHECKING:
+    from memctl.store.snapshot import Snapshot
+
+READ_BYTES = 8 << 20
+OTHER = "other"
+_PASSAGE = ("id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from")
+
+
+@dataclass
+class Derived:
+    """What follows from all documents of a snapshot, by id."""
+
+    entities: dict[str, Entity] = field(default_factory=dict)
+    relations: dict[str, Relation] = field(default_factory=dict)
+
+
+def derive(snapshot: Snapshot) -> Derived:
+    """Return the entities and wikilinks that follow from the documents.
+
+    Names are those that the documents have; of what type each is the former entities say, and of
+    a name that none of them has, the built-in understanding.
+    """
+    found, types = Derived(), _types(snapshot)
+    for documents in _documents(snapshot):
+        passages = _passages(snapshot, [each.id for each in documents if each.links])
+        mentions = _mentions(documents, types)
+        items = [
+            Prepared(each, tuple(passages.get(each.id, ())), (), tuple(mentions[each.id]))
+            for each in documents
+        ]
+        for id_, entity in entities_of(items).items():
+            known = found.entities.get(id_)
+            found.entities[id_] = merged(known, entity) if known else entity
+        found.relations |= {relation.id: relation for relation in relations_of(items)}
+    return found
+
+
+def _documents(snapshot: Snapshot) -> Iterator[list[Document]]:
+    import pyarrow as pa
+
+    from memctl.store.schema import document_rows
+
+    for batch in snapshot.batches("documents", batch_bytes=READ_BYTES):
+        yield document_rows(pa.Table.from_batches([batch]))
+
+
+def _passages(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Memory]]:
+    from memctl.store.schema import memory_rows
+
+    found: dict[str, list[Memory]] = {}
+    where = col("document_id").is_in(ids) & (col("level") == "evidence")
+    rows = memory_rows(snapshot.scan("memories", where, _PASSAGE)) if ids else []
+    for memory in rows:
+        found.setdefault(memory.document_id or "", []).append(memory)
+    return found
+
+
+def _types(snapshot: Snapshot) -> dict[str, str]:
+    """Return of what type each name is, as most mentions have it; pages are no names."""
+    columns = ["name", "aliases", "type", "mention_count"]
+    rows = snapshot.scan("entities", col("type") != "page", columns).to_pylist()
+    rows.sort(key=lambda row: row["mention_count"])
+    return {
+        name: row["type"] for row in rows for name in (*(row["aliases"] or ()), row["name"]) if name
+    }
+
+
+def _mentions(
+    documents: Sequence[Document], types: dict[str, str]
+) -> Mapping[str, list[EntityMention]]:
+    strange = [each for each in documents if not types.keys() >= set(each.entities)]
+    if strange:
+        for name, type_ in _understood(strange).items():
+            types.setdefault(name, type_)
+    return {
+        each.id: [
+            EntityMention(name, types.get(name, OTHER), max(1, each.text.count(name)))
+            for name in each.entities
+        ]
+        for each in documents
+    }
+
+
+def _understood(documents: Sequence[Document]) -> dict[str, str]:
+    """Return the types of the names that the built-in understanding finds."""
+    from memctl.understand import BuiltinUnderstander
+
+    sources = [SourceText(each.text, each.media_type, each.reader) for each in documents]
+    return {
+        mention.name: mention.type
+        for understood in BuiltinUnderstander().understand(sources)
+        for mention in understood.entities
+    }

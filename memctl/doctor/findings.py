@@ -1,0 +1,76 @@
+"""What a check says, and what it gets to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from memctl.config import Config
+    from memctl.pinned import Layout
+    from memctl.store.inspection import TableState
+    from memctl.store.ledger import Ledger
+    from memctl.store.names import TableName
+    from memctl.store.snapshot import Snapshot
+
+Verdict = Literal["ok", "warning", "damaged"]
+
+REPAIR = "put it right: memctl doctor --repair"
+REBUILD = "make it anew: memctl doctor --rebuild"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check says of one thing; ``damaged`` is what repairing is for."""
+
+    layer: str
+    """What kind of thing was looked at: folders, locks, ledger, tables, ..."""
+    subject: str
+    """Which one: ``ledger``, ``settings``, the name of a table or of a folder."""
+    verdict: Verdict
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The tables and the ledger of one knowledge base, as far as they can be read."""
+
+    layout: Layout
+    config: Config
+    ledger: Ledger
+    states: Mapping[TableName, TableState]
+    snapshot: Snapshot
+    """To be asked only for tables that are readable."""
+    deep: bool
+    """Whether every row is looked at where by default a sample is."""
+    now: datetime
+
+    def can_read(self, *tables: TableName) -> bool:
+        """Tell whether every row of these tables can be read."""
+        return all(table in self.states and self.states[table].is_readable for table in tables)
+
+
+Check = Callable[[Examined], Iterator[Finding]]
+
+
+def ok(layer: str, subject: str, message: str) -> Finding:
+    """Say that something is as it should be."""
+    return Finding(layer, subject, "ok", message)
+
+
+def warning(layer: str, subject: str, message: str, hint: str = "") -> Finding:
+    """Say that something is worth knowing, though nothing is lost."""
+    return Finding(layer, subject, "warning", message, hint)
+
+
+def damaged(layer: str, subject: str, message: str, hint: str = REPAIR) -> Finding:
+    """Say that something is not as it was written."""
+    return Finding(layer, subject, "damaged", message, hint)
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """Return a number with its noun: ``1 file``, ``2,000 files``."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"

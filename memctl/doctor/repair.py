@@ -1,0 +1,256 @@
+"""Putting one knowledge base right, layer by layer, with as little loss as can be.
+
+Each step looks first and changes then, and says what it did; done twice, the second time changes
+nothing.  Nothing that can be read is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memctl.doctor.books import source_of
+from memctl.doctor.citations import Passages, Row, documents_with_passages, has_gap, stands_there
+from memctl.doctor.findings import counted
+from memctl.doctor.remaking import documents_from_passages
+from memctl.doctor.rows import Agreement
+from memctl.doctor.vectors import bad_vectors
+from memctl.ids import memory_id, root_id
+from memctl.ingest.reading import RECORD_READER
+from memctl.ingest.replay import Lost
+from memctl.knowledge_base import KnowledgeBase
+from memctl.memories.reembed import EMBEDDED_COLUMNS, embedded_texts
+from memctl.records import FileOutcome
+from memctl.store.filters import col
+from memctl.store.names import TABLES, TableName
+from memctl.store.repair import Step
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.store.transaction import Transaction
+
+MOST_TOLD = 5
+"""Documents that could not be brought back and are named each."""
+EMBEDDED_TOGETHER = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The rows of one knowledge base, whose tables and ledger can be read by now.
+
+    Args:
+        base: It, open.
+        dry_run: Whether to say alone what would be done.
+        thorough: Whether to look into each document for what is missing, as after rows were lost.
+    """
+
+    base: KnowledgeBase
+    dry_run: bool = False
+    thorough: bool = False
+
+    def run(self) -> Iterator[Step]:
+        """Do all that is to be done, yielding each step when it is done."""
+        yield from self._without_twins()
+        yield from self._brought_back()
+        if not self.dry_run:  # what stays without its document is known only now
+            yield from self._with_documents()
+        yield from self._without_dangling()
+        yield from self._with_vectors()
+        yield from self._without_loose_ends()
+
+    @property
+    def _agreement(self) -> Agreement:
+        return Agreement(self.base.store.snapshot())
+
+    def _write(self, change: Callable[[Transaction], object]) -> None:
+        if not self.dry_run:
+            with self.base.store.write() as transaction:
+                change(transaction)
+
+    # --- rows that are there twice ---
+
+    def _without_twins(self) -> Iterator[Step]:
+        for table in TABLES:
+            twins = list(self._agreement.twins(table))
+            if twins:
+                self._write(partial(_keep_one, table=table, ids=twins))
+                yield Step(table, f"kept one row of each of {counted(len(twins), 'id')}")
+
+    # --- documents and memories that are lost ---
+
+    def _brought_back(self) -> Iterator[Step]:
+        lost = self._lost()
+        if not lost:
+            return
+        if self.dry_run:
+            yield Step("documents", f"would read {counted(len(lost), 'document')} again")
+            return
+        report = self.base.ingestor.bring_back(lost)
+        if report.ingested:
+            yield Step("documents", f"read {counted(report.ingested, 'document')} again")
+        failed = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
+        yield from _not_brought_back(failed)
+
+    def _lost(self) -> list[Lost]:
+        """Return the documents of which rows are missing or wrong, each with its file."""
+        agreement = self._agreement
+        entries = self.base.store.ledger.files.entries(["done"])
+        places = {e.document_id: source_of(self.base.layout, e) for e in entries if e.document_id}
+        parts: dict[str, list[str]] = {}
+        for entry in agreement.unknown(entries):
+            parts.setdefault(entry.document_id or "", [])
+        for orphan in agreement.orphans():
+            parts.setdefault(root_id(orphan), []).append(orphan)
+        bare = {root_id(id_) for id_ in agreement.without_memories()}
+        whole = {root for root in bare if root not in parts}
+        spoilt = set(self._spoilt()) - parts.keys() - whole
+        readable = {root for root in spoilt if places.get(root) or self._is_record(root)}
+        roots = [*parts, *sorted(whole), *sorted(readable)]
+        found = [Lost(root, places.get(root), tuple(parts.get(root, ()))) for root in roots]
+        return [each for each in found if each.source is not None or each.document_id not in parts]
+
+    def _spoilt(self) -> Iterator[str]:
+        """Yield the roots of documents of which a memory is missing or is not where it says."""
+        agreement = self._agreement
+        for document, passages in documents_with_passages(agreement.snapshot):
+            wrong = not all(stands_there(document["text"], passage) for passage in passages)
+            if wrong or (self.thorough and _is_incomplete(agreement, document, passages)):
+                yield root_id(document["id"])
+
+    def _is_record(self, root: str) -> bool:
+        found = self.base.store.snapshot().get("documents", [root], ["reader"])
+        return RECORD_READER in found["reader"].to_pylist()
+
+    def _with_documents(self) -> Iterator[Step]:
+        """Make documents anew from the passages that are left of those without any file."""
+        orphans = list(self._agreement.orphans())
+        if not orphans:
+            return
+        now = self.base.clock()
+        rows, bare = documents_from_passages(self.base.store.snapshot(), orphans, now)
+        self._write(lambda t: t.append("documents", rows))
+        if rows.num_rows:
+            told = counted(rows.num_rows, "document")
+            yield Step("documents", f"made {told} anew from the passages that are left")
+        if bare:
+            self._write(lambda t: _detach(t, bare))
+            told = counted(len(bare), "document")
+            yield Step("memories", f"kept what was drawn from {told} without a trace, on its own")
+
+    # --- what refers to nothing ---
+
+    def _without_dangling(self) -> Iterator[Step]:
+        agreement = self._agreement
+        if rows := list(dict.fromkeys(agreement.dangling("source_ids"))):
+            self._write(partial(_drop_lost, agreement=agreement, ids=rows))
+            yield Step("memories", f"dropped source_ids that are lost, of {_memories(rows)}")
+        if rows := list(agreement.dangling("superseded_by")):
+            self._write(partial(_hold_again, ids=rows))
+            yield Step(
+                "memories", f"let hold again what ended in favour of lost ones: {_memories(rows)}"
+            )
+
+    def _without_loose_ends(self) -> Iterator[Step]:
+        agreement = self._agreement
+        loose = list(dict.fromkeys(agreement.loose_ends()))
+        if loose:
+            self._write(lambda t: t.delete("relations", col("id").is_in(loose)))
+            yield Step("relations", f"dropped {len(loose):,} of what is not there")
+        bare = list(dict.fromkeys(self._agreement.dangling("memory_ids", "relations")))
+        if bare:
+            drop = partial(_drop_lost, agreement=agreement, ids=bare)
+            self._write(partial(drop, table="relations", column="memory_ids"))
+            yield Step("relations", f"dropped memory_ids that are lost, of {len(bare):,}")
+
+    def _with_vectors(self) -> Iterator[Step]:
+        bad = list(dict.fromkeys(id_ for id_, _ in bad_vectors(self.base.store.snapshot())))
+        if not bad:
+            return
+        if not self.dry_run:
+            for at in range(0, len(bad), EMBEDDED_TOGETHER):
+                rows = self._embedded(bad[at : at + EMBEDDED_TOGETHER])
+                with self.base.store.write() as transaction:
+                    transaction.update("memories", rows)
+        yield Step("memories", f"made the vectors of {_memories(bad)} anew")
+
+    def _embedded(self, ids: Sequence[str]) -> pa.Table:
+        import pyarrow as pa
+
+        from memctl.store.schema import VECTOR, vector_array
+
+        rows = self.base.store.snapshot().get("memories", ids, EMBEDDED_COLUMNS)
+        texts = embedded_texts(rows)
+        return pa.table({"id": rows["id"], VECTOR: vector_array(self.base.embedder.embed(texts))})
+
+
+def _memories(rows: Sequence[str]) -> str:
+    return counted(len(rows), "memory", "memories")
+
+
+def _is_incomplete(agreement: Agreement, document: Row, passages: Passages) -> bool:
+    """Tell whether a document lacks a passage, or the gist that one of several passages has."""
+    if document["status"] != "indexed" or not passages:
+        return False
+    gist = memory_id(document["id"], "gist", 0, len(document["text"]))
+    has_one = len(passages) > 1 and not document["part"] and (document["summary"] or "").strip()
+    lacks_gist = bool(has_one) and not agreement.memories.has(gist)
+    return lacks_gist or has_gap(document["text"], passages)
+
+
+def _not_brought_back(failed: Sequence[FileOutcome]) -> Iterator[Step]:
+    for outcome in failed[:MOST_TOLD]:
+        yield Step("documents", f"not brought back: {outcome.reason}")
+    if len(failed) > MOST_TOLD:
+        yield Step("documents", f"and {counted(len(failed) - MOST_TOLD, 'other')} not brought back")
+
+
+# --- changes -------------------------------------------------------------------------------------
+
+
+def _keep_one(transaction: Transaction, table: TableName, ids: Sequence[str]) -> None:
+    rows = transaction.snapshot().scan(table, col("id").is_in(ids))
+    transaction.delete(table, col("id").is_in(ids))
+    transaction.upsert(table, rows)
+
+
+def _detach(transaction: Transaction, documents: Sequence[str]) -> None:
+    """Let memories stand for themselves whose document is lost with all its passages."""
+    import pyarrow as pa
+
+    rows = transaction.snapshot().scan("memories", col("document_id").is_in(documents), ["id"])
+    nothing = pa.nulls(rows.num_rows)
+    columns = {"id": rows["id"], "document_id": nothing, "start": nothing, "end": nothing}
+    transaction.update("memories", pa.table(columns))
+
+
+def _drop_lost(
+    transaction: Transaction,
+    agreement: Agreement,
+    ids: Sequence[str],
+    table: TableName = "memories",
+    column: str = "source_ids",
+) -> None:
+    import pyarrow as pa
+
+    rows = transaction.snapshot().get(table, ids, ["id", column]).to_pylist()
+    kept = [[each for each in row[column] if agreement.memories.has(each)] for row in rows]
+    columns = {
+        "id": pa.array([row["id"] for row in rows], pa.string()),
+        column: pa.array(kept, pa.list_(pa.string())),
+    }
+    transaction.update(table, pa.table(columns))
+
+
+def _hold_again(transaction: Transaction, ids: Sequence[str]) -> None:
+    """Let memories hold again that ended in favour of one which is lost."""
+    import pyarrow as pa
+
+    columns = {
+        "id": pa.array(ids, pa.string()),
+        "superseded_by": pa.nulls(len(ids), pa.string()),
+        "valid_to": pa.nulls(len(ids), pa.timestamp("us", tz="UTC")),
+    }
+    transaction.update("memories", pa.table(columns))

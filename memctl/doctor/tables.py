@@ -1,0 +1,106 @@
+"""The ledger and the files of the tables: can they be read, and are they those that count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from memctl.doctor.findings import Examined, Finding, counted, damaged, ok, warning
+from memctl.store.inspection import TableState
+from memctl.store.ledger import HEAD, VERSION, Ledger
+from memctl.store.names import TABLES, TableName
+from memctl.store.upkeep import most_unindexed
+
+WRITING = "somebody is writing"
+
+
+def check_ledger(ledger: Ledger) -> Iterator[Finding]:
+    """Read the whole ledger, and look whether it names a version of every table."""
+    complaints = ledger.complaints()
+    for complaint in complaints:
+        yield damaged("ledger", "ledger", complaint)
+    if complaints:
+        return
+    yield ok("ledger", "ledger", f"whole, schema {VERSION}")
+    head = ledger.head()
+    for table in TABLES:
+        if table not in head:
+            yield damaged("ledger", table, "the ledger names no version of it")
+
+
+def check_tables(examined: Examined) -> Iterator[Finding]:
+    """Tell what cannot be read of each table: its manifest, its rows, its indexes."""
+    for table, state in examined.states.items():
+        found = list(_check_files(state))
+        yield from found
+        if not found:
+            told = f"{counted(state.rows, 'row')} in {counted(state.files, 'file')}"
+            yield ok("tables", table, f"opens at version {state.version}; {told}")
+
+
+def _check_files(state: TableState) -> Iterator[Finding]:
+    if state.problem:
+        yield damaged("tables", state.table, state.problem)
+    if state.lost_files:
+        told = f"{state.lost_files} of its {counted(state.files, 'file')}"
+        yield damaged("tables", state.table, f"{told} cannot be read")
+    for name in state.broken_indexes:
+        yield damaged("indexes", state.table, f"the index {name} cannot be read")
+
+
+def check_indexes(examined: Examined) -> Iterator[Finding]:
+    """Tell how many rows no index knows: searches find them, by reading each."""
+    for table, state in examined.states.items():
+        if not state.is_readable or state.broken_indexes:
+            continue
+        told = f"{counted(state.unindexed, 'row')} of {state.rows:,} not in every index"
+        if state.unindexed > most_unindexed(state.rows):
+            hint = "the next ingest, or memctl watch, brings them up to date"
+            yield warning("indexes", table, f"{told}, so that searches are slower", hint)
+        else:
+            yield ok("indexes", table, told)
+
+
+def check_versions(examined: Examined) -> Iterator[Finding]:
+    """Tell of versions that are not those that count: earlier ones, snapshots, crash leftovers."""
+    is_written_to = _is_written_to(examined)
+    for table, state in examined.states.items():
+        if state.later_versions:
+            yield _told_of_later(state, is_written_to)
+        earlier = [number for number in state.lost_versions if number < state.version]
+        if earlier and not is_written_to:
+            told = f"{counted(len(earlier), 'earlier version')} cannot be opened"
+            yield warning("versions", table, told, "nothing needs them; --repair clears them away")
+    yield from _check_named(examined)
+
+
+def _is_written_to(examined: Examined) -> bool:
+    from memctl.store.lock import WriteLock
+
+    return WriteLock(examined.layout.folder, lambda: examined.now).is_held()
+
+
+def _told_of_later(state: TableState, is_written_to: bool) -> Finding:
+    told = counted(len(state.later_versions), "version")
+    if is_written_to:
+        return ok("versions", state.table, f"{told} beyond HEAD: {WRITING}")
+    message = f"{told} beyond HEAD: a change that was cut off"
+    return warning("versions", state.table, message, "nothing to do: the next writer rolls it back")
+
+
+def _check_named(examined: Examined) -> Iterator[Finding]:
+    """Look whether every version that has a name, as a snapshot has, can still be opened."""
+    named = {name: head for name, head in examined.ledger.heads().items() if name != HEAD}
+    for name, head in named.items():
+        if lost := _lost(examined, head):
+            message = f"its {', '.join(lost)} cannot be opened"
+            yield warning("versions", name, message, "that state cannot be gone back to")
+    if named:
+        yield ok("versions", "names", f"{counted(len(named), 'set')} of versions kept by name")
+
+
+def _lost(examined: Examined, head: Mapping[TableName, int]) -> list[TableName]:
+    return [
+        table
+        for table, number in head.items()
+        if table in examined.states and number not in examined.states[table].versions
+    ]

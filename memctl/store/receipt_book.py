@@ -1,0 +1,127 @@
+"""The book of the ledger on files: one row each time that a file was read, with when and how.
+
+Rows are only added, and completed once; the oldest fall off the end.  Records of JSON lines have no
+row here: the document is their receipt.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memctl.records import FileOutcome, OutcomeKind
+from memctl.store.books import Connections, from_text, keep_newest, to_text
+
+MOST_RECEIPTS = 50_000
+_COLUMNS = (
+    "path, outcome, decided_at, seen_at, claimed_at, moved_at, place, read_seconds, reader,"
+    " pipeline_version, document_id, memories, reason, hint, error"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptEntry:
+    """What became of a file at one reading of it."""
+
+    path: str
+    """Where it was found; bytes that are not UTF-8 are escaped."""
+    outcome: OutcomeKind
+    decided_at: datetime
+    """When it was remembered, recognised or given up."""
+    seen_at: datetime | None = None
+    """When the watcher first saw it; None for one that was not taken from an inbox."""
+    claimed_at: datetime | None = None
+    """When it was taken out of its inbox."""
+    moved_at: datetime | None = None
+    """When it was sent where it belongs."""
+    place: str = ""
+    """Where it was put; empty where it was left, or deleted."""
+    read_seconds: float | None = None
+    """How long it took to turn it into text; None where that was not measured."""
+    reader: str = ""
+    pipeline_version: int = 0
+    document_id: str | None = None
+    memories: int = 0
+    reason: str = ""
+    hint: str = ""
+    error: str = ""
+
+
+class ReceiptBook:
+    """Readings of files."""
+
+    def __init__(self, ledger: Connections) -> None:
+        self._ledger = ledger
+
+    def add(self, outcomes: Iterable[FileOutcome], now: datetime, pipeline_version: int) -> None:
+        """Note what became of files; sources without a file are passed over."""
+        rows = [_values(item, now, pipeline_version) for item in outcomes if item.path is not None]
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            with self._ledger.transaction(durable=False) as connection:
+                connection.executemany(f"INSERT INTO receipts ({_COLUMNS}) VALUES ({marks})", rows)
+
+    def complete(
+        self,
+        read_at: str,
+        path: str,
+        place: str,
+        *,
+        seen_at: datetime | None,
+        claimed_at: datetime | None,
+        now: datetime,
+    ) -> None:
+        """Note of a file that was read in ``processing/`` where it is from and where it goes."""
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                "UPDATE receipts SET path = ?, place = ?, seen_at = ?, claimed_at = ?,"
+                " moved_at = ? WHERE path = ?",
+                (path, place, *map(_text, (seen_at, claimed_at, now)), read_at),
+            )
+
+    def of(self, path: str, name: str) -> list[ReceiptEntry]:
+        """Return the readings of a file, the newest first.
+
+        Args:
+            path: Where it is, or was.
+            name: The last parts of that path, which those of others may be equal to.
+        """
+        end = f"{os.sep}{name}"
+        size = len(end)
+        with self._ledger.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM receipts WHERE path = ?1 OR place = ?1"
+                " OR substr(path, -?2) = ?3 OR substr(place, -?2) = ?3 ORDER BY id DESC",
+                (path, size, end),
+            )
+            return [_entry(row) for row in rows.fetchall()]
+
+    def trim(self) -> None:
+        """Strike all but the newest rows."""
+        with self._ledger.transaction(durable=False) as connection:
+            keep_newest(connection, "receipts", MOST_RECEIPTS)
+
+
+def _values(item: FileOutcome, now: datetime, pipeline_version: int) -> tuple[Any, ...]:
+    return (
+        item.path, item.outcome, to_text(now), None, None, None, "", item.read_seconds,
+        item.reader, pipeline_version, item.document_id, item.memories, item.reason, item.hint,
+        item.error,
+    )  # fmt: skip
+
+
+def _text(instant: datetime | None) -> str | None:
+    return None if instant is None else to_text(instant)
+
+
+def _entry(row: tuple[Any, ...]) -> ReceiptEntry:
+    path, outcome, *instants, place, seconds, reader, version, document, memories = row[:12]
+    decided, *others = instants
+    seen, claimed, moved = (None if each is None else from_text(each) for each in others)
+    return ReceiptEntry(
+        path, outcome, from_text(decided), seen, claimed, moved, place, seconds, reader, version,
+        document, memories, *row[12:],
+    )  # fmt: skip

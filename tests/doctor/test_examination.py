@@ -1,0 +1,239 @@
+"""Every check of the doctor: silent on what is whole, and telling when something is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from memctl.doctor import citations
+from memctl.doctor.doctor import Doctor
+from memctl.doctor.findings import Finding
+from memctl.home import Home
+from memctl.store.filters import col
+from memctl.store.lock import WriteLock
+from memctl.store.schema import memory_rows, vector_array
+from memctl.store.store import utc_now
+from memctl.store.transaction import Transaction
+
+from .conftest import not_ok
+
+
+def examined(doctor: Doctor, **options: bool) -> list[Finding]:
+    return not_ok(doctor.examine("notes", **options))
+
+
+def only(findings: list[Finding]) -> Finding:
+    (finding,) = findings
+    return finding
+
+
+@contextmanager
+def writing(home: Home) -> Iterator[Transaction]:
+    with home.open("notes") as base, base.store.write() as transaction:
+        yield transaction
+
+
+def damage(home: Home, change: Callable[[pa.Table], pa.Table], where: object = None) -> None:
+    """Write memories other than they should be, as nothing in the product does."""
+    with writing(home) as transaction:
+        rows = transaction.snapshot().scan("memories", where or col("level") == "evidence")
+        transaction.upsert("memories", change(rows))
+
+
+def with_column(name: str, values: object) -> Callable[[pa.Table], pa.Table]:
+    def change(rows: pa.Table) -> pa.Table:
+        place = rows.schema.get_field_index(name)
+        one = pa.array([values], rows.schema.field(name).type)
+        column = pa.concat_arrays([one, rows[name].combine_chunks()[1:]])
+        return rows.set_column(place, rows.schema.field(name), column)
+
+    return change
+
+
+def test_all_is_well_after_everything_that_people_do(home: Home, doctor: Doctor) -> None:
+    with home.open("notes") as base:
+        stated = base.add_memory("The rent is 900 euros.")
+        base.edit_memory(stated.id, "The rent is 950 euros.")
+        base.add_memory("The rent was 900 euros before.")
+        base.consolidate()
+        base.reprocess([row["id"] for row in base.documents().to_pylist()])
+        report = base.ingest(text="The lease starts on 2 June 2026.", source="later")
+        base.delete_document(report.outcomes[0].document_id)
+        base.delete_memory(stated.id)
+        base.store.upkeep(force=True)
+        (home.layout("notes").inbox / "again.txt").write_text("waits")
+    found = list(doctor.examine("notes", deep=True))
+    assert [each for each in found if each.verdict == "damaged"] == []
+    layers = {"folders", "disk", "locks", "ledger", "tables", "indexes", "rows", "vectors"}
+    assert layers | {"citations", "inbox"} <= {finding.layer for finding in found}
+
+
+def test_examining_changes_nothing(home: Home, doctor: Doctor) -> None:
+    folder = home.layout("notes").folder
+
+    def content() -> dict[str, bytes]:
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {str(path): path.read_bytes() for path in files if "ledger" not in path.name}
+
+    before = content()
+    assert examined(doctor, deep=True) == []
+    assert content() == before
+
+
+def test_a_folder_that_is_gone_or_open_to_others_is_told(home: Home, doctor: Doctor) -> None:
+    layout = home.layout("notes")
+    shutil.rmtree(layout.failed)
+    layout.folder.chmod(0o755)
+    found = examined(doctor)
+    assert {(each.subject, each.verdict) for each in found} == {
+        ("failed", "warning"),
+        ("notes", "warning"),
+    }
+    assert any("chmod 700" in each.hint for each in found)
+
+
+def test_settings_that_cannot_be_read_are_damage(home: Home, doctor: Doctor) -> None:
+    home.layout("notes").settings.write_text("chunk_size = \n")
+    finding = only(examined(doctor))
+    assert (finding.subject, finding.verdict) == ("settings", "damaged")
+    assert "kb.toml: not valid TOML" in finding.message
+
+
+def test_one_without_settings_is_still_found(home: Home, doctor: Doctor) -> None:
+    home.layout("notes").settings.unlink()
+    assert home.names() == []
+    assert doctor.names() == ["notes"]
+    assert only(examined(doctor)).subject == "settings"
+
+
+def test_who_writes_and_who_watches_is_told(home: Home, doctor: Doctor) -> None:
+    layout = home.layout("notes")
+    with WriteLock(layout.folder, utc_now).held(1.0):
+        told = [each.message for each in doctor.examine("notes") if each.layer == "locks"]
+        assert f"held by process {os.getpid()}" in told[0]
+    (layout.folder / "lock.holder").write_text('{"pid": 1, "host": "h", "since": "then"}')
+    told = [each.message for each in doctor.examine("notes") if each.layer == "locks"]
+    assert "was killed while it held it" in told[0]
+    assert examined(doctor) == []
+
+
+def test_memories_of_a_document_that_is_gone_are_damage(home: Home, doctor: Doctor) -> None:
+    with writing(home) as transaction:
+        transaction.delete("documents", col("source") == "lease.md")
+    found = examined(doctor)
+    told = {(each.layer, each.subject): each for each in found if each.verdict == "damaged"}
+    assert told.keys() == {("rows", "memories"), ("rows", "ledger")}
+    assert "memories of 1 document that are not there: d_" in told["rows", "memories"].message
+    assert "lease.md" in told["rows", "ledger"].message
+
+
+def test_a_live_document_without_memories_is_damage(home: Home, doctor: Doctor) -> None:
+    with writing(home) as transaction:
+        transaction.delete("memories", col("source") == "trips/oslo.md")
+    found = [each for each in examined(doctor) if each.verdict == "damaged"]
+    assert "1 live document without any memory" in only(found).message
+
+
+@pytest.mark.parametrize("column", ["source_ids", "superseded_by"])
+def test_a_memory_that_names_one_that_is_not_there_is_damage(
+    home: Home, doctor: Doctor, column: str
+) -> None:
+    damage(home, with_column(column, ["m_no"] if column == "source_ids" else "m_no"))
+    finding = only(examined(doctor))
+    assert finding.verdict == "damaged"
+    assert f"1 memory with {column} that are not there: m_" in finding.message
+
+
+def test_rows_that_are_there_twice_are_damage(home: Home, doctor: Doctor) -> None:
+    with writing(home) as transaction:
+        row = transaction.snapshot().scan("memories", col("type") == "fact", limit=1)
+        transaction.append("memories", row)
+    finding = only(examined(doctor))
+    assert (finding.verdict, finding.message) == ("damaged", "1 id there twice")
+
+
+def test_a_graph_that_names_what_is_gone_is_a_warning(home: Home, doctor: Doctor) -> None:
+    with home.open("notes") as base:
+        base.delete_document(
+            base.ingest(text="Ada Lovelace met [[Charles Babbage]].").outcomes[0].document_id
+        )
+    found = examined(doctor)
+    assert {each.verdict for each in found} == {"warning"}
+    assert "entities" in {each.subject for each in found}
+    assert all("--rebuild" in each.hint for each in found)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "told"),
+    [
+        (None, "1 memory without a vector"),
+        (np.full(256, np.nan), "1 memory with a vector that is not finite"),
+        (np.full(256, 0.5), "1 memory with one not of length 1"),
+    ],
+)
+def test_a_vector_that_cannot_be_one_is_damage(
+    home: Home, doctor: Doctor, spoilt: np.ndarray | None, told: str
+) -> None:
+    one = None if spoilt is None else vector_array(spoilt.reshape(1, -1))[0].as_py()
+    damage(home, with_column("vector", one))
+    finding = only(examined(doctor))
+    assert (finding.verdict, finding.message) == ("damaged", told)
+
+
+def test_a_passage_that_is_not_where_it_says_is_damage(home: Home, doctor: Doctor) -> None:
+    damage(home, with_column("text", "something else"))
+    finding = only(examined(doctor))
+    assert (finding.layer, finding.verdict) == ("citations", "damaged")
+    assert finding.message.startswith("1 of ")
+
+
+def test_a_document_that_misses_a_passage_is_told(home: Home, doctor: Doctor) -> None:
+    text = "\n\n".join(f"Paragraph {n} tells of the {n}th day. " * 20 for n in range(6))
+    with home.open("notes") as base:
+        base.ingest(text=text, source="long")
+        rows = base.store.snapshot().scan("memories", col("source") == "long")
+    passages = [memory for memory in memory_rows(rows) if memory.level == "evidence"]
+    with writing(home) as transaction:
+        transaction.delete("memories", col("id") == passages[2].id)
+    told = [each for each in examined(doctor) if each.layer == "citations"]
+    assert "1 document of which passages are missing" in only(told).message
+
+
+def test_of_a_large_table_a_sample_is_cited_unless_all_is_asked_for(
+    home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(citations, "MANY_MEMORIES", 5)
+
+    def told(**options: bool) -> str:
+        return only(
+            [x for x in doctor.examine("notes", **options) if x.layer == "citations"]
+        ).message
+
+    assert "a sample" in told()
+    assert "a sample" not in told(deep=True)
+
+
+def test_files_that_nobody_works_on_are_told(home: Home, doctor: Doctor) -> None:
+    layout = home.layout("notes")
+    (layout.processing / "loose.txt").write_text("lost on the way")
+    (layout.failed / "bad.pdf").write_bytes(b"%PDF")
+    found = examined(doctor)
+    assert [(each.layer, each.verdict) for each in found] == [("inbox", "warning")] * 2
+    assert "loose.txt" in found[0].message
+    assert "bad.pdf" in found[1].message
+
+
+def test_what_a_crash_left_beyond_the_commit_point_is_no_damage(home: Home, doctor: Doctor) -> None:
+    import lance
+
+    path = str(home.layout("notes").folder / "lance" / "entities.lance")
+    lance.dataset(path).delete("true")
+    finding = only(examined(doctor))
+    assert (finding.layer, finding.verdict) == ("versions", "warning")
+    assert "the next writer rolls it back" in finding.hint

@@ -1,0 +1,231 @@
+"""What damage has taken comes back: from other rows, from files, from what is left."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from memctl.doctor.doctor import Doctor
+from memctl.errors import KnowledgeBaseUnavailable, LockedError
+from memctl.home import Home
+from memctl.store.filters import Expr, col
+from memctl.store.lock import WriteLock
+from memctl.store.schema import vector_array
+from memctl.store.store import utc_now
+
+from .conftest import not_ok
+
+Rows = dict[str, str]
+
+
+def texts(home: Home) -> tuple[Rows, Rows]:
+    """Documents and memories, each id with its text."""
+    with home.open("notes") as base:
+        snapshot = base.store.snapshot()
+        documents = snapshot.scan("documents", None, ["id", "text"]).to_pylist()
+        memories = snapshot.scan("memories", None, ["id", "text"]).to_pylist()
+    return {r["id"]: r["text"] for r in documents}, {r["id"]: r["text"] for r in memories}
+
+
+def lose(home: Home, table: str, where: Expr) -> None:
+    with home.open("notes") as base, base.store.write() as transaction:
+        assert transaction.delete(table, where)
+
+
+def told(doctor: Doctor, **options: bool) -> list[str]:
+    return [step.message for step in doctor.repair("notes", **options)]
+
+
+def damage(doctor: Doctor) -> list[str]:
+    return [each.message for each in not_ok(doctor.examine("notes")) if each.verdict == "damaged"]
+
+
+def tree(folder: Path) -> dict[str, str]:
+    files = [
+        path for path in folder.rglob("*") if path.is_file() and path.name != "ledger.sqlite-shm"
+    ]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_what_is_whole_is_left_alone(home: Home, doctor: Doctor) -> None:
+    before = texts(home)
+    assert told(doctor) == []
+    assert texts(home) == before
+
+
+def test_a_lost_document_is_read_again_from_its_file(home: Home, doctor: Doctor) -> None:
+    before = texts(home)
+    lose(home, "documents", col("source") == "trips/oslo.md")
+    assert damage(doctor)
+    assert told(doctor) == ["read 1 document again"]
+    assert damage(doctor) == []
+    assert texts(home) == before
+    assert told(doctor) == []
+
+
+def test_a_document_and_all_its_memories_come_back_from_the_file(
+    home: Home, doctor: Doctor
+) -> None:
+    before = texts(home)
+    lose(home, "memories", col("source") == "lease.md")
+    lose(home, "documents", col("source") == "lease.md")
+    assert told(doctor)[0] == "read 1 document again"
+    assert (damage(doctor), texts(home)) == ([], before)
+    with home.open("notes") as base:
+        assert "oslo" not in base.query("When does the lease start?").hits[0].source
+
+
+def test_a_document_without_memories_is_understood_again_from_its_text(
+    home: Home, doctor: Doctor
+) -> None:
+    before = texts(home)
+    lose(home, "memories", col("source") == "text")
+    assert told(doctor) == ["read 1 document again"]
+    assert (damage(doctor), texts(home)) == ([], before)
+
+
+def test_a_document_that_was_deleted_by_hand_stays_deleted(home: Home, doctor: Doctor) -> None:
+    with home.open("notes") as base:
+        rows = base.documents().to_pylist()
+        lease = next(row["id"] for row in rows if row["source"] == "lease.md")
+        base.delete_document(lease)
+    assert damage(doctor) == []
+    assert "read 1 document again" not in told(doctor)
+    assert lease not in texts(home)[0]
+
+
+def test_a_file_is_found_after_the_knowledge_base_has_got_another_name(
+    home: Home, doctor: Doctor
+) -> None:
+    before = texts(home)
+    lose(home, "documents", col("source") == "trips/oslo.md")
+    home.rename("notes", "diary")
+    assert [step.message for step in doctor.repair("diary")] == ["read 1 document again"]
+    home.rename("diary", "notes")
+    assert texts(home) == before
+
+
+def test_a_document_without_a_file_is_made_from_the_passages_that_are_left(
+    home: Home, doctor: Doctor
+) -> None:
+    documents, memories = texts(home)
+    lose(home, "documents", col("source") == "text")
+    assert told(doctor) == ["made 1 document anew from the passages that are left"]
+    assert (damage(doctor), texts(home)) == ([], (documents, memories))
+
+
+def test_a_file_that_has_changed_since_does_not_stand_in_for_the_document(
+    home: Home, doctor: Doctor
+) -> None:
+    _, memories = texts(home)
+    (home.layout("notes").processed / "lease.md").write_text("another lease")
+    lose(home, "documents", col("source") == "lease.md")
+    steps = told(doctor)
+    assert steps[0] == "not brought back: lease.md has changed since"
+    assert memories.items() <= texts(home)[1].items()
+    assert not any("another lease" in text for text in texts(home)[0].values())
+
+
+def test_references_to_what_is_lost_are_dropped_and_what_had_ended_holds_again(
+    home: Home, doctor: Doctor
+) -> None:
+    with home.open("notes") as base:
+        old = base.add_memory("The rent is 900 euros.")
+        new = base.edit_memory(old.id, "The rent is 950 euros.")
+    lose(home, "memories", col("id") == new.id)
+    assert damage(doctor)
+    told(doctor)
+    assert damage(doctor) == []
+    with home.open("notes") as base:
+        again = base.memory(old.id).memory
+        assert (again.superseded_by, again.valid_to) == (None, None)
+
+
+def test_rows_that_are_there_twice_are_there_once_again(home: Home, doctor: Doctor) -> None:
+    before = texts(home)
+    with home.open("notes") as base, base.store.write() as transaction:
+        transaction.append("memories", transaction.snapshot().scan("memories"))
+    assert told(doctor) == [f"kept one row of each of {len(before[1])} ids"]
+    assert (damage(doctor), texts(home)) == ([], before)
+
+
+def test_vectors_that_cannot_be_searched_for_are_made_anew(home: Home, doctor: Doctor) -> None:
+    with home.open("notes") as base:
+        ids = base.store.snapshot().scan("memories", None, ["id"])["id"]
+        right = base.store.snapshot().scan("memories", None, ["id", "vector"])
+        with base.store.write() as transaction:
+            wrong = vector_array(np.full((len(ids), 256), np.inf))
+            transaction.update("memories", pa.table({"id": ids, "vector": wrong}))
+    assert told(doctor) == [f"made the vectors of {len(ids)} memories anew"]
+    assert damage(doctor) == []
+    with home.open("notes") as base:
+        again = base.store.snapshot().scan("memories", None, ["id", "vector"])
+    assert again.sort_by("id")["vector"].to_pylist() == right.sort_by("id")["vector"].to_pylist()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"chunk_size = \n", b"colour = 'red'\n"])
+def test_settings_come_back_as_they_were_last_used(
+    home: Home, doctor: Doctor, content: bytes | None
+) -> None:
+    home.change("notes", half_life=7)
+    home.open_for_writing("notes").close()
+    settings = home.settings("notes")
+    path = home.layout("notes").settings
+    path.unlink() if content is None else path.write_bytes(content)
+    assert damage(doctor)
+    assert told(doctor)[0].startswith("kb.toml brought back as it was last used")
+    assert home.settings("notes") == settings
+    kept = [each.read_bytes() for each in path.parent.glob("kb.toml.damaged-*")]
+    assert kept == ([] if content is None else [content])
+
+
+def test_settings_of_a_newer_memctl_are_left_as_they_are(home: Home, doctor: Doctor) -> None:
+    path = home.layout("notes").settings
+    path.write_text("format_version = 99\n")
+    with pytest.raises(KnowledgeBaseUnavailable, match="format 99"):
+        told(doctor)
+    assert path.read_text() == "format_version = 99\n"
+
+
+def test_with_the_ledger_lost_files_are_known_by_what_lies_in_processed(
+    home: Home, doctor: Doctor
+) -> None:
+    before = texts(home)
+    lose(home, "documents", col("source") == "trips/oslo.md")
+    for path in home.layout("notes").folder.glob("ledger.sqlite*"):
+        path.unlink()
+    steps = told(doctor)
+    assert "wrote down 3 files found in processed/" in steps
+    assert "read 1 document again" in steps
+    assert (damage(doctor), texts(home)) == ([], before)
+    with home.open("notes") as base:
+        assert base.store.ledger.files.counts() == {"done": 3}
+
+
+def test_nothing_is_repaired_while_somebody_writes(home: Home, doctor: Doctor) -> None:
+    with (
+        WriteLock(home.layout("notes").folder, utc_now).held(1.0),
+        pytest.raises(LockedError, match=f"process {os.getpid()} on .* is writing"),
+    ):
+        told(doctor)
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(home: Home, doctor: Doctor) -> None:
+    layout = home.layout("notes")
+    lose(home, "documents", col("source") == "lease.md")
+    newest = max(
+        (layout.folder / "lance" / "entities.lance" / "data").iterdir(),
+        key=lambda path: path.stat().st_mtime_ns,
+    )
+    newest.write_bytes(b"")
+    before = tree(layout.folder)
+    steps = told(doctor, dry_run=True)
+    assert any("would read 1 document again" in step for step in steps)
+    assert any("cannot be read" in step for step in steps)
+    assert tree(layout.folder) == before
+    assert [path.name for path in layout.folder.parent.iterdir()] == ["notes"]

@@ -1,0 +1,174 @@
+"""A job that would make memories unfindable is rolled back and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from watched import Place
+
+from memctl.cli.main import run
+from memctl.consolidate import consolidator
+from memctl.errors import CoverageLost
+from memctl.store import store as store_module
+from memctl.store.transaction import Transaction
+
+NOTES = [
+    "Ann Keller signed the lease of the harbour office on 3 March.",
+    "Ann Keller and Bo Lind visited the harbour office in April.",
+    "The lease of the harbour office ends in May, says Ann Keller.",
+    "Bo Lind keeps the keys of the harbour office.",
+]
+
+
+@pytest.fixture
+def filled(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("MEMCTL_HOME", str(place.home.config.home))
+    for number, text in enumerate(NOTES):
+        place.drop(f"{number}.txt", text)
+    place.drain()
+    return place
+
+
+def state(place: Place) -> Any:
+    columns = ("id", "text", "search_text", "vector", "is_consolidated", "valid_to")
+    return sorted(place.rows("memories", *columns), key=lambda row: str(row["id"]))
+
+
+def changed(transaction: Transaction, **columns: Callable[[int], pa.Array]) -> None:
+    """Write something over columns of every memory."""
+    ids = transaction.snapshot().scan("memories", columns=["id"])["id"]
+    rows = {name: make(len(ids)) for name, make in columns.items()}
+    transaction.update("memories", pa.table({"id": ids, **rows}))
+
+
+def without_words(count: int) -> pa.Array:
+    return pa.array(["nothing"] * count)
+
+
+def with_other_vectors(count: int) -> pa.Array:
+    vectors = np.random.default_rng(0).standard_normal((count, 256)).astype(np.float16)
+    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 256)
+
+
+def require_reported(place: Place, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    with place.open() as base:
+        job = base.store.ledger.jobs.last(kind)
+    assert job is not None
+    assert job.state == "failed"
+    assert "would not be found any more" in job.detail["error"]
+    capsys.readouterr()
+    assert run(["status", "-o", "json"]) == 0
+    assert "would not be found any more" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "damage", [{"search_text": without_words}, {"vector": with_other_vectors}], ids=list
+)
+def test_a_consolidation_that_loses_memories_is_rolled_back(
+    filled: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    damage: dict[str, Callable[[int], pa.Array]],
+) -> None:
+    before = state(filled)
+    write = consolidator.write
+
+    def sabotaged(transaction: Transaction, *rest: Any) -> None:
+        write(transaction, *rest)
+        changed(transaction, **damage)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consolidator, "write", sabotaged)
+        assert run(["consolidate", "-k", "notes"]) == 1
+    assert "consolidation was rolled back" in capsys.readouterr().err
+    assert state(filled) == before
+    require_reported(filled, capsys, "consolidation")
+    assert run(["consolidate", "-k", "notes"]) == 0
+    assert all(row["is_consolidated"] for row in state(filled))
+
+
+def lose_the_words(transaction: Transaction) -> None:
+    """Make the keyword index anew, so that it knows every row and no word of it."""
+    transaction.dataset("memories").create_scalar_index(
+        "search_text", "INVERTED", replace=True, base_tokenizer="whitespace", max_token_length=1
+    )
+
+
+def test_an_upkeep_that_loses_memories_is_rolled_back(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = state(filled)
+    improve = store_module.improve
+
+    def sabotaged(transaction: Transaction, *rest: Any, **options: Any) -> Any:
+        done = improve(transaction, *rest, **options)
+        lose_the_words(transaction)
+        return done
+
+    with monkeypatch.context() as patch, filled.open() as base:
+        patch.setattr(store_module, "improve", sabotaged)
+        with pytest.raises(CoverageLost, match="upkeep was rolled back"):
+            base.store.upkeep(force=True)
+        assert base.query("Who keeps the keys?", mode="keyword").hits
+    assert state(filled) == before
+    require_reported(filled, capsys, "upkeep")
+    with filled.open() as base:
+        base.store.upkeep(force=True)
+        assert base.query("Who keeps the keys?", mode="keyword").hits
+
+
+def test_an_embedder_whose_vectors_do_not_arrive_is_not_changed_to(
+    filled: Place,
+    endpoint: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in endpoint.settings(embed="e").items():
+        monkeypatch.setenv(name, value)
+    before = state(filled)
+    replace = Transaction.replace_vectors
+
+    def sabotaged(self: Transaction, dimension: int, columns: Any, vectors: Any) -> None:
+        replace(self, dimension, columns, lambda batch: -vectors(batch))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "replace_vectors", sabotaged)
+        assert run(["kb", "reembed", "notes", "--embedder", "endpoint/e"]) == 1
+    assert "changing the embedder was rolled back" in capsys.readouterr().err
+    assert state(filled) == before
+    assert run(["kb", "reembed", "notes", "--embedder", "endpoint/e"]) == 0
+
+
+def test_the_watcher_says_that_a_job_was_undone_and_goes_on_taking_files_in(
+    filled: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.set(consolidate_interval=1)
+    write = consolidator.write
+
+    def sabotaged(transaction: Transaction, *rest: Any) -> None:
+        write(transaction, *rest)
+        changed(transaction, search_text=without_words)
+
+    monkeypatch.setattr(consolidator, "write", sabotaged)
+    said = filled.drain()
+    assert ["consolidation was rolled back" in event.message for event in said].count(True) == 1
+    filled.drop("new.txt", "The keys are with Ann Keller now.")
+    assert "ingested" in [event.kind for event in filled.drain()]
+
+
+def test_memories_that_cannot_be_told_apart_or_say_nothing_stop_no_job(place: Place) -> None:
+    lines = [NOTES[0]] * 150 + ["...", "-", "!?"]
+    records = [f'{{"id": "{number}", "text": "{text}"}}' for number, text in enumerate(lines)]
+    source = BytesIO("\n".join(records).encode())
+    with place.open() as base:
+        base.ingest(jsonl=source)
+        stored = base.store.snapshot().count("memories")
+        assert stored >= 150
+        base.store.upkeep(force=True)
+        base.consolidate()
+        assert base.store.snapshot().count("memories") >= stored

@@ -1,0 +1,202 @@
+"""Damage test: each file of each table is cut, zeroed, emptied or deleted, and comes back.
+
+By default one file of each kind of each table, each time hurt in another way; with
+``MEMCTL_LONG_TESTS=1`` every file in every way.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+import lance
+import pytest
+from watched import SETTLE
+
+from memctl.config import load_config
+from memctl.doctor.doctor import Doctor
+from memctl.home import Home
+from memctl.store.durability import manifest_version
+from memctl.store.names import TABLES, TableName
+from memctl.watch.base import WatchOptions
+from memctl.watch.bases import HomeBases
+from memctl.watch.service import WatchService
+
+IS_LONG = bool(os.environ.get("MEMCTL_LONG_TESTS"))
+FILES = {
+    "lease.md": "# Lease\n\nThe lease with [[Harbour Street]] starts on 1 June 2026.\n\n"
+    "The deposit is 4,350 euros, and Mara Lindqvist signed it.\n",
+    "trips/oslo.md": "# Oslo\n\nWe decided to take the night train to Oslo on 3 March 2027.\n",
+    "long.txt": "\n\n".join(f"Paragraph {n} says that room {n} is blue. " * 25 for n in range(5)),
+}
+
+Texts = dict[str, str]
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def zero(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+HURTS = (cut, zero, empty, delete)
+KINDS = ("data", "_deletions", "_versions", "_indices", "_transactions")
+Hurt = Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of file of one table, and what is done to it."""
+
+    table: TableName
+    kind: str
+    hurt: Hurt
+
+    def __str__(self) -> str:
+        return f"{self.table}-{self.kind.strip('_')}-{self.hurt.__name__}"
+
+
+def cases() -> Iterator[Case]:
+    hurts = cycle(HURTS)
+    for table in TABLES:
+        for kind in KINDS:
+            for hurt in HURTS if IS_LONG else (next(hurts),):
+                yield Case(table, kind, hurt)
+        next(hurts)  # so that not every table has the same done to the same kind
+
+
+def home_in(folder: Path) -> Home:
+    return Home(load_config({"home": str(folder)}, {}))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with every kind of file: deletions, indexes that know rows, earlier versions."""
+    folder = tmp_path_factory.mktemp("damage") / "home"
+    home = home_in(folder)
+    layout_of = home.create("notes", consolidate_interval=0) and home.layout("notes")
+    for name, text in FILES.items():
+        path = layout_of.inbox / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    options = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.1, poll=True, once=True)
+    WatchService(HomeBases(home), options, lambda _: None).run()
+    with home.open("notes") as base:
+        base.store.upkeep(force=True)
+        base.delete_document(base.ingest(text="Ada met [[Charles]].").outcomes[0].document_id or "")
+        base.add_memory("The door code is 4711.")
+        with base.store.write() as transaction:
+            for table in ("documents", "entities", "relations"):
+                rows = transaction.snapshot().scan(table)
+                transaction.upsert(table, rows.slice(0, 1))
+    return folder
+
+
+@pytest.fixture
+def home(filled: Path, tmp_path: Path) -> Home:
+    return home_in(Path(shutil.copytree(filled, tmp_path / "home")))
+
+
+def texts(home: Home) -> tuple[Texts, Texts]:
+    """Documents that have a file and what was made of them, by id."""
+    with home.open("notes") as base:
+        snapshot = base.store.snapshot()
+        rows = snapshot.scan("documents", None, ["id", "text"]).to_pylist()
+        documents = {row["id"]: row["text"] for row in rows}
+        rows = snapshot.scan("memories", None, ["id", "document_id", "text"]).to_pylist()
+    return documents, {r["id"]: r["text"] for r in rows if r["document_id"] in documents}
+
+
+def damage(home: Home) -> list[str]:
+    found = Doctor(home).examine("notes", deep=True)
+    return [f"{each.subject}: {each.message}" for each in found if each.verdict == "damaged"]
+
+
+def files_of(home: Home, table: TableName, kind: str) -> tuple[list[Path], list[Path]]:
+    """The files of a kind that the version that counts needs, and the others."""
+    folder = home.layout("notes").folder / "lance" / f"{table}.lance"
+    with home.open("notes") as base:
+        head = base.store.snapshot().versions[table]
+    dataset = lance.dataset(str(folder), version=head)
+    needed = {file.path for part in dataset.get_fragments() for file in part.data_files()}
+    needed |= {Path(p.deletion_file()).name for p in dataset.get_fragments() if p.deletion_file()}
+    indexes = {str(part.uuid) for item in dataset.describe_indices() for part in item.segments}
+    there = sorted(path for path in (folder / kind).rglob("*") if path.is_file())
+
+    def counts(path: Path) -> bool:
+        if path.suffix == ".manifest":
+            return manifest_version(path) == head
+        return path.name in needed or path.parent.name in indexes
+
+    return [path for path in there if counts(path)], [path for path in there if not counts(path)]
+
+
+def check_that_it_works(home: Home) -> None:
+    with home.open("notes") as base:
+        base.add_memory("The spare key hangs behind the boiler.")
+        base.store.upkeep(force=True)
+        assert "spare key" in base.query("Where is the spare key?").hits[0].text
+
+
+@pytest.mark.parametrize("case", list(cases()), ids=str)
+def test_a_damaged_file_is_found_and_what_stood_in_it_comes_back(home: Home, case: Case) -> None:
+    folder = home.layout("notes").folder
+    before = texts(home)
+    needed, others = files_of(home, case.table, case.kind)
+    assert needed or case.kind in ("_transactions", "_deletions")
+    whole = shutil.copytree(folder, folder.parent.parent / "whole")
+    for path in (*needed, *others) if IS_LONG else [*needed, *others][:1]:
+        case.hurt(path)
+        assert damage(home) or path in others, path
+        list(Doctor(home).repair("notes"))
+        check_that_it_works(home)
+        assert damage(home) == [], path
+        assert texts(home)[0] == before[0], path
+        assert before[1].items() <= texts(home)[1].items(), path
+        shutil.rmtree(folder)
+        shutil.copytree(whole, folder)
+
+
+@pytest.mark.parametrize("hurt", HURTS)
+@pytest.mark.parametrize("name", ["ledger.sqlite", "kb.toml"])
+def test_a_damaged_ledger_or_settings_file_is_found_and_made_anew(
+    home: Home, name: str, hurt: Hurt
+) -> None:
+    before, settings = texts(home), home.settings("notes")
+    for path in home.layout("notes").folder.glob(f"{name}*"):
+        hurt(path)
+    assert damage(home)
+    list(Doctor(home).repair("notes"))
+    check_that_it_works(home)
+    assert damage(home) == []
+    assert texts(home)[0].items() >= before[0].items()
+    assert before[1].items() <= texts(home)[1].items()
+    assert home.settings("notes") == settings
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_all_of_whose_files_are_gone_comes_back_where_files_have_what_it_had(
+    home: Home, table: TableName
+) -> None:
+    before = texts(home)
+    shutil.rmtree(home.layout("notes").folder / "lance" / f"{table}.lance")
+    assert damage(home)
+    list(Doctor(home).repair("notes"))
+    check_that_it_works(home)
+    assert damage(home) == []
+    assert texts(home)[0].items() >= before[0].items()
+    assert before[1].items() <= texts(home)[1].items()

@@ -1,0 +1,282 @@
+"""Whatever a file does to the library that reads it, that file fails and all else goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memctl.config import LimitSettings
+from memctl.errors import OverLimit, UnreadableSource
+from memctl.readers import Readers, read
+from memctl.readers.wire import Garbled, source_text
+
+if TYPE_CHECKING:
+    from cli.conftest import Run
+    from conftest import TakeOver
+
+SAMPLE = Path(__file__).parents[2] / "sample_inbox"
+PDF = SAMPLE / "fit-out budget.pdf"
+YAML = SAMPLE / "wholesale customers.yaml"
+FOREVER = "while True: pass"
+SLEEPS = "import time; time.sleep(1000)"
+GREEDY = "held = [bytearray(50_000_000) for _ in range(1000)]"
+SHARED = """\
+import mmap, time
+held = mmap.mmap(-1, 400_000_000)
+for place in range(0, len(held), 4096):
+    held[place] = 1
+time.sleep(1000)
+"""
+CRASH = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+LEAVE = "import os; os._exit(0)"
+
+SAYING = """\
+import os, time
+def say(line):
+    for descriptor in range(3, 20):
+        try:
+            os.write(descriptor, line + b"\\n")
+        except OSError:
+            pass
+    time.sleep(1000)
+"""
+ANSWERS = {
+    "a pickle": "import pickle; say(pickle.dumps(print))",
+    "no JSON": "say(b'{{{')",
+    "deep JSON": "say(b'[' * 100_000)",
+    "a list": "say(b'[1]')",
+    "nothing known": "say(b'{\"done\": true}')",
+    "another error": 'say(b\'{"refused": ["SystemExit", "a", "b"]}\')',
+    "a fault of numbers": "say(b'{\"fault\": [1, 2]}')",
+    "an odd system error": 'say(b\'{"system": ["x", "y"]}\')',
+    "text that is none": "say(b'{\"text\": 3}')",
+    "a number too long": "say(b'{\"text\": ' + b'9' * 10_000 + b'}')",
+}
+FINE: dict[str, object] = {
+    "text": "abc", "segments": [], "title": "", "authors": [], "created_at": None, "tags": [],
+    "links": [], "metadata": {}, "missing": [], "part": 0,
+}  # fmt: skip
+NOTHING = [None] * 6
+FIELDS: dict[str, dict[str, object]] = {
+    "a segment elsewhere": {"segments": [[0, 99, "prose", "", *NOTHING]]},
+    "a segment too short": {"segments": [[0, 1]]},
+    "a segment of no kind": {"segments": [[0, 1, "virus", "", *NOTHING]]},
+    "a page that is no number": {"segments": [[0, 1, "prose", "", True, *NOTHING[1:]]]},
+    "a time that is none": {
+        "segments": [[0, 1, "prose", "", None, None, float("nan"), *NOTHING[3:]]]
+    },
+    "a date that is none": {"created_at": "soon"},
+    "a date before all time": {"created_at": "0001-01-01T00:00:00+14:00"},
+    "a date without a zone": {"created_at": "2024-01-01"},
+    "a lone surrogate": {"title": "\ud800"},
+    "one in the metadata": {"metadata": {"a": [{"b": "\ud800"}]}},
+    "a huge part": {"part": 10**30},
+    "tags that are a text": {"tags": "abc"},
+}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(filter(Path.is_file, SAMPLE.iterdir())), ids=lambda p: p.name
+)
+def test_a_process_apart_reads_what_this_one_reads(path: Path, apart: Readers) -> None:
+    assert outcome(lambda: list(apart.read(path))) == outcome(lambda: list(read(path)))
+
+
+@pytest.fixture(scope="module")
+def apart() -> Readers:
+    return Readers()
+
+
+def outcome(reading: Callable[[], object]) -> object:
+    try:
+        return reading()
+    except UnreadableSource as error:
+        return type(error), error.message, error.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "told", "hint"),
+    [
+        (FOREVER, {"processor_seconds": 1}, "1 seconds of processor time", "processor_seconds"),
+        (SLEEPS, {"seconds": 5.0}, "was not read within 5 seconds", "limits.seconds"),
+        (GREEDY, {"memory_mb": 300}, "needs more than 300 MB", "limits.memory_mb"),
+        (SHARED, {"memory_mb": 300}, "needs more than 300 MB", "limits.memory_mb"),
+    ],
+    ids=["processor", "clock", "memory", "shared memory"],
+)
+def test_a_file_that_takes_more_than_it_may_fails_and_the_next_is_read(
+    code: str, limits: dict[str, float], told: str, hint: str, taken_over: TakeOver
+) -> None:
+    readers = Readers(LimitSettings(**limits))  # type: ignore[arg-type]
+    with pytest.raises(OverLimit) as caught:
+        list(readers.read(taken_over(code)))
+    assert told in caught.value.message
+    assert caught.value.message.startswith("letter.docx ")
+    assert hint in caught.value.hint
+    assert list(readers.read(YAML)) == list(read(YAML))
+    readers.close()
+
+
+def test_a_bigger_file_gets_more_time(taken_over: TakeOver) -> None:
+    path = taken_over("import time; time.sleep(1.5); raise ValueError('reached')")
+    with path.open("ab") as file:
+        file.truncate(300_000_000)
+    readers = Readers(LimitSettings(seconds=1.0))
+    with pytest.raises(Exception, match="reached"):
+        list(readers.read(path))
+    readers.close()
+
+
+def test_a_file_that_gives_too_much_text_fails(tmp_path: Path) -> None:
+    path = tmp_path / "endless.html"
+    path.write_text("<p>" + "words and words " * 100_000 + "</p>")
+    readers = Readers(LimitSettings(text_mb=1))
+    with pytest.raises(OverLimit, match="more than 1 million characters"):
+        list(readers.read(path))
+    assert list(readers.read(PDF)) == list(read(PDF))
+    readers.close()
+
+
+@pytest.mark.parametrize("code", [CRASH, LEAVE], ids=["crash", "leave"])
+def test_a_file_that_ends_its_process_fails_and_the_next_is_read(
+    code: str, taken_over: TakeOver
+) -> None:
+    readers = Readers()
+    with pytest.raises(UnreadableSource, match=r"letter\.docx: reading it ended the process"):
+        list(readers.read(taken_over(code)))
+    assert list(readers.read(PDF)) == list(read(PDF))
+    readers.close()
+
+
+@pytest.mark.parametrize("code", ANSWERS.values(), ids=ANSWERS)
+def test_nothing_is_believed_of_what_a_process_that_was_taken_over_says(
+    code: str, taken_over: TakeOver
+) -> None:
+    readers = Readers()
+    with pytest.raises(UnreadableSource, match="something that no reader says"):
+        list(readers.read(taken_over(SAYING + code)))
+    assert not readers._idle
+    readers.close()
+
+
+@pytest.mark.parametrize("changed", FIELDS.values(), ids=FIELDS)
+def test_text_that_no_reader_makes_is_not_taken(changed: dict[str, object]) -> None:
+    assert source_text(FINE, "text/html", "html/1").text == "abc"
+    with pytest.raises(Garbled):
+        source_text(FINE | changed, "text/html", "html/1")
+
+
+def test_a_process_apart_has_no_keys_in_its_environment(
+    taken_over: TakeOver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-seen")
+    monkeypatch.setenv("MY_PASSWORD", "never-seen")
+    readers = Readers()
+    with pytest.raises(Exception, match="ValueError") as caught:
+        list(readers.read(taken_over("import os; raise ValueError(sorted(os.environ.values()))")))
+    assert os.environ["PATH"] in str(caught.value)
+    assert "never-seen" not in str(caught.value)
+    readers.close()
+
+
+def test_one_process_serves_all_files_and_reading_can_be_broken_off(tmp_path: Path) -> None:
+    apart = Readers()
+    list(apart.read(PDF))
+    (process,) = apart._idle
+    list(apart.read(SAMPLE / "supplier choice.html"))
+    assert apart._idle == [process]
+    path = tmp_path / "long.html"
+    path.write_text("<p>" + "words and words " * 100_000 + "</p>")
+    broken_off = apart.read(path)
+    next(broken_off)
+    others = list(apart.read(PDF))  # while the other is still being read
+    broken_off.close()
+    assert others == list(read(PDF))
+    apart.close()
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def test_an_ingest_goes_on_past_a_file_that_goes_over_a_cap(
+    memctl: Run, taken_over: TakeOver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_LIMITS_MEMORY_MB", "300")
+    bomb = taken_over(GREEDY)
+    done = memctl("ingest", str(bomb), str(PDF), "-o", "json")
+    assert done.code == 3
+    assert (done.json["ingested"], done.json["failed"]) == (1, 1)
+    (failed,) = [each for each in done.json["outcomes"] if each["outcome"] == "failed"]
+    assert failed["error"] == "OverLimit"
+    assert "letter.docx needs more than 300 MB" in failed["reason"]
+    assert "limits.memory_mb" in failed["hint"]
+
+
+def test_a_watched_inbox_puts_such_a_file_into_failed_with_the_reason(
+    memctl: Run, taken_over: TakeOver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMCTL_LIMITS_PROCESSOR_SECONDS", "1")
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+    memctl("kb", "create", "default")
+    inbox = tmp_path / "home" / "kb" / "default" / "inbox"
+    shutil.move(taken_over(FOREVER), inbox)
+    shutil.copy(PDF, inbox)
+    assert memctl("watch", "--once").code == 0
+    failed = inbox.parent / "failed"
+    reason = json.loads((failed / "letter.docx.reason.json").read_text())
+    assert "processor time" in reason["message"]
+    assert reason["error"] == "OverLimit"
+    assert (failed / "letter.docx").exists()
+    assert (inbox.parent / "processed" / PDF.name).exists()
+
+
+@pytest.mark.parametrize("state", ["idle", "busy"])
+def test_no_process_is_left_when_the_one_that_reads_is_killed(
+    state: str, taken_over: TakeOver, tmp_path: Path
+) -> None:
+    noted = tmp_path / "pid"
+    note = f"import os, time; open({str(noted)!r}, 'w').write(str(os.getpid())); "
+    path = taken_over(note + (SLEEPS if state == "busy" else "raise ValueError"))
+    program = (
+        f"import sys, time; sys.path[:] = {sys.path!r}\n"
+        "from contextlib import suppress; from pathlib import Path\n"
+        "from memctl.readers import Readers\n"
+        "readers = Readers()\n"
+        f"with suppress(Exception): list(readers.read(Path({str(path)!r})))\n"
+        "print('read', flush=True); time.sleep(1000)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    if state == "idle":
+        assert parent.stdout is not None
+        parent.stdout.readline()
+    child = int(awaited(lambda: noted.read_text() if noted.exists() else ""))
+    assert is_alive(child)
+    parent.kill()
+    parent.communicate()
+    awaited(lambda: not is_alive(child))
+
+
+def awaited(condition: Callable[[], object]) -> str:
+    """Wait until there is something."""
+    deadline = time.monotonic() + 60
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it never came about"
+        time.sleep(0.05)
+    return str(found)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
