@@ -24,13 +24,16 @@ WEIGHT = 0.5
 _HALVED_AFTER = 7
 """So many days outside of a time a memory is given half of that; its length, if it is longer."""
 _EVENT = re.compile(
-    r"(?<!\w)(?P<side>before|after|since|bevor|nachdem|avant|après|antes de|después de)\s"
-    r"(?P<what>[^?,;.!]+)",
-    re.IGNORECASE,
+    r"(?<!\w)(?P<side>(?i:before|after|since|bevor|nachdem|vor|nach|avant|après|antes de"
+    r"|después de))\s(?P<what>(?:(?:the|our|my|your|his|her|their|we|I|you|he|she|they|der|dem|die"
+    r"|das|wir|ich|er|sie|le|la|les|notre|mon|ma|el|los|las|nuestr[oa]|mi)\s|l['’]|[A-Z])"
+    r"[^?,;.!]+)"
 )
-_BEFORE = frozenset(("before", "bevor", "avant", "antes de"))
+"""An event that was once; what is done "before work" or "after a run" is done again and again."""
+_BEFORE = frozenset(("before", "bevor", "vor", "avant", "antes de"))
 _WHETHER = re.compile(
-    r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)\b", re.IGNORECASE
+    r"(?:\w+:)?\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)\b",
+    re.IGNORECASE,
 )
 """Begins a question on which of two things was first."""
 

@@ -110,6 +110,15 @@ def test_the_time_of_an_event_is_that_of_what_speaks_of_it(
     assert after.index("on 2026-05-30") < after.index("on 2026-01-02")
 
 
+@pytest.mark.parametrize("habit", ["before work", "after a move", "before moving"])
+def test_what_is_done_again_and_again_is_no_event(
+    shelf: Shelf, memory_of: MemoryOf, habit: str
+) -> None:
+    shelf.put([*met_on(memory_of, "2026-01-02", "2026-05-30"), memory_of("move", "Work, a move.")])
+    hits = shelf.searcher().search(f"What did Ann say of the garden {habit}?").hits
+    assert all("time" not in hit.legs for hit in hits)
+
+
 def test_a_question_on_which_was_first_prefers_neither(shelf: Shelf, memory_of: MemoryOf) -> None:
     shelf.put([*met_on(memory_of, "2026-01-02", "2026-05-30"), memory_of("move", "The move.")])
     hits = shelf.searcher().search("Did Ann talk of the garden before the move?").hits
