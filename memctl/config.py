@@ -7,6 +7,7 @@ takes and where its value came from; it never knows what a setting is used for.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import stat
 from collections.abc import Mapping
@@ -36,6 +37,8 @@ from memctl.rules import (
     rules,
     setting,
 )
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,19 @@ class ConsolidateSettings:
     batch_size: int = setting(20, "memories looked at together", low=2, high=10_000)
     near_duplicate: float = setting(
         0.92, "cosine similarity from which two memories may be near duplicates", low=0.5, high=1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """How the tables of a knowledge base are written to."""
+
+    wait_seconds: float = setting(
+        30.0,
+        "so long a command waits for another one that is writing to the same knowledge base;"
+        " 0 for not at all",
+        low=0,
+        high=86_400,
     )
 
 
@@ -259,6 +275,7 @@ class Config:
     new_kb: NewKnowledgeBase = NewKnowledgeBase()
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
+    store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     sql: SqlSettings = SqlSettings()
     endpoint: EndpointSettings = EndpointSettings()
@@ -274,6 +291,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "new_kb": NewKnowledgeBase,
     "watch": WatchSettings,
     "consolidate": ConsolidateSettings,
+    "store": StoreSettings,
     "limits": LimitSettings,
     "sql": SqlSettings,
     "endpoint": EndpointSettings,
@@ -473,6 +491,9 @@ def endpoint_key(settings: EndpointSettings, environ: Mapping[str, str] | None =
         path = expanded(settings.api_key_file)
         try:
             key = path.read_text(encoding="utf-8-sig").strip()
+            if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+                place = shown(path)
+                _log.warning("others on this machine can read %s: chmod 600 %s", place, place)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"endpoint.api_key_file: cannot read {shown(path)}",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,6 +42,30 @@ def sync_file(path: Path | str) -> None:
         os.close(descriptor)
 
 
+class NotRegular(OSError):
+    """What should be opened is a link, a pipe, a socket or a device."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading; a link is not followed, and nothing waits for a pipe.
+
+    Raises:
+        NotRegular: It is something else.
+        OSError: It cannot be opened.
+    """
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
+    try:
+        descriptor = os.open(path, os.O_RDONLY | flags)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):  # a link, a socket
+            raise NotRegular(error.errno, "it is no regular file", str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegular(errno.EINVAL, "it is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it that are missing, durably; it may be there already."""
     missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
@@ -48,8 +75,13 @@ def make_folder(folder: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterator[BinaryIO]:
     """Give a file to write; ``path`` becomes it in one durable step when the block ends well.
+
+    Args:
+        path: What to replace, or to make.
+        mode: Who may do what with it.
+        durable: False for what is of no use after a power cut: it is not waited for the disk.
 
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was, and it is
@@ -61,7 +93,8 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException as error:
         with suppress(OSError):  # its folder may be none
@@ -69,7 +102,8 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.filename == os.fspath(temporary):
             error.filename, error.filename2 = os.fspath(path), None
         raise
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
 
 
 def _temporary(path: Path) -> Path:
@@ -83,11 +117,11 @@ def is_temporary(name: str, suffix: str) -> bool:
     return match is not None and match[1].endswith(suffix)
 
 
-def save_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Replace ``path`` by ``content`` in one step and make it durable.
+def save_file(path: Path, content: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+    """Replace ``path`` by ``content`` in one step and make it durable; see :func:`replacing`.
 
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was.
     """
-    with replacing(path, mode=mode) as file:
+    with replacing(path, mode=mode, durable=durable) as file:
         file.write(content)

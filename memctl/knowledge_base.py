@@ -79,9 +79,9 @@ class KnowledgeBase:
     ) -> None:
         self.layout = layout
         self.store = store
-        self.config = config
+        self._program = config
         self.clock = clock
-        self._stages = Stages(layout, settings, store, config, clock)
+        self._stages = self._stages_for(settings)
         self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
 
     @property
@@ -92,7 +92,20 @@ class KnowledgeBase:
     @settings.setter
     def settings(self, settings: KnowledgeBaseSettings) -> None:
         self._stages.close()
-        self._stages = Stages(self.layout, settings, self.store, self.config, self.clock)
+        self._stages = self._stages_for(settings)
+
+    def _stages_for(self, settings: KnowledgeBaseSettings) -> Stages:
+        config = self._program
+        if settings.private and not settings.may_send:
+            from memctl.models.confined import confined
+
+            config = confined(config)
+        return Stages(self.layout, settings, self.store, config, self.clock)
+
+    @property
+    def config(self) -> Config:
+        """The program's settings; of a private one, without models that are on other machines."""
+        return self._stages.config
 
     @classmethod
     def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:
@@ -114,7 +127,7 @@ class KnowledgeBase:
         from memctl.store.store import Store
 
         settings = load_settings(layout.settings)
-        store = Store.open(layout.folder, clock=clock)
+        store = Store.open(layout.folder, clock=clock, wait=config.store.wait_seconds)
         return cls(layout, _caught_up(layout, settings, store), store, config, clock)
 
     @property
@@ -630,11 +643,13 @@ class KnowledgeBase:
         snapshot = self.store.snapshot()
         if table != "all":
             return export_table(snapshot, table, sink, format_, progress=progress)
+        self.query_log.flush()
         return export_all(
             snapshot,
             sink,
             embedder=self.settings.embedder,
             now=self.clock(),
+            ledger=self.store.ledger,
             settings=self._portable_settings(),
             progress=progress,
         )
@@ -662,8 +677,16 @@ class KnowledgeBase:
         from memctl.store.transfer import import_all
 
         self._require_writable()
-        embedder = self.settings.embedder
-        return import_all(self.store, source, embedder=embedder, progress=progress)
+        rows = import_all(
+            self.store,
+            source,
+            embedder=self.settings.embedder,
+            now=self.clock(),
+            progress=progress,
+        )
+        if self.settings.private:
+            self.store.ledger.queries.forget_texts()
+        return rows
 
     def sql(self, statement: str) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +17,7 @@ from typing import Any
 import pytest
 
 from memctl.config import load_config
+from memctl.doctor.doctor import Doctor
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.pinned import Inbox, Layout
@@ -64,6 +69,11 @@ class Place:
         with self.open() as base:
             return base.store.snapshot().scan(table, columns=list(columns)).to_pylist()
 
+    def damage(self) -> list[str]:
+        """What a thorough doctor finds damaged."""
+        found = Doctor(self.home).examine(self.layout.name, deep=True)
+        return [each.message for each in found if each.verdict == "damaged"]
+
     def tree(self, folder: Path) -> list[str]:
         """The files below a folder."""
         return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
@@ -74,6 +84,47 @@ def new_place(folder: Path) -> Place:
     home = Home(load_config({"home": str(folder / "home")}, {}))
     home.create("notes", consolidate_interval=0)
     return Place(home, home.layout("notes"))
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def memctl(place: Place, *arguments: str, wait: str = "30") -> subprocess.Popen[str]:
+    """Start a command on a place; its watcher does not let files settle."""
+    environment = os.environ | {
+        "MEMCTL_HOME": str(place.home.config.home),
+        "MEMCTL_WATCH_SETTLE_SECONDS": "0",
+        "MEMCTL_WATCH_RESCAN_SECONDS": "0.1",
+        "MEMCTL_STORE_WAIT_SECONDS": wait,
+    }
+    command = [sys.executable, "-m", "memctl", *arguments]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+class Daemon:
+    """A service that runs in a thread."""
+
+    def __init__(
+        self, place: Place, service: WatchService | None = None, **options: object
+    ) -> None:
+        self.service = service or place.service(**options)
+        self.thread = threading.Thread(target=self.service.run)
+
+    def __enter__(self) -> Daemon:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.service.stop()
+        self.thread.join(30)
+        assert not self.thread.is_alive()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ import typer
 from memctl.cli.answers import show_result, tell_note
 from memctl.cli.commands import command
 from memctl.cli.consolidate import show_report
+from memctl.cli.graph import show_steps
 from memctl.cli.inputs import input_folder
 from memctl.cli.output import Column, emit, paragraph, rows_of
 from memctl.cli.progress import progress
@@ -33,6 +34,8 @@ _NAME = "demo"
 _SETTLE_SECONDS = 0.3
 _HITS = 3
 _FACTS = 12
+_HOPS = 2
+_NAMED = 12
 _SAMPLE_QUESTIONS = (
     "When does the lease for the Harbour Street workshop start?",
     "Who moves the Probat P12, and for how much?",
@@ -92,6 +95,7 @@ def demo(
     with home.open(_NAME) as base:
         _show_understood(tour, base)
         _consolidate(tour, base)
+        _show_graph(tour, base)
         _ask(tour, base, _SAMPLE_QUESTIONS if folder is None else _own_questions(base))
         _export(tour, base, place)
     _say_goodbye(tour, place)
@@ -239,7 +243,35 @@ def _consolidate(tour: _Tour, base: KnowledgeBase) -> None:
     show_report(tour.session, replace(report, insights=tuple(order)))
 
 
-# --- 4: questions --------------------------------------------------------------------------------
+# --- 4: the graph --------------------------------------------------------------------------------
+
+
+def _show_graph(tour: _Tour, base: KnowledgeBase) -> None:
+    """Show the best connected name with those beside it, and the way to one that is not."""
+    view = base.graph()
+    best = view.overview().best_connected[:1]
+    if not best:
+        return
+    tour.chapter("Who and what is named hangs together, and each step says where that stands")
+    name = best[0].name
+    near = view.neighbours(name, _HOPS)
+    tour.command(f'graph neighbors "{name}"')
+    beside = [each.name for each in near if each.hops == 1]
+    tour.say(f"{name}: {_listed(beside)}")
+    farther = next((each.name for each in near if each.hops == _HOPS), None)
+    if farther is not None:
+        tour.out.print()
+        tour.command(f'graph path "{name}" "{farther}"')
+        show_steps(tour.out, view.path(name, farther), indent=2)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(one_line(name, 40) for name in names[:_NAMED])
+    left = len(names) - _NAMED
+    return f"{shown} and {left} more" if left > 0 else shown
+
+
+# --- 5: questions --------------------------------------------------------------------------------
 
 
 def _ask(tour: _Tour, base: KnowledgeBase, questions: tuple[str, ...]) -> None:
@@ -259,7 +291,7 @@ def _own_questions(base: KnowledgeBase) -> tuple[str, ...]:
     return tuple(f"What about {name}?" for name in names) or ("What was decided?",)
 
 
-# --- 5: the way out ------------------------------------------------------------------------------
+# --- 6: the way out ------------------------------------------------------------------------------
 
 
 def _export(tour: _Tour, base: KnowledgeBase, place: Path) -> None:

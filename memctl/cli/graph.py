@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,6 +16,8 @@ from memctl.cli.session import Session
 from memctl.cli.text import count, one_line, short_id
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from memctl.graph.index import Node
     from memctl.graph.views import CommunityView, GraphView, Overview, Step
 
@@ -156,20 +159,21 @@ def path(
             _tell_of_others(session, view, each)
         steps = view.path(name, other)
     if chosen(output) == "table":
-        _show_steps(session, steps)
+        show_steps(session.console, steps)
     else:
         emit(steps, (), output)
     if not steps:
         session.say(f"note: {name!r} and {other!r} are one")
 
 
-def _show_steps(session: Session, steps: list[Step]) -> None:
+def show_steps(console: Console, steps: Sequence[Step], indent: int = 0) -> None:
+    """Print the steps from one name to another, each with the sentence that shows it."""
     for step in steps:
         way = f"{step.name} → {step.other} ({step.relation})"
-        paragraph(session.console, f"{step.step}. {one_line(way)}", "bold")
+        paragraph(console, f"{step.step}. {one_line(way)}", "bold", indent)
         if step.created_at is not None:
-            paragraph(session.console, f"“{one_line(step.text, 300)}”", indent=3)
-            paragraph(session.console, f"{_place(step)}  {step.memory_id}", "cyan", 3)
+            paragraph(console, f"“{one_line(step.text, 300)}”", indent=indent + 3)
+            paragraph(console, f"{_place(step)}  {step.memory_id}", "cyan", indent + 3)
 
 
 def _place(step: Step) -> str:
@@ -217,18 +221,22 @@ def export(
     ] = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
-    """Write the graph as GraphML or DOT."""
+    """Write the graph as GraphML or DOT.
+
+    Beside the names it has the memories that consolidation connected, with those connections.
+    """
     from memctl.files import replacing
     from memctl.graph.writing import write_graph
 
     with session.reading_one(kb) as base:
-        graph = base.graph().graph
+        view = base.graph()
+        graph, connections = view.graph, view.connections()
         if to is None or to == "-":
-            write_graph(graph, format_, sys.stdout.buffer)
+            write_graph(graph, format_, sys.stdout.buffer, connections)
             sys.stdout.buffer.flush()
             return
         with replacing(path_of(to), mode=0o644) as sink:
-            write_graph(graph, format_, sink)
+            write_graph(graph, format_, sink, connections)
     session.say(f"wrote {count(len(graph.nodes), 'name')} to {to}")
 
 

@@ -58,7 +58,8 @@ def export(
 
     Vectors are included.
 
-    `all` is one archive of every table that memctl import brings back as it was.
+    `all` is one archive of every table that memctl import brings back as it was, with what was
+    decided on names, the questions asked with feedback, and the facts that wait to be compared.
     """
     if table == "all" and format_ is not None:
         raise UsageError("all tables go into one archive", "leave -f out, or name one table")

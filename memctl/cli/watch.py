@@ -166,6 +166,10 @@ def _show_details(session: Session, row: WatchStatus) -> None:
     """Print, below the table, what would not fit into it."""
     if row.oldest_waiting:
         paragraph(session.console, f"\n{row.kb}: waiting longest is {row.oldest_waiting}")
+    if row.writer:
+        paragraph(session.console, f"\n{row.kb}: process {row.writer} is writing to it")
+    for problem in row.problems:
+        paragraph(session.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow")
     if row.last_error:
         when = moment(row.last_error_at)
         paragraph(session.console, f"\n{row.kb}: last error, {when}: {row.last_error}", "yellow")

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from memctl.graph.connections import Connections, read_connections
 from memctl.graph.graph import Graph, Neighbour
 from memctl.graph.index import Node, build_index
 from memctl.graph.names import key_of
@@ -223,6 +224,10 @@ class GraphView:
             title=row.get("title", ""),
             **{name: row.get(name) for name in _WHERE},
         )
+
+    def connections(self) -> Connections:
+        """Return the connections that consolidation found between memories."""
+        return read_connections(self._snapshot, self._where, self.graph.index)
 
     def _rows(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         wanted = [id_ for id_ in dict.fromkeys(ids) if id_]

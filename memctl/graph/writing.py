@@ -6,25 +6,40 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, Literal
 
-from memctl.graph.graph import Graph
+from memctl.graph.connections import NO_CONNECTIONS, Connections
+from memctl.graph.graph import FACT_WEIGHT, Graph
 
 GraphFormat = Literal["graphml", "dot"]
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BREAKS = re.compile(r"[\x00-\x1f\x7f]+")
 _LISTED = "; "
+NAMES = "names"
+"""How a memory is connected with a name in it."""
 
 
-def write_graph(graph: Graph, format_: GraphFormat, sink: BinaryIO) -> None:
-    """Write a graph in a format, as UTF-8."""
+def write_graph(
+    graph: Graph,
+    format_: GraphFormat,
+    sink: BinaryIO,
+    connections: Connections = NO_CONNECTIONS,
+) -> None:
+    """Write a graph in a format, as UTF-8.
+
+    Args:
+        graph: Names, and how they hang together.
+        format_: The format.
+        sink: Where to.
+        connections: Memories that are connected; each is a node beside the names in it.
+    """
     if format_ == "graphml":
-        _write_graphml(graph, sink)
+        _write_graphml(graph, connections, sink)
         return
-    for line in _dot(graph):
+    for line in _dot(graph, connections):
         sink.write(line.encode("utf-8", "replace"))
 
 
-def _write_graphml(graph: Graph, sink: BinaryIO) -> None:
+def _write_graphml(graph: Graph, connections: Connections, sink: BinaryIO) -> None:
     import networkx as nx
 
     made: nx.Graph[str] = nx.Graph()
@@ -47,7 +62,23 @@ def _write_graphml(graph: Graph, sink: BinaryIO) -> None:
     for number, members in enumerate(graph.communities, start=1):
         for member in members:
             made.nodes[graph.nodes[member].id]["community"] = number
+    for memory in connections.memories:
+        made.add_node(memory.id, name=_for_xml(memory.label), type=memory.level)
+    for start, end, relation, weight in _connected(graph, connections):
+        known = made.get_edge_data(start, end)
+        if known is not None:  # two memories can be connected in several ways
+            relation = f"{known['relation']}{_LISTED}{relation}"
+        made.add_edge(start, end, weight=round(weight, 6), relation=_for_xml(relation))
     nx.write_graphml_xml(made, sink)
+
+
+def _connected(graph: Graph, connections: Connections) -> Iterator[tuple[str, str, str, float]]:
+    """Yield the edges of memories: between them, and to the names in them."""
+    for edge in connections.edges:
+        yield edge.source_id, edge.target_id, edge.relationship, edge.weight
+    for memory in connections.memories:
+        for node in memory.nodes:
+            yield memory.id, graph.nodes[node].id, NAMES, FACT_WEIGHT
 
 
 def _for_xml(text: str) -> str:
@@ -55,7 +86,7 @@ def _for_xml(text: str) -> str:
     return _NOT_IN_XML.sub("\ufffd", text)
 
 
-def _dot(graph: Graph) -> Iterator[str]:
+def _dot(graph: Graph, connections: Connections) -> Iterator[str]:
     yield "graph memories {\n"
     for node in graph.nodes:
         yield f"  {_quoted(node.id)} [label={_quoted(node.name)}, class={_quoted(node.type)}];\n"
@@ -63,6 +94,13 @@ def _dot(graph: Graph) -> Iterator[str]:
         ends = f"{_quoted(graph.nodes[one].id)} -- {_quoted(graph.nodes[other].id)}"
         weight = max(1, round(10 * edge.weight))
         yield f"  {ends} [weight={weight}, label={_quoted(edge.relations[0])}];\n"
+    for memory in connections.memories:
+        label = f"label={_quoted(memory.label)}, class={_quoted(memory.level)}"
+        yield f"  {_quoted(memory.id)} [{label}, shape=box];\n"
+    for start, end, relation, strength in _connected(graph, connections):
+        weight = max(1, round(10 * strength))
+        ends = f"{_quoted(start)} -- {_quoted(end)}"
+        yield f"  {ends} [weight={weight}, label={_quoted(relation)}];\n"
     yield "}\n"
 
 

@@ -68,6 +68,7 @@ class Crew:
 
     def submit(self, group: Sequence[Wanted], now: datetime) -> Future[list[Worked]]:
         """Have a group worked on; done already when the work was done here."""
+        self._wait_for_workers_wanted_at_once()
         if self._threads is not None:
             return self._threads.submit(self._sent, group, now)
         done: Future[list[Worked]] = Future()
@@ -116,6 +117,11 @@ class Crew:
         if self._spent >= self._hire_after and processors() > 1:
             self._hiring = threading.Thread(target=self._hire, args=(self._settings,), daemon=True)
             self._hiring.start()
+
+    def _wait_for_workers_wanted_at_once(self) -> None:
+        """Leave the processors to them while they start: the model is not loaded here then, too."""
+        if self._hire_after == 0 and self._hiring is not None:
+            self._hiring.join()
 
     # --- in workers ---
 

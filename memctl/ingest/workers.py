@@ -203,7 +203,7 @@ def serve() -> None:
     made = workshop(terms.settings, readers=Readers(terms.limits))
     _send(answers, _READY)
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)  # rows are many small objects without cycles
+    gc.set_threshold(500_000, 50, 100)  # rows are many small objects without cycles
     while True:
         try:
             job = pickle.load(questions)

@@ -16,7 +16,6 @@ from memctl.retrieve.periods import CLUE as TIME
 from memctl.retrieve.periods import with_times
 from memctl.retrieve.question import Question
 from memctl.retrieve.rerank import RERANK
-from memctl.retrieve.standing import with_standing
 from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.titles import with_titles
 from memctl.retrieve.turns import with_turns
@@ -49,8 +48,7 @@ def with_clues(
     items: Sequence[Collapsed], question: Question, around: Surroundings
 ) -> list[Collapsed]:
     """Return the items, and perhaps others, best first, with all clues counted in."""
-    found = with_standing(items, around.standing, around.now, around.spread)
-    found = with_likeness(found, question, around)
+    found = with_likeness(around.with_standing(items), question, around)
     found = with_titles(found, question, around)
     found = with_turns(found, question, around)
     found = with_times(found, question, around)

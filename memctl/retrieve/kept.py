@@ -170,6 +170,8 @@ class Condition:
     """None where it holds of all and always will; looking at it costs some milliseconds."""
     sources: Mapping[str, Stored]
     """All for which it holds, of each knowledge base; kept in memory where these are few."""
+    lasts: bool = False
+    """Whether it holds of the same memories at any later time."""
 
 
 def matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:

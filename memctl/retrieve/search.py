@@ -176,7 +176,7 @@ class Searcher:
         reranking: What puts the best of ``hybrid`` in order.
         load_words: Gives what words and sentences are judged by, when that is needed; by default
             an embedder that can, or else the built-in one.
-        standing: What counts in ``hybrid`` besides likeness to the question.
+        standing: What counts in ``hybrid`` and ``graph`` besides likeness to the question.
         decisions: Gives what was decided by hand on which names of a knowledge base mean the
             same, for ``graph``; by default nothing was.
         reformulate: Words the next query of ``agentic``; by default rules do.
@@ -289,7 +289,7 @@ class Searcher:
             has_cosines=len(vectors) == len(self._sources)
             and all(vector is meaning.vector for vector in vectors.values()),
             notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
-            themes=self._themes(plan, condition.where),
+            themes=self._themes(plan, condition),
         )
 
     def _parsed(self, question: str, mode: Mode) -> Expression:
@@ -377,30 +377,36 @@ class Searcher:
             return with_clues(items, gatherer.question, around), {}
         from memctl.retrieve.walk import walked
 
-        graphs = self._graphs_for(plan, condition.where)
-        walk = walked(items, gatherer.question, around, graphs, plan.hops)
+        graphs = self._graphs_for(plan, condition)
+        standing = around.with_standing(items)
+        walk = walked(standing, gatherer.question, around, graphs, plan.hops)
         return walk.items, walk.ways
 
-    def _graphs_for(self, plan: Plan, where: Expr | None) -> Mapping[str, Index]:
+    def _graphs_for(self, plan: Plan, condition: Condition) -> Mapping[str, Index]:
         """The names in the memories that may be found, read once for each condition."""
         known = self._graphs.get(plan.main_filters)
         if known is not None:
             return known
-        from memctl.graph.index import NO_DECISIONS, build_index
-
-        decided = self._decisions or (lambda _: NO_DECISIONS)
-        made = {
-            kb: build_index(source, where, decided(kb), evidence_only=plan.collapses)
-            for kb, source in self._sources.items()
-        }
+        made = {kb: self._graph(kb, plan, condition) for kb in self._sources}
         return _kept(self._graphs, plan.main_filters, made, _GRAPHS_KEPT)
 
-    def _themes(self, plan: Plan, where: Expr | None) -> Themes | None:
+    def _graph(self, kb: str, plan: Plan, condition: Condition) -> Index:
+        from memctl.graph.index import NO_DECISIONS, build_index
+        from memctl.graph.kept_index import kept_index
+
+        source, where = self._sources[kb], condition.where
+        decisions = self._decisions(kb) if self._decisions else NO_DECISIONS
+        if not condition.lasts:
+            return build_index(source, where, decisions, evidence_only=plan.collapses)
+        what = repr(plan.main_filters)
+        return kept_index(source, where, what, decisions, evidence_only=plan.collapses)
+
+    def _themes(self, plan: Plan, condition: Condition) -> Themes | None:
         if plan.mode != "graph":
             return None
         from memctl.retrieve.themes import Themes
 
-        return Themes(self._sources, self._graphs_for(plan, where))
+        return Themes(self._sources, self._graphs_for(plan, condition))
 
     def _bearing_insights(
         self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
@@ -437,7 +443,8 @@ class Searcher:
             kb: (Kept if counts[kb] <= MOST_KEPT else Stored)(source, where)
             for kb, source in self._sources.items()
         }
-        return _kept(self._lasting, filters, Condition(where, sources), _CONDITIONS_KEPT)
+        condition = Condition(where, sources, lasts=True)
+        return _kept(self._lasting, filters, condition, _CONDITIONS_KEPT)
 
     def _counts(self, where: Expr | None) -> Mapping[str, int]:
         return {kb: source.count("memories", where) for kb, source in self._sources.items()}

@@ -11,7 +11,7 @@ from memctl.retrieve.candidates import Candidate, Gatherer, Key
 from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.kept import Condition
 from memctl.retrieve.ranking import Plan, scored
-from memctl.retrieve.standing import Standing
+from memctl.retrieve.standing import Standing, with_standing
 from memctl.retrieve.statistics import TermStatistics
 
 
@@ -46,8 +46,8 @@ class Surroundings:
         self._plan = plan
         self.statistics = statistics
         self.languages = languages
-        self.standing = standing
-        self.now = now
+        self._standing = standing
+        self._now = now
         self.spread = float(np.std([item.score for item in first])) if first else 0.0
         """The standard deviation of the candidates' scores, in which clues are weighed."""
 
@@ -79,7 +79,11 @@ class Surroundings:
             return {}
         together = [*self._candidates, *more.values()]
         added = scored(together, self._plan, len(self._candidates))[len(self._candidates) :]
-        return {item.candidate.key: item for item in added}
+        return {item.candidate.key: item for item in self.with_standing(added)}
+
+    def with_standing(self, items: Sequence[Collapsed]) -> list[Collapsed]:
+        """Return the items with what they are worth besides counted in, best first."""
+        return with_standing(items, self._standing, self._now, self.spread)
 
 
 def _passages(found: Mapping[Key, Candidate]) -> dict[Key, Candidate]:

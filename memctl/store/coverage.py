@@ -6,12 +6,14 @@ sample of those that it touches is looked up by their own words and by their own
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from memctl.errors import CoverageLost
+from memctl.processors import processors
 from memctl.store.filters import col
 from memctl.store.schema import VECTOR
 from memctl.store.snapshot import DISTANCE
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memctl.store.snapshot import Snapshot
+
+T = TypeVar("T")
 
 SAMPLED = 50
 """So many memories are looked up at most; each takes some 5 ms."""
@@ -104,24 +108,33 @@ def _require_none(lost: set[str], looked_up: int, job: str) -> None:
 
 def _not_said(snapshot: Snapshot, texts: Mapping[str, str]) -> set[str]:
     """Those that a search for all of some of their own words does not find, nor their like."""
-    lost = set()
-    for id_, text in texts.items():
+
+    def is_said(id_: str, text: str) -> bool:
+        """Whether the search finds one."""
         words = sorted(set(text.split()), key=lambda word: (-len(word), word))[:_WORDS]
         found = snapshot.keyword(
             words, limit=_TOP_HITS, columns=["id", "search_text"], require_all=True
         )
-        if id_ not in found["id"].to_pylist() and text not in found["search_text"].to_pylist():
-            lost.add(id_)
-    return lost
+        return id_ in found["id"].to_pylist() or text in found["search_text"].to_pylist()
+
+    return _lost(texts, is_said)
 
 
 def _not_near(snapshot: Snapshot, vectors: Mapping[str, NDArray[np.float32]]) -> set[str]:
     """Those that are not found where their vectors are; one of zeros is nowhere."""
     among = col("id").is_in(list(vectors))
-    lost = set()
-    for id_, vector in vectors.items():
+
+    def is_near(id_: str, vector: NDArray[np.float32]) -> bool:
+        """Whether the search finds one."""
         found = snapshot.nearest(vector, among, len(vectors), ["id"])
         distances = dict(zip(found["id"].to_pylist(), found[DISTANCE].to_pylist(), strict=True))
-        if vector.any() and distances.get(id_, 1.0) > _SAME:
-            lost.add(id_)
-    return lost
+        return not vector.any() or distances.get(id_, 1.0) <= _SAME
+
+    return _lost(vectors, is_near)
+
+
+def _lost(sought: Mapping[str, T], is_found: Callable[[str, T], bool]) -> set[str]:
+    """Those that are not found; looked up in threads, as the engine works outside Python's lock."""
+    with ThreadPoolExecutor(processors()) as pool:
+        found = pool.map(is_found, sought.keys(), sought.values())
+        return {id_ for id_, there in zip(sought, found, strict=True) if not there}

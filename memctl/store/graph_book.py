@@ -26,7 +26,12 @@ class NameBook:
 
     def put(self, pairs: Iterable[tuple[str, str]], now: datetime, *, same: bool) -> None:
         """Note of pairs of names that they mean the same, or that they do not."""
-        rows = [(*sorted(pair), same, to_text(now)) for pair in pairs]
+        ordered = map(sorted, pairs)
+        self.restore(NameDecision(one, other, same, now) for one, other in ordered)
+
+    def restore(self, decisions: Iterable[NameDecision]) -> None:
+        """Bring decisions back as they were."""
+        rows = [(each.one, each.other, each.same, to_text(each.at)) for each in decisions]
         with self._ledger.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO name_decisions VALUES (?, ?, ?, ?)", rows

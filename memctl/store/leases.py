@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from memctl.files import save_file
 from memctl.store.names import TableName
 from memctl.store.snapshot import Snapshot
 
@@ -71,13 +72,7 @@ class Leases:
             "versions": versions,
         }
         self._folder.mkdir(exist_ok=True)
-        temporary = self._path.with_name(f".{self._path.name}.tmp")
-        try:
-            temporary.write_text(json.dumps(lease), "utf-8")
-            temporary.replace(self._path)
-        except OSError:
-            _give_up(temporary)
-            raise
+        save_file(self._path, json.dumps(lease).encode(), durable=False)
 
 
 def _give_up(path: Path) -> None:

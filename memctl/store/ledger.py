@@ -371,6 +371,13 @@ class Ledger:
             ).fetchall()
         return {version: from_text(at) for version, at in rows}
 
+    def clamp_retired(self, now: datetime) -> None:
+        """Let no version cease to be HEAD in the future, as when the clock was ahead for a time."""
+        with self.transaction() as connection:
+            connection.execute(
+                "UPDATE retired SET retired_at = min(retired_at, ?)", (to_text(now),)
+            )
+
     def forget_retired(self, table: TableName, versions: list[int]) -> None:
         """Drop versions that no longer exist."""
         with self.transaction() as connection:

@@ -10,12 +10,19 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
+from memctl.files import save_file
+
+WAIT_SECONDS = 30.0
+AS_SET: Literal["as set"] = "as set"
+Wait = float | None | Literal["as set"]
+"""Seconds to wait for another writer: for ever with None, or as the store is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,13 @@ class WriteLock:
             self._sign()
             yield
         finally:
-            self._holder_path.unlink(missing_ok=True)
+            with suppress(OSError):  # it may just have become read-only
+                self._holder_path.unlink(missing_ok=True)
             lock.release()
+
+    def writer(self) -> Holder | None:
+        """Return who holds the lock now, by its own account; None when nobody does."""
+        return self.holder() if self.is_held() else None
 
     def is_held(self) -> bool:
         """Tell whether somebody holds the lock now; the kernel says so, not the signature."""
@@ -89,7 +101,8 @@ class WriteLock:
             "host": socket.gethostname(),
             "since": self._clock().isoformat(),
         }
-        self._holder_path.write_text(json.dumps(signature), "utf-8")
+        with suppress(OSError):  # on a full disk the lock is held all the same
+            save_file(self._holder_path, json.dumps(signature).encode(), durable=False)
 
     def _locked(self) -> LockedError:
         holder = self.holder()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,9 @@ _COLUMNS = (
     "at, question, mode, hits, seconds, query_id, kind, found, mean_score, filters, hit_ids,"
     " feedback"
 )
+
+
+_INSERT = f"INSERT INTO query_log ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +52,21 @@ class QueryBook:
 
     def add(self, entry: QueryEntry, keep: int = MOST_QUERIES) -> None:
         """Note a question, and strike all but the newest ones."""
-        question = entry.question.encode("utf-8", "replace").decode("utf-8")
         with self._ledger.transaction() as connection:
-            connection.execute(
-                f"INSERT INTO query_log ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    to_text(entry.at), question, entry.mode, entry.hits, entry.seconds,
-                    entry.query_id, entry.kind, entry.found, entry.mean_score,
-                    json.dumps(dict(entry.filters)), json.dumps(entry.hit_ids), entry.feedback,
-                ),
-            )  # fmt: skip
+            connection.execute(_INSERT, _row(entry))
             keep_newest(connection, "query_log", keep)
 
+    def restore(self, entries: Iterable[QueryEntry]) -> None:
+        """Bring questions back, the oldest first."""
+        with self._ledger.transaction() as connection:
+            connection.executemany(_INSERT, map(_row, entries))
+
+    def all(self) -> list[QueryEntry]:
+        """Return every question, the oldest first."""
+        return self.recent(-1)[::-1]
+
     def recent(self, limit: int = 20) -> list[QueryEntry]:
-        """Return questions, newest first."""
+        """Return questions, newest first; all of them where the limit is -1."""
         with self._ledger.reading() as connection:
             rows = connection.execute(
                 f"SELECT {_COLUMNS} FROM query_log ORDER BY id DESC LIMIT ?", (limit,)
@@ -94,6 +98,15 @@ class QueryBook:
             connection.execute("UPDATE query_log SET question = '', filters = '{}'")
         with self._ledger.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _row(entry: QueryEntry) -> tuple[Any, ...]:
+    question = entry.question.encode("utf-8", "replace").decode("utf-8")
+    return (
+        to_text(entry.at), question, entry.mode, entry.hits, entry.seconds, entry.query_id,
+        entry.kind, entry.found, entry.mean_score, json.dumps(dict(entry.filters)),
+        json.dumps(entry.hit_ids), entry.feedback,
+    )  # fmt: skip
 
 
 def _entry(row: tuple[Any, ...]) -> QueryEntry:

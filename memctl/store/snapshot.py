@@ -6,6 +6,7 @@ are gone because the whole knowledge base has been renamed or deleted are no dam
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memctl.store.datasets import Datasets
+    from memctl.store.derived import Derived
 
 Order = Sequence[tuple[str, Literal["asc", "desc"]]]
 
@@ -44,12 +46,30 @@ class Snapshot:
         versions: Mapping[TableName, int],
         dimension: int,
         require_in_place: Callable[[], None] = lambda: None,
+        derived: Derived | None = None,
     ) -> None:
+        self.derived = derived
+        """What is kept of it on disk; None of what is not committed."""
         self.versions: Mapping[TableName, int] = dict(versions)
         self._datasets = datasets
         self._require_in_place = require_in_place
         self._schemas = schemas(dimension)
         self._opened: dict[TableName, LanceDataset] = {}
+
+    @property
+    def state(self) -> str:
+        """Tells these tables from any others: their versions, and the files that they are in.
+
+        A table that was put back from a backup may get the number of a version again.
+
+        Raises:
+            DamagedError: A table cannot be read.
+        """
+        files = {
+            table: [part.metadata.to_json() for part in self.dataset(table).get_fragments()]
+            for table in self.versions
+        }
+        return json.dumps([dict(self.versions), files], sort_keys=True)
 
     def schema(self, table: TableName) -> pa.Schema:
         """Return the schema of a table."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import DamagedError, LockedError, NotFoundError, UsageError
 from memctl.pinned import check_name
 from memctl.store.datasets import Datasets
+from memctl.store.lock import AS_SET, Wait
 from memctl.store.names import TableName
 from memctl.store.store import (
     DIMENSION,
@@ -129,12 +130,12 @@ class Snapshots:
             return self._store.prune(wait=0).bytes
         return 0
 
-    def restore(self, name: str, wait: float | None = 30.0) -> Restored:
+    def restore(self, name: str, wait: Wait = AS_SET) -> Restored:
         """Make everything what it was, as a commit of its own; what was there gets a name first.
 
         Args:
             name: Of the snapshot, which stays.
-            wait: Seconds to wait for a writer; None waits for ever.
+            wait: Seconds to wait for a writer, None for ever; by default as the store does.
 
         Raises:
             NotFoundError: There is none of that name.

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from memctl.errors import CoverageLost, DamagedError, KnowledgeBaseUnavailable, UsageError
 from memctl.store.coverage import require_all_found
 from memctl.store.datasets import Datasets
+from memctl.store.derived import Derived, drop_derived
 from memctl.store.durability import sync_new
 from memctl.store.engine import changing, lance, lancedb
 from memctl.store.indexes import create_indexes
 from memctl.store.leases import Leases
 from memctl.store.ledger import Ledger
-from memctl.store.lock import WriteLock
+from memctl.store.lock import AS_SET, WAIT_SECONDS, Holder, Wait, WriteLock
 from memctl.store.names import UPKEEP
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.snapshot import Snapshot
@@ -56,8 +57,16 @@ def utc_now() -> datetime:
 class Store:
     """One knowledge base's tables and ledger; usable from several threads."""
 
-    def __init__(self, folder: Path, ledger: Ledger, dimension: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        ledger: Ledger,
+        dimension: int,
+        clock: Clock,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
         self.folder = folder
+        self._wait = wait
         self.ledger = ledger
         self.dimension = dimension
         """Length of its vectors."""
@@ -102,8 +111,13 @@ class Store:
         return cls(folder, ledger, dimension, clock)
 
     @classmethod
-    def open(cls, folder: Path, *, clock: Clock = utc_now) -> Store:
+    def open(cls, folder: Path, *, clock: Clock = utc_now, wait: float = WAIT_SECONDS) -> Store:
         """Open the store in a folder.
+
+        Args:
+            folder: The knowledge base's.
+            clock: What tells the time.
+            wait: So many seconds each change waits for another writer, where it says nothing else.
 
         Raises:
             DamagedError: The ledger is missing or cannot be read.
@@ -117,7 +131,7 @@ class Store:
                 f"the ledger in {folder} does not belong to a finished knowledge base",
                 "its creation was interrupted: delete the knowledge base and create it again",
             )
-        return cls(folder, ledger, int(dimension), clock)
+        return cls(folder, ledger, int(dimension), clock, wait)
 
     def close(self) -> None:
         """Let go of every file."""
@@ -130,6 +144,10 @@ class Store:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def writer(self) -> Holder | None:
+        """Return which process is writing now."""
+        return self._lock.writer()
 
     def require_writable(self) -> None:
         """Raise where this process may only read, before work is done in vain.
@@ -149,16 +167,19 @@ class Store:
         head = self.ledger.head()
         self._require_same_vectors()  # after HEAD was read: they are switched together
         versions = {table: head[table] for table in TABLES}
-        snapshot = Snapshot(self._datasets, versions, self.dimension, self.ledger.require_in_place)
+        derived = Derived(self.folder, lambda: self.ledger.head() == head)
+        snapshot = Snapshot(
+            self._datasets, versions, self.dimension, self.ledger.require_in_place, derived
+        )
         self._leases.add(snapshot)
         return snapshot
 
     @contextmanager
-    def write(self, wait: float | None = 30.0) -> Iterator[Transaction]:
+    def write(self, wait: Wait = AS_SET) -> Iterator[Transaction]:
         """Change the tables: committed when the block ends, rolled back when it raises.
 
         Args:
-            wait: Seconds to wait for another writer; None waits for ever.
+            wait: Seconds to wait for another writer, None for ever; by default as the store does.
 
         Raises:
             LockedError: Another process or thread kept writing; the message names it.
@@ -229,10 +250,10 @@ class Store:
             )
 
     @contextmanager
-    def _held(self, wait: float | None) -> Iterator[None]:
+    def _held(self, wait: Wait) -> Iterator[None]:
         self.require_writable()
         self.ledger.require_in_place()
-        with self._lock.held(wait):
+        with self._lock.held(self._wait if wait == AS_SET else wait):
             self.ledger.require_in_place()  # it may have been renamed or deleted while this waited
             self._require_same_vectors()
             yield
@@ -240,12 +261,15 @@ class Store:
     @contextmanager
     def _committed(self) -> Iterator[Transaction]:
         transaction = Transaction(self._datasets, self.ledger, self.dimension, self._clock)
+        before = self.ledger.head()
         try:
             yield transaction
             transaction.commit()
         except BaseException:
             transaction.roll_back()
             raise
+        if self.ledger.head() != before:
+            drop_derived(self.folder)
 
     def _reconnect_sometimes(self) -> None:
         """Drop the engine's caches now and then: lance 13 leaks files with every index update."""
@@ -253,14 +277,14 @@ class Store:
         if self._upkeeps % UPKEEPS_A_CONNECTION == 0:
             self._datasets.renew()
 
-    def upkeep(self, force: bool = False, wait: float | None = 30.0) -> UpkeepReport:
+    def upkeep(self, force: bool = False, wait: Wait = AS_SET) -> UpkeepReport:
         """Join small files, index new rows and prune old versions, where thresholds say it pays.
 
         Queries go on meanwhile and find the same.  Never called by a query.
 
         Args:
             force: Do all that can gain anything, below the thresholds too.
-            wait: Seconds to wait for a writer; None waits for ever.
+            wait: Seconds to wait for a writer, None for ever; by default as the store does.
 
         Raises:
             LockedError: Another process or thread kept writing.
@@ -291,7 +315,7 @@ class Store:
             seconds=(self._clock() - began).total_seconds(),
         )
 
-    def prune(self, wait: float | None = 30.0) -> Pruned:
+    def prune(self, wait: Wait = AS_SET) -> Pruned:
         """Remove every version that nobody can be reading and that has no name.
 
         Raises:

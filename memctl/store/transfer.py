@@ -1,10 +1,11 @@
 """Tables leave for other programs, and a whole knowledge base leaves and comes back as it was.
 
-The export of everything is an uncompressed tar: ``manifest.json`` first, then every table in
-parts, each an Arrow IPC stream of its own (``memories/000000.arrow``), vectors as stored.  A part
-is small enough to be built in memory, since a tar names the size of a member before its content;
-so it can go through a pipe, and each carries its checksum.  Nothing is ever unpacked to disk:
-members are taken by their exact names and read as Arrow.
+The export of everything is an uncompressed tar: ``manifest.json`` first, then what of the ledger
+goes along (``ledger/names.jsonl``, see ``transfer_books``), then every table in parts, each an
+Arrow IPC stream of its own (``memories/000000.arrow``), vectors as stored.  A part is small enough
+to be built in memory, since a tar names the size of a member before its content; so it can go
+through a pipe, and each carries its checksum.  Nothing is ever unpacked to disk: members are taken
+by their exact names and read as what they are.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
@@ -28,11 +30,13 @@ from memctl.files import replacing
 from memctl.records import Progress, ProgressListener
 from memctl.store.formats import ExportFormat, format_of, is_streamed, widened, writer
 from memctl.store.schema import TABLES, TableName, schemas
+from memctl.store.transfer_books import BOOKS, exported_books, restoring
 
 if TYPE_CHECKING:
+    from memctl.store.ledger import Ledger
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
-    from memctl.store.transaction import Transaction
+    from memctl.store.transaction import Statement, Transaction
 
 __all__ = [
     "ExportFormat", "Manifest", "export_all", "export_batches", "export_table", "format_of",
@@ -40,13 +44,14 @@ __all__ = [
 ]  # fmt: skip
 
 FORMAT = "memctl-export"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _BATCH_BYTES = 8 << 20
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 1 << 20
 _LARGEST_PART = 1 << 30
 _CHECKSUM = "MEMCTL.sha256"
 _PART = re.compile(rf"({'|'.join(TABLES)})/\d{{6}}\.arrow")
+_BOOK = re.compile(rf"ledger/({'|'.join(BOOKS)})\.jsonl")
 _HINT = "import takes what `memctl export all` wrote"
 
 
@@ -157,6 +162,7 @@ def export_all(
     *,
     embedder: str,
     now: datetime,
+    ledger: Ledger | None = None,
     settings: Mapping[str, Any] | None = None,
     progress: ProgressListener | None = None,
 ) -> int:
@@ -167,6 +173,7 @@ def export_all(
         sink: A path, written in one step, or a binary file, which need not be seekable.
         embedder: Id of the model that the vectors are from.
         now: Goes into the manifest.
+        ledger: What goes along is of it.
         settings: Kept in the manifest; must be JSON.
         progress: Told after every part, in rows.
     """
@@ -176,6 +183,8 @@ def export_all(
     counter = _Counter(sum(rows.values()), progress)
     with _opened(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
         _add(archive, _MANIFEST, json.dumps(asdict(manifest), indent=2).encode(), now)
+        for book, content in exported_books(ledger) if ledger else ():
+            _add(archive, f"ledger/{book}.jsonl", content, now)
         for table in TABLES:
             for number, batch in enumerate(_batches(snapshot, table)):
                 _add(archive, f"{table}/{number:06}.arrow", _as_ipc(batch), now)
@@ -218,6 +227,7 @@ def import_all(
     source: Path | BinaryIO,
     *,
     embedder: str,
+    now: datetime,
     progress: ProgressListener | None = None,
 ) -> int:
     """Bring an export back into an empty store, all of it or nothing; return how many rows.
@@ -226,6 +236,7 @@ def import_all(
         store: Where to; it must hold nothing yet.
         source: A path or a binary file, which need not be seekable.
         embedder: Id of the model that the store is for.
+        now: When that is.
         progress: Told after every part, in rows.
 
     Raises:
@@ -235,14 +246,16 @@ def import_all(
     """
     if isinstance(source, Path):
         with source.open("rb") as file:
-            return import_all(store, file, embedder=embedder, progress=progress)
+            return import_all(store, file, embedder=embedder, now=now, progress=progress)
     with _archive(source) as archive:
         manifest = _manifest(archive)
         _check_model(manifest, embedder, store.dimension)
         with store.write() as transaction:
             _check_empty(transaction.snapshot())
             counter = _Counter(sum(manifest.rows.values()), progress)
-            found = _import_parts(archive, transaction, store.dimension, counter)
+            books = partial(restoring, store.ledger, now=now)
+            expected = schemas(store.dimension)
+            found = _import_parts(archive, transaction, expected, books, counter)
             _check_complete(manifest, found)
     return counter.done
 
@@ -295,21 +308,33 @@ def _check_empty(snapshot: Snapshot) -> None:
 
 
 def _import_parts(
-    archive: tarfile.TarFile, transaction: Transaction, dimension: int, counter: _Counter
+    archive: tarfile.TarFile,
+    transaction: Transaction,
+    expected: Mapping[TableName, pa.Schema],
+    books: Callable[[str, bytes], Statement],
+    counter: _Counter,
 ) -> dict[str, int]:
     found: dict[str, int] = dict.fromkeys(TABLES, 0)
-    expected = schemas(dimension)
-    for member in iter(archive.next, None):
-        name = _PART.fullmatch(member.name)
-        content = archive.extractfile(member) if name and member.isreg() else None
-        if name is None or content is None:
-            raise UsageError(f"that is not an export: it holds {member.name!r}", _HINT)
-        table: TableName = name[1]  # type: ignore[assignment]
-        for batch in _read_part(_content(member, content), member.name, expected[table]):
+    for name, content in _members(archive):
+        if book := _BOOK.fullmatch(name):
+            transaction.ledger(books(book[1], content))
+            continue
+        table: TableName = name.partition("/")[0]  # type: ignore[assignment]
+        for batch in _read_part(content, name, expected[table]):
             transaction.append(table, pa.Table.from_batches([batch]))
             found[table] += batch.num_rows
             counter.add(batch.num_rows)
     return found
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    """Yield what comes after the manifest, all of names that an export has."""
+    for member in iter(archive.next, None):
+        is_known = _PART.fullmatch(member.name) or _BOOK.fullmatch(member.name)
+        file = archive.extractfile(member) if is_known and member.isreg() else None
+        if file is None:
+            raise UsageError(f"that is not an export: it holds {member.name!r}", _HINT)
+        yield member.name, _content(member, file)
 
 
 def _content(member: tarfile.TarInfo, file: IO[bytes]) -> bytes:

@@ -238,6 +238,7 @@ def prune(
         now: The time.
         force: Prune even when there is little to remove.
     """
+    ledger.clamp_retired(now)
     kept = [*ledger.heads().values(), *held]
     most = 0 if force else MOST_OLD_VERSIONS
     done = [_prune(datasets, ledger, table, kept, now - GRACE, most) for table in TABLES]

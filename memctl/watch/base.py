@@ -13,7 +13,13 @@ from datetime import datetime
 from pathlib import Path
 
 from memctl.choices import After
-from memctl.errors import CoverageLost, LockedError, MemctlError, ModelError
+from memctl.errors import (
+    CoverageLost,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    MemctlError,
+    ModelError,
+)
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
@@ -22,10 +28,10 @@ from memctl.pinned import Inbox
 from memctl.records import Compared, FileOutcome
 from memctl.store.books import Event, FileEntry
 from memctl.watch.claim import Claimed, Claims, Fate
-from memctl.watch.inbox import InboxFile, Scan, Settling, scan
+from memctl.watch.inbox import InboxFile, Scan, Settling, note_mount, out_of_reach, scan
 from memctl.watch.report import EventKind, Listener, WatchEvent
 from memctl.watch.schedule import Schedule
-from memctl.watch.served import Served
+from memctl.watch.served import WAITS_FOR, Served
 from memctl.watch.vault import Vault, own_documents
 
 Clock = Callable[[], datetime]
@@ -81,6 +87,10 @@ class BaseWatch:
     _recovering: bool = True
     _retry_at: float = 0.0
     _retry_seconds: float = 0.0
+    _out_of_reach: dict[Path, set[str]] = field(default_factory=dict)
+    """What keeps folders of an inbox from being looked into."""
+    _told_to_wait: bool = True
+    """Whether the ledger may say that something is waited for."""
     _complaints: dict[str, WatchEvent] = field(default_factory=dict)
     """What is wrong now, by its message or by what kind of thing it is."""
 
@@ -108,6 +118,8 @@ class BaseWatch:
             self._retry_at = self._retry_seconds = 0.0
             self._complaints.clear()
             self._say("resumed")
+        if self._told_to_wait:
+            self._note_wait("")
         return turn
 
     def put_back(self) -> None:
@@ -179,7 +191,7 @@ class BaseWatch:
         """Wait for what failed; files that a model cannot be had for wait in their inboxes."""
         cause = error.cause if isinstance(error, IngestStopped) else error
         if not isinstance(cause, ModelError):
-            return self._wait_for(*_told(error))
+            return self._wait_for(*_told(error), _kind_of(cause))
         with suppress(MemctlError, OSError):  # what is not put back is found when it goes on
             for claimed in self._left_behind():
                 self._claims.put_back(claimed)
@@ -188,11 +200,18 @@ class BaseWatch:
     def _wait_for(self, message: str, hint: str, key: str = "") -> Turn:
         """Leave everything as it is and try again later, ever more seldom."""
         self._complain("waiting", "", message, hint, key)
+        self._note_wait(message)
         self._recovering = True
         wait = min(2 * self._retry_seconds or self.options.retry_seconds, LONGEST_RETRY_SECONDS)
         self._retry_seconds = wait
         self._retry_at = self.monotonic() + wait
         return self._waiting(wait)
+
+    def _note_wait(self, message: str) -> None:
+        """Have the ledger say what is waited for; the disk that fails may be its own."""
+        with suppress(MemctlError):
+            self.base.store.ledger.set_meta(WAITS_FOR, message)
+            self._told_to_wait = bool(message)
 
     def _waiting(self, seconds: float) -> Turn:
         """One that is to end does not wait for a store that failed."""
@@ -352,13 +371,24 @@ class BaseWatch:
     def _look(self, inbox: Inbox) -> Scan:
         layout = self.base.layout
         inside = inbox.path == layout.folder or layout.folder in inbox.path.parents
-        if not inbox.path.is_dir():
-            found = Scan(problems=(f"no folder {printable(inbox.path)}",))
+        if problem := out_of_reach(inbox.path, self.base.store.ledger):
+            found = Scan(problems=(problem,))
         else:
+            note_mount(inbox.path, self.base.store.ledger)
             found = scan(inbox.path, () if inside else (layout.folder,))
-        for problem in found.problems:
-            self._complain("failed", printable(inbox.path), problem, "it is looked at again later")
+        self._tell_of_problems(inbox, set(found.problems))
         return found
+
+    def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:
+        """Say once that folders cannot be looked into, and that they can again."""
+        place, before = printable(inbox.path), self._out_of_reach.get(inbox.path, set())
+        for problem in sorted(problems):
+            self._complain("waiting", place, problem, "it is looked at again later")
+        for problem in before - problems:
+            self._complaints.pop(problem, None)
+        if before and not problems:
+            self._say("resumed", place)
+        self._out_of_reach[inbox.path] = problems
 
     def _settled(
         self, inbox: Inbox, files: Sequence[InboxFile]
@@ -471,6 +501,12 @@ def _numbered(outcomes: Iterable[FileOutcome]) -> list[tuple[int, FileOutcome]]:
     numbered = [(outcome.line, outcome) for outcome in outcomes]
     known = [(n, replace(outcome, line=None)) for n, outcome in numbered if n is not None]
     return sorted(known, key=lambda pair: pair[0])
+
+
+def _kind_of(error: BaseException) -> str:
+    """What is waited for: a disk fails in many words, which name another file each time."""
+    is_disk = isinstance(error, (OSError, KnowledgeBaseUnavailable))
+    return "disk" if is_disk else type(error).__name__
 
 
 def _told(error: MemctlError | OSError) -> tuple[str, str]:

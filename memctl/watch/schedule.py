@@ -52,7 +52,11 @@ class Schedule:
 
     def _interval_is_over(self, minutes: int) -> bool:
         last = self.ledger.jobs.last(CONSOLIDATION)
-        return last is None or self.clock() - last.started_at >= timedelta(minutes=minutes)
+        if last is None:
+            return True
+        ago = self.clock() - last.started_at
+        # One that is still to begin was noted while the clock was ahead: that may be for years.
+        return ago >= timedelta(minutes=minutes) or ago < timedelta(0)
 
     def comparison_due(self) -> bool:
         """Whether facts wait to be compared, and the model that does it may be tried again."""

@@ -12,6 +12,11 @@ from memctl.records import Compared, ConsolidationReport, IngestReport, Progress
 
 if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
+    from memctl.store.lock import Holder
+
+
+WAITS_FOR = "watch_waits_for"
+"""Where the ledger keeps what the watcher waits for; "" when it does not."""
 
 
 class Taker(Protocol):
@@ -57,6 +62,10 @@ class Keeping(Protocol):
 
     def upkeep(self) -> object:
         """Tidy up where that pays."""
+        ...
+
+    def writer(self) -> Holder | None:
+        """Return which process is writing now."""
         ...
 
 

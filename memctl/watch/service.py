@@ -21,7 +21,7 @@ from typing import Protocol
 from filelock import FileLock, Timeout
 
 from memctl.consolidate.job import CONSOLIDATION
-from memctl.errors import LockedError, MemctlError
+from memctl.errors import KnowledgeBaseUnavailable, LockedError, MemctlError
 from memctl.watch.base import BaseWatch, WatchOptions
 from memctl.watch.hints import Hints, Wake
 from memctl.watch.report import Drained, EventKind, Left, Listener, WatchEvent
@@ -201,8 +201,9 @@ class WatchService:
                 raise
             self._complain_of(name, error)
             return
-        base.store.ledger.daemon.register(os.getpid(), socket.gethostname(), self._clock())
-        base.store.ledger.jobs.abandon(self._clock(), CONSOLIDATION)
+        with suppress(MemctlError):  # a full disk is waited for, not given up on
+            base.store.ledger.daemon.register(os.getpid(), socket.gethostname(), self._clock())
+            base.store.ledger.jobs.abandon(self._clock(), CONSOLIDATION)
         watch = BaseWatch(
             base, self._options, self._listener, self._clock, self._beat, self._monotonic
         )
@@ -218,6 +219,11 @@ class WatchService:
             who = f"process {entry.pid} on {entry.host}" if entry else "another process"
             raise LockedError(
                 f"{who} is watching {base.name!r} already", "stop it first, or leave it to it"
+            ) from error
+        except OSError as error:
+            raise KnowledgeBaseUnavailable(
+                f"cannot lock {base.layout.watch_lock}: {error.strerror}",
+                "check the disk and the folder's permissions",
             ) from error
         return lock
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,11 +11,15 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memctl.consolidate.job import CONSOLIDATION
+from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.sources import printable
 from memctl.pinned import Layout
-from memctl.watch.inbox import InboxFile, scan
-from memctl.watch.served import Served
+from memctl.watch.inbox import InboxFile, out_of_reach, scan
+from memctl.watch.served import WAITS_FOR, Served
 from memctl.watch.vault import Vault
+
+LEAST_FREE_BYTES = 1 << 20
+"""With less than that a disk counts as full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,10 @@ class WatchStatus:
     last_error: str
     last_error_at: datetime | None
     last_consolidation: datetime | None
+    problems: tuple[str, ...] = ()
+    """What keeps files from being taken in now."""
+    writer: int | None = None
+    """The process that is writing to it now."""
 
 
 def watch_status(base: Served) -> WatchStatus:
@@ -47,6 +57,7 @@ def watch_status(base: Served) -> WatchStatus:
     oldest = min(waiting, key=lambda item: item[1], default=None)
     errors = ledger.events.recent(1)
     consolidation = ledger.jobs.last(CONSOLIDATION, "done")
+    writer = base.store.writer()
     return WatchStatus(
         kb=base.name,
         status=base.settings.status,
@@ -61,7 +72,28 @@ def watch_status(base: Served) -> WatchStatus:
         last_error=errors[0].message if errors else "",
         last_error_at=errors[0].at if errors else None,
         last_consolidation=consolidation.started_at if consolidation else None,
+        problems=tuple(_problems(base, alive=alive)),
+        writer=writer.pid if writer else None,
     )
+
+
+def _problems(base: Served, *, alive: bool) -> Iterator[str]:
+    """What the watcher waits for by its own account, and what can be seen from here.
+
+    Where the disk is full the watcher may have had no room to write its account down.
+    """
+    ledger, folder = base.store.ledger, base.layout.folder
+    if alive and (told := ledger.meta(WAITS_FOR)):
+        yield told
+    try:
+        ledger.require_writable()
+    except KnowledgeBaseUnavailable as error:
+        yield error.message
+    if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+        yield f"no space is left on the disk of {printable(folder)}"
+    for inbox in base.settings.inboxes:
+        if why := out_of_reach(inbox.path, ledger):
+            yield why
 
 
 def is_watched(layout: Layout) -> bool:

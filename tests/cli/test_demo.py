@@ -47,6 +47,20 @@ def test_it_shows_the_duplicate_and_the_failed_file_with_its_reason(
     assert "Copy of premises search.md" in {path.name for path in (place / "processed").iterdir()}
 
 
+def test_it_shows_a_name_with_its_neighbours_and_the_way_to_a_farther_one(
+    tour: subprocess.CompletedProcess[str],
+) -> None:
+    told = re.search(r'\$ memctl graph path "(.+)" "(.+)"\n', tour.stdout)
+    assert told is not None
+    name, farther = told.groups()
+    (beside,) = re.findall(rf"^  {re.escape(name)}: (.+)$", tour.stdout, re.MULTILINE)
+    assert farther not in beside
+    steps = re.findall(r"^  \d\. (.+) → (.+) \(.+\)$", tour.stdout, re.MULTILINE)
+    assert (steps[0][0], steps[-1][1]) == (name, farther)
+    assert steps[0][1] == steps[1][0]
+    assert steps[0][1] in beside
+
+
 def test_it_shows_the_contradiction_and_an_insight_that_connects_files(
     tour: subprocess.CompletedProcess[str],
 ) -> None:

@@ -90,12 +90,13 @@ def test_no_endpoint_is_an_error_that_names_the_setting_and_keywords_still_find(
     assert found.json["answer"]["found"]
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "graph", "agentic"])
 def test_while_the_endpoint_is_down_a_question_is_answered_by_keyword(
-    memctl: Run, remote: FakeEndpoint
+    memctl: Run, remote: FakeEndpoint, mode: str
 ) -> None:
     memctl("ingest", "--text", FERRY)
     remote.fail(503, times=-1)
-    found = memctl("query", "when does the ferry leave?", "-o", "json")
+    found = memctl("query", "--mode", mode, "when does the ferry leave?", "-o", "json")
     assert found.code == 0
     assert best(found) == FERRY
     assert found.json["answer"]["found"]

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 
 from .conftest import Run
@@ -162,6 +163,28 @@ def test_an_export_has_every_node_and_edge(notes: Run, tmp_path: Path) -> None:
     found = notes("graph", "show", "-o", "json").json
     tags = [each.tag.rpartition("}")[2] for each in tree.iter()]
     assert (tags.count("node"), tags.count("edge")) == (found["nodes"], found["edges"])
+
+
+def test_what_consolidation_connected_is_in_an_export(memctl: Run, tmp_path: Path) -> None:
+    for text in (
+        "The launch of Aurora is on 12 May 2026 in Hall 3.",
+        "The launch of Aurora is on 19 May 2026 in Hall 3.",
+    ):
+        memctl("ingest", "--text", text)
+    assert memctl("consolidate").code == 0
+    columns = "source_id, target_id, relation_type"
+    rows = memctl("sql", f"select {columns} from relations").rows
+    assert {row["relation_type"] for row in rows} >= {"contradicts"}
+    assert memctl("graph", "export", "--to", "graph.graphml").code == 0
+    graph = networkx.read_graphml(tmp_path / "graph.graphml")
+    dot = memctl("graph", "export", "-f", "dot").out
+    for row in rows:
+        one, other = row["source_id"], row["target_id"]
+        assert row["relation_type"] in graph.edges[one, other]["relation"].split("; ")
+        assert f'"{one}" -- "{other}" [' in dot
+        assert "Aurora" in graph.nodes[one]["name"]
+    aurora = next(node for node, own in graph.nodes.items() if own["name"] == "Aurora")
+    assert graph.edges[rows[0]["source_id"], aurora]["relation"] == "names"
 
 
 # --- who is the same -----------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -89,6 +91,51 @@ def test_everything_comes_back_as_it_was(notes: Run) -> None:
     after = {table: notes("export", table, "-k", "restored").out for table in before}
     assert after == before
     assert notes("query", "the venue", "-k", "restored", "--exit-code").code == 0
+
+
+def test_what_somebody_said_of_names_and_answers_comes_back(notes: Run) -> None:
+    notes("ingest", "--text", "Ann Lee met Bob Ray in Hull. Zoe Kim wrote to Bob Ray.")
+    assert notes("graph", "merge", "Ann Lee", "Zoe Kim").code == 0
+    asked = notes("query", "where is the venue?", "-o", "json").json
+    assert notes("query", "--feedback", asked["query_id"], "good").code == 0
+    statement = "select question, query_id, hits, feedback from queries order by query_id"
+    before = notes("sql", statement).rows
+    archive = notes("export", "all").raw
+    assert notes("import", "-", "-k", "restored", stdin=archive).code == 0
+    assert notes("graph", "show", "-k", "restored", "-o", "json").json["merged"]
+    assert notes("sql", statement, "-k", "restored").rows == before
+    assert [row["feedback"] for row in before] == ["good"]
+
+
+def test_a_private_base_takes_the_questions_without_their_texts(notes: Run) -> None:
+    notes("query", "where is the venue?")
+    archive = notes("export", "all").raw
+    notes("kb", "create", "quiet", "--private")
+    assert notes("import", "-", "-k", "quiet", stdin=archive).code == 0
+    assert [row["question"] for row in notes("sql", "from queries", "-k", "quiet").rows] == [None]
+
+
+@pytest.mark.parametrize("line", ["no json", "{}", '{"one": 1, "other": 2, "same": 3, "at": 4}'])
+def test_what_the_ledger_would_not_say_is_not_imported(
+    notes: Run, tmp_path: Path, line: str
+) -> None:
+    notes("export", "all", "--to", "all.memctl")
+    with (
+        tarfile.open(tmp_path / "all.memctl") as archive,
+        tarfile.open(tmp_path / "other.memctl", "w") as other,
+    ):
+        for member in archive:
+            file = archive.extractfile(member)
+            content = file.read() if file else b""
+            if member.name == "ledger/names.jsonl":
+                content = f"{line}\n".encode()
+                member.size = len(content)
+                member.pax_headers = {"MEMCTL.sha256": hashlib.sha256(content).hexdigest()}
+            other.addfile(member, io.BytesIO(content))
+    result = notes("import", "other.memctl", "-k", "restored")
+    assert result.code == 12
+    assert "ledger/names in the export cannot be read" in result.err
+    assert [row["name"] for row in notes("kb", "list").rows] == ["default"]
 
 
 def test_importing_into_one_that_is_not_empty_changes_nothing(notes: Run, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -291,8 +292,9 @@ def test_a_question_that_names_something_is_not_answered_by_likeness(
         (Standing(recency=2.0, half_lives={"kb": 10.0}), "recency"),
     ],
 )
+@pytest.mark.parametrize("mode", ["hybrid", "graph"])
 def test_what_a_memory_is_worth_counts_where_it_is_to(
-    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder, standing: Standing, clue: str
+    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder, standing: Standing, clue: str, mode: str
 ) -> None:
     old = NOW - timedelta(days=400)
     shelf.put(
@@ -307,7 +309,7 @@ def test_what_a_memory_is_worth_counts_where_it_is_to(
     snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
     embedders = dict.fromkeys(snapshots, embedder)
     searcher = Searcher(snapshots, embedders, lambda: NOW, standing=standing)
-    hits = hits_by_id(searcher, "gate code")
+    hits = hits_by_id(searcher, "gate code", mode=mode)
     assert next(iter(hits)) == "great"
     assert hits["great"].legs[clue] > hits["small"].legs[clue] > 0
     plain = hits_by_id(shelf.searcher(), "gate code")
@@ -323,6 +325,27 @@ def test_recency_halves_with_each_half_life_and_never_exceeds_one() -> None:
     gains = [standing.gains("kb", Row(made, at), NOW)["recency"] for at in range(5)]
     assert gains[:4] == [1.0, 1.0, 0.5, 0.25]
     assert 0 <= gains[4] < 1e-6
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "graph"])
+def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
+    shelf: Shelf,
+    memory_of: MemoryOf,
+    embedder: Embedder,
+    mode: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("memctl.retrieve.search.CANDIDATES", 1)
+    painting, painter, *rest = two_hops(memory_of)
+    painter = replace(painter, text="Odile Marchetti swam.", title="", search_text="odil marchetti")
+    shelf.put([replace(each, importance=0.5) for each in (painting, painter, *rest[12:])])
+    snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
+    searcher = Searcher(snapshots, dict.fromkeys(snapshots, embedder), lambda: NOW,
+                        standing=Standing(importance=1.0))  # fmt: skip
+    question = "Who made the painting The Grey Harbour?"
+    found = searcher.search(question, mode=mode, limit=3).hits
+    assert {"painting", "painter"} <= {hit.external_id for hit in found}
+    assert all(hit.legs["importance"] > 0 for hit in found)
 
 
 # --- few rows and many ----

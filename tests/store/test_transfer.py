@@ -182,12 +182,22 @@ def test_a_failed_export_leaves_the_old_file_as_it_was(filled: Store, tmp_path: 
 def test_what_comes_back_is_identical_in_every_table(
     filled: Store, fresh: Store, archive: Path
 ) -> None:
-    assert import_all(fresh, archive, embedder=MODEL) == 55
+    assert import_all(fresh, archive, embedder=MODEL, now=NOW) == 55
     before, after = rows(filled), rows(fresh)
     for table in TABLES:
         assert after[table].schema == before[table].schema
         assert after[table].equals(before[table]), table
     assert after["memories"]["vector"].type.value_type == pa.float16()
+
+
+def test_facts_that_wait_to_be_compared_wait_where_they_come_back(
+    filled: Store, fresh: Store, tmp_path: Path
+) -> None:
+    filled.ledger.comparisons.add(["m_7", "m_3"], NOW)
+    path = tmp_path / "all.memctl"
+    export_all(filled.snapshot(), path, embedder=MODEL, now=NOW, ledger=filled.ledger)
+    import_all(fresh, path, embedder=MODEL, now=NOW)
+    assert fresh.ledger.comparisons.pending() == ["m_3", "m_7"]
 
 
 def test_everything_goes_through_a_pipe(filled: Store, fresh: Store) -> None:
@@ -200,13 +210,13 @@ def test_everything_goes_through_a_pipe(filled: Store, fresh: Store) -> None:
     thread = threading.Thread(target=write)
     thread.start()
     with os.fdopen(readable, "rb") as source:
-        import_all(fresh, source, embedder=MODEL)
+        import_all(fresh, source, embedder=MODEL, now=NOW)
     thread.join()
     assert rows(fresh)["memories"].equals(rows(filled)["memories"])
 
 
 def test_what_came_back_can_be_searched(filled: Store, fresh: Store, archive: Path) -> None:
-    import_all(fresh, archive, embedder=MODEL)
+    import_all(fresh, archive, embedder=MODEL, now=NOW)
     found = fresh.snapshot().keyword(["word7"], columns=["id"])
     assert found["id"].to_pylist() == ["m_7"]
 
@@ -221,15 +231,15 @@ def test_an_export_says_what_it_is(archive: Path) -> None:
 def test_only_an_empty_knowledge_base_takes_an_import(filled: Store, archive: Path) -> None:
     before = rows(filled)
     with pytest.raises(UsageError, match="not empty: 3 documents, 50 memories"):
-        import_all(filled, archive, embedder=MODEL)
+        import_all(filled, archive, embedder=MODEL, now=NOW)
     assert all(rows(filled)[table].equals(before[table]) for table in TABLES)
 
 
 def test_vectors_of_another_model_are_refused(fresh: Store, archive: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="test/8 with 8 dimensions"):
-        import_all(fresh, archive, embedder="other/8")
+        import_all(fresh, archive, embedder="other/8", now=NOW)
     with Store.create(tmp_path / "wide", 16) as wide, pytest.raises(UsageError):
-        import_all(wide, archive, embedder=MODEL)
+        import_all(wide, archive, embedder=MODEL, now=NOW)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.9, 0.97])
@@ -239,7 +249,7 @@ def test_an_export_cut_short_brings_nothing_in(fresh: Store, archive: Path, shar
     end = last.offset_data + last.size
     archive.write_bytes(archive.read_bytes()[: int(end * share)])
     with pytest.raises(MemctlError) as refused:
-        import_all(fresh, archive, embedder=MODEL)
+        import_all(fresh, archive, embedder=MODEL, now=NOW)
     assert isinstance(refused.value, DamagedError | UsageError)
     assert all(table.num_rows == 0 for table in rows(fresh).values())
 
@@ -249,7 +259,7 @@ def test_an_export_cut_between_two_parts_brings_nothing_in(fresh: Store, archive
         last = opened.getmembers()[-1]
     archive.write_bytes(archive.read_bytes()[: last.offset] + b"\0" * 10240)
     with pytest.raises(DamagedError, match="incomplete: 0 of 1 relations"):
-        import_all(fresh, archive, embedder=MODEL)
+        import_all(fresh, archive, embedder=MODEL, now=NOW)
     assert rows(fresh)["memories"].num_rows == 0
 
 
@@ -264,7 +274,7 @@ def test_a_part_with_any_byte_changed_brings_nothing_in(
     content[at] ^= 0xFF
     archive.write_bytes(bytes(content))
     with pytest.raises(DamagedError, match=r"damaged in memories/000000\.arrow"):
-        import_all(fresh, archive, embedder=MODEL)
+        import_all(fresh, archive, embedder=MODEL, now=NOW)
     assert rows(fresh)["documents"].num_rows == 0
 
 
@@ -284,7 +294,7 @@ def test_a_forged_part_with_a_right_checksum_brings_nothing_in(
                 member.pax_headers = {"MEMCTL.sha256": checksum}
             new.addfile(member, io.BytesIO(content))
     with contextlib.suppress(MemctlError):
-        import_all(fresh, forged, embedder=MODEL)
+        import_all(fresh, forged, embedder=MODEL, now=NOW)
         return
     assert rows(fresh)["memories"].num_rows == 0
 
@@ -313,7 +323,7 @@ def test_members_of_other_names_or_kinds_are_refused(
 ) -> None:
     _with(archive, name, kind)
     with pytest.raises(UsageError, match="that is not an export: it holds"):
-        import_all(fresh, archive, embedder=MODEL)
+        import_all(fresh, archive, embedder=MODEL, now=NOW)
     assert rows(fresh)["memories"].num_rows == 0
 
 
@@ -324,7 +334,7 @@ def test_a_file_that_is_no_export_is_said_to_be_none(
     path = tmp_path / "other.bin"
     path.write_bytes(content)
     with pytest.raises(MemctlError) as refused:
-        import_all(fresh, path, embedder=MODEL)
+        import_all(fresh, path, embedder=MODEL, now=NOW)
     assert refused.value.hint
 
 
@@ -339,4 +349,4 @@ def test_an_export_of_a_newer_version_is_refused(fresh: Store, tmp_path: Path) -
         member.size = len(content)
         opened.addfile(member, io.BytesIO(content))
     with pytest.raises(UsageError, match="newer version"):
-        import_all(fresh, path, embedder=MODEL)
+        import_all(fresh, path, embedder=MODEL, now=NOW)

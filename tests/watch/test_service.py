@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
+from watched import Daemon, wait_for
 
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
 from memctl.ingest.pipeline import Ingestor
@@ -26,30 +27,6 @@ if TYPE_CHECKING:
     from watched import Place
 
 Said = Callable[[list], list[str]]
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-
-
-class Daemon:
-    """A service that runs in a thread."""
-
-    def __init__(self, place: Place, **options: object) -> None:
-        self.service = place.service(**options)
-        self.thread = threading.Thread(target=self.service.run)
-
-    def __enter__(self) -> Daemon:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.service.stop()
-        self.thread.join(30)
-        assert not self.thread.is_alive()
 
 
 # --- what becomes of a file ----------------------------------------------------------------------

@@ -1,0 +1,129 @@
+"""A clock that jumps, and a system without a watch left for another folder, stop nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from watched import SETTLE, Daemon, Place, wait_for
+
+from memctl.store.store import Store
+from memctl.watch.base import WatchOptions
+from memctl.watch.bases import HomeBases
+from memctl.watch.inbox import Settling, scan
+from memctl.watch.service import WatchService
+
+YEAR = timedelta(days=366)
+
+
+class Clock:
+    """The time, as somebody has set it."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta(0)
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+@pytest.mark.parametrize("way", [YEAR, -YEAR], ids=["ahead", "back"])
+def test_a_file_is_taken_only_when_it_stands_still_though_the_clock_jumps(
+    tmp_path: Path, way: timedelta
+) -> None:
+    clock, looked_at = Clock(), 0.0
+    settling = Settling(2.0, lambda: clock().timestamp(), lambda: looked_at)
+    (tmp_path / "a.txt").write_text("half of ")
+    assert settling.ready(scan(tmp_path).files)[0] == []
+    clock.ahead, looked_at = way, 1.0
+    assert settling.ready(scan(tmp_path).files)[0] == [], "it has stood still for one second"
+    (tmp_path / "b.txt").write_text("begun at the old time")
+    clock.ahead, looked_at = timedelta(0), 1.5
+    assert settling.ready(scan(tmp_path).files)[0] == []
+    looked_at = 3.6
+    names = [file.path.name for file in settling.ready(scan(tmp_path).files)[0]]
+    assert names == ["a.txt", "b.txt"]
+
+
+def test_the_watcher_goes_on_while_the_clock_jumps_back_and_forth(place: Place) -> None:
+    clock = Clock()
+    place.set(consolidate_interval=60)
+    options = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.2, poll=True)
+    service = WatchService(HomeBases(place.home), options, place.events.append, clock)
+    with Daemon(place, service):
+        for number, ahead in enumerate([timedelta(0), YEAR, timedelta(0), -YEAR, YEAR], start=1):
+            clock.ahead = ahead
+            place.drop(f"{number}.txt", f"Letter {number} of the harbour.")
+            wait_for(lambda: len(place.tree(place.layout.processed)) == number)  # noqa: B023
+    assert [event.kind for event in place.events].count("ingested") == 5
+    assert place.tree(place.layout.failed) == []
+    assert place.damage() == []
+
+
+def test_a_consolidation_noted_in_the_future_is_not_waited_for(place: Place) -> None:
+    place.set(consolidate_interval=60)
+    with place.open() as base:
+        jobs = base.store.ledger.jobs
+        jobs.finish(jobs.start("consolidation", datetime.now(UTC) + YEAR), "done", base.clock())
+    place.drop("a.txt", "Ann sails to Lisbon.")
+    place.drain()
+    with place.open() as base:
+        last = base.store.ledger.jobs.last("consolidation")
+    assert last is not None
+    assert last.started_at < datetime.now(UTC)
+
+
+def test_versions_that_ceased_to_count_in_the_future_are_pruned_all_the_same(
+    tmp_path: Path,
+) -> None:
+    clock = Clock()
+    clock.ahead = YEAR
+    with Store.create(tmp_path / "kb", 8, clock=clock) as store:
+        path = store.folder / "lance" / "memories.lance"
+        for _ in range(3):
+            with store.write() as transaction:
+                transaction.dataset("memories").update_config({"touched": "yes"})
+        clock.ahead = timedelta(0)
+        store.prune()
+        clock.ahead = timedelta(hours=2)
+        assert store.prune().versions >= 2
+        assert len(list((path / "_versions").glob("*.manifest"))) == 1
+
+
+LIMITED = """
+import os, sys
+limit, *command = sys.argv[1:]
+with open("/proc/sys/user/max_inotify_watches", "w") as file:
+    file.write(limit)
+os.execv(sys.executable, [sys.executable, "-m", "memctl", *command])
+"""
+
+
+def test_without_a_watch_left_it_says_so_once_and_looks_from_time_to_time(place: Place) -> None:
+    apart = ["unshare", "--user", "--map-root-user"]
+    try:
+        subprocess.run([*apart, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no user namespace can be made here")
+    for number in range(8):
+        place.drop(f"{number}/a.txt", f"Letter {number} of the harbour.")
+    environment = os.environ | {
+        "MEMCTL_HOME": str(place.home.config.home),
+        "MEMCTL_WATCH_SETTLE_SECONDS": "0.1",
+        "MEMCTL_WATCH_RESCAN_SECONDS": "0.3",
+    }
+    command = [*apart, sys.executable, "-c", LIMITED, "0", "watch"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: len(place.tree(place.layout.processed)) == 8)
+        place.drop("later/b.txt", "One more letter.")
+        wait_for(lambda: len(place.tree(place.layout.processed)) == 9)
+        process.send_signal(signal.SIGTERM)
+        out = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    kinds = [json.loads(line)["kind"] for line in out.splitlines()]
+    assert kinds.count("polling") == 1

@@ -1,0 +1,190 @@
+"""A disk that is full, read-only or away makes the watcher wait, say so once, and go on by itself.
+
+What needs a file system of its own mounts a small one in memory, which only root may.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from watched import Daemon, Place, new_place, wait_for
+
+from memctl.pinned import Inbox
+from memctl.watch.status import watch_status
+
+MEGABYTE = 1 << 20
+
+
+def mount(folder: Path, *options: str) -> None:
+    subprocess.run(["mount", *options, str(folder)], check=True, capture_output=True)
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A file system of 24 MB."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        try:
+            mount(folder, "-t", "tmpfs", "-o", "size=24m,mode=0755", "tmpfs")
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("only root may mount a file system")
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture
+def cramped(small_disk: Path) -> Place:
+    return new_place(small_disk)
+
+
+def fill(disk: Path) -> Path:
+    """Take up all the space there is."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            return ballast
+
+
+@contextmanager
+def read_only(disk: Path) -> Iterator[None]:
+    """Have nothing be opened for writing on a disk; what is open stays so, or it would be busy."""
+    mount(disk, "--bind", str(disk))
+    try:
+        mount(disk, "-o", "remount,bind,ro")
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def kinds(place: Place) -> list[str]:
+    return [event.kind for event in place.events]
+
+
+def require_all_remembered(place: Place, names: list[str]) -> None:
+    assert place.tree(place.layout.processed) == sorted(names)
+    assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
+    assert place.tree(place.layout.failed) == []
+    assert sorted(row["source"] for row in place.rows("documents", "source")) == sorted(names)
+    assert place.damage() == []
+
+
+def test_a_full_disk_is_waited_for_and_nothing_is_lost(small_disk: Path, cramped: Place) -> None:
+    names = [f"{number}.txt" for number in range(30)]
+    with Daemon(cramped, poll=True, retry_seconds=0.1):
+        wait_for(lambda: "started" in kinds(cramped))
+        for name in names[:10]:
+            cramped.drop(name, f"Letter {name} is about the harbour. " * 50)
+        wait_for(lambda: len(cramped.tree(cramped.layout.processed)) == 10)
+        for name in names[10:]:
+            cramped.drop(name, f"Letter {name} is about the harbour. " * 50)
+        ballast = fill(small_disk)
+        wait_for(lambda: "waiting" in kinds(cramped))
+        with cramped.open() as base:
+            assert any("space" in problem for problem in watch_status(base).problems)
+        ballast.unlink()
+        wait_for(lambda: len(cramped.tree(cramped.layout.processed)) == 30)
+    said = kinds(cramped)
+    assert said.count("waiting") == 1
+    assert "resumed" in said
+    require_all_remembered(cramped, names)
+
+
+def test_a_disk_that_turns_read_only_is_waited_for(small_disk: Path, cramped: Place) -> None:
+    with Daemon(cramped, poll=True, retry_seconds=0.1):
+        wait_for(lambda: "started" in kinds(cramped))
+        cramped.drop("a.txt", "Ann sails to Lisbon.")
+        wait_for(lambda: cramped.tree(cramped.layout.processed) == ["a.txt"])
+        cramped.drop("b.txt", "Bo stays at home.")
+        with read_only(small_disk):
+            wait_for(lambda: "waiting" in kinds(cramped))
+            with cramped.open() as base:
+                assert any("read-only" in text for text in watch_status(base).problems)
+        wait_for(lambda: len(cramped.tree(cramped.layout.processed)) == 2)
+    assert kinds(cramped).count("waiting") == 1
+    require_all_remembered(cramped, ["a.txt", "b.txt"])
+
+
+def test_files_of_a_share_that_is_not_mounted_are_not_gone(place: Place, small_disk: Path) -> None:
+    (small_disk / "a.txt").write_text("Ann sails to Lisbon.")
+    place.keep(small_disk)
+    with Daemon(place, poll=True):
+        wait_for(lambda: "ingested" in kinds(place))
+        subprocess.run(["umount", str(small_disk)], check=True)
+        wait_for(lambda: "waiting" in kinds(place))
+        with place.open() as base:
+            assert any("nothing is mounted" in text for text in watch_status(base).problems)
+        mount(small_disk, "-t", "tmpfs", "-o", "size=24m", "tmpfs")
+        (small_disk / "a.txt").write_text("Ann sails to Lisbon.")
+        wait_for(lambda: "resumed" in kinds(place))
+        (small_disk / "b.txt").write_text("Bo stays at home.")
+        wait_for(lambda: kinds(place).count("ingested") == 2)
+    assert "gone" not in kinds(place)
+    assert {row["status"] for row in place.rows("documents", "status")} == {"indexed"}
+
+
+def test_an_inbox_that_vanishes_is_told_of_once_and_looked_into_when_it_is_back(
+    place: Place, tmp_path: Path
+) -> None:
+    share = tmp_path / "share"
+    share.mkdir()
+    place.set(inboxes=(Inbox(place.layout.inbox), Inbox(share)))
+    with Daemon(place, poll=True):
+        wait_for(lambda: "started" in kinds(place))
+        for round_ in (1, 2):
+            share.rmdir()
+            wait_for(lambda: kinds(place).count("waiting") == round_)  # noqa: B023 - it is waited for
+            place.drop(f"{round_}.txt", f"The other inbox goes on, for the {round_}. time.")
+            wait_for(lambda: kinds(place).count("ingested") == 2 * round_ - 1)  # noqa: B023
+            with place.open() as base:
+                assert watch_status(base).problems == (f"no folder {share}",)
+            share.mkdir()
+            wait_for(lambda: kinds(place).count("resumed") == round_)  # noqa: B023
+            (share / f"{round_}.txt").write_text(f"From the share, for the {round_}. time.")
+            wait_for(lambda: kinds(place).count("ingested") == 2 * round_)  # noqa: B023
+    assert kinds(place).count("waiting") == 2
+
+
+WITHOUT_RIGHTS = """
+import ctypes, os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+
+libc = ctypes.CDLL(None, use_errno=True)
+header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+assert libc.capget(header, sets) == 0
+sets[0] &= ~0b110  # root's rights to read and write what the modes forbid
+assert libc.capset(header, sets) == 0
+
+from watched import Daemon, new_place, wait_for
+place = new_place(Path(sys.argv[1]))
+kinds = lambda: [event.kind for event in place.events]
+with Daemon(place, poll=True, retry_seconds=0.1):
+    wait_for(lambda: "started" in kinds())
+    place.layout.processing.mkdir(exist_ok=True)
+    place.layout.processing.chmod(0o500)
+    place.drop("a.txt", "Ann sails to Lisbon.")
+    wait_for(lambda: "waiting" in kinds())
+    assert place.tree(place.layout.inbox) == ["a.txt"]
+    place.layout.processing.chmod(0o700)
+    wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
+assert kinds().count("waiting") == 1, kinds()
+assert "resumed" in kinds()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root has all rights elsewhere")
+def test_a_permission_that_is_lost_is_waited_for(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_RIGHTS, str(tmp_path), str(Path(__file__).parents[1])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
