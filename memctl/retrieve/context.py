@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ _CHARACTERS_A_TOKEN = 4
 
 _LEAST_PART = 0.5
 """Of a hit, that is worth showing without the rest."""
-_MOST_MISSES = 12
+_MOST_MISSES = 6
 """So many hits that do not fit, one after another, say that nothing else will."""
 
 
@@ -137,9 +138,12 @@ class _Filling:
         if self._fits(part):
             return part
         least = _LEAST_PART * len(part.text) if self.items else 0.0
-        ends = [part.start + end for _, end in sentences(part.text) if end >= least]
-        cut = (Shown(part.hit, part.start, end) for end in reversed(ends))
-        return next(filter(self._fits, cut), None)
+        cut = [
+            Shown(part.hit, part.start, part.start + end)
+            for _, end in sentences(part.text)
+            if end >= least
+        ]
+        return cut[fitting - 1] if (fitting := bisect(cut, 0, key=self._is_too_much)) else None
 
     def _fits(self, part: Shown) -> bool:
         if self._spent + self._cost(part) <= self.budget:
@@ -147,6 +151,9 @@ class _Filling:
         if not self._is_exact:
             self._spent, self._is_exact = self.count(self.written[0]), True
         return self._spent + self._cost(part) <= self.budget
+
+    def _is_too_much(self, part: Shown) -> int:
+        return 0 if self._fits(part) else 1
 
     def _take(self, part: Shown) -> None:
         self._spent += self._cost(part)
