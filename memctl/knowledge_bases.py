@@ -16,7 +16,7 @@ from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Verdict
+    from memctl.choices import QueryKind, Verdict
     from memctl.config import Config
     from memctl.graph.resolution import Decisions
     from memctl.knowledge_base import KnowledgeBase
@@ -185,14 +185,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         if not options.get("log", True):
             return result
         found = bool(outcome.hits) and outcome.relevance.is_near
-        noted = Asked(
-            at=self._members[0].clock(),
-            question=asked.text,
-            mode=mode,
-            kind="query",
-            filters=filters,
-            found=answer.found if answer else found,
-            seconds=result.seconds,
+        noted = self._asked(
+            asked.text, mode, "query", filters, answer.found if answer else found, result.seconds
         )
         return replace(result, query_id=self._note(noted, outcome.hits))
 
@@ -275,14 +269,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             question, hits, outcome.insights, outcome.communities, budget, count
         )
         cited = {citation.memory_id for citation in context.citations}
-        noted = Asked(
-            at=self._members[0].clock(),
-            question=question,
-            mode=mode,
-            kind="context",
-            filters=filters or Filters(),
-            found=bool(context.text),
-            seconds=time.monotonic() - started,
+        noted = self._asked(
+            question, mode, "context", filters, bool(context.text), time.monotonic() - started
         )
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
         return replace(context, notes=notes, why=why, query_id=self._note(noted, shown))
@@ -399,6 +387,19 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
                     made[pinned] = AbsentEmbedder(*pinned, error)
             found[member.name] = made[pinned]
         return found
+
+    def _asked(
+        self,
+        question: str,
+        mode: Mode,
+        kind: QueryKind,
+        filters: Filters | None,
+        found: bool,
+        seconds: float,
+    ) -> Asked:
+        """What there is to note of a question that was asked just now."""
+        at = self._members[0].clock()
+        return Asked(at, question, mode, kind, filters or Filters(), found, seconds)
 
     def _note(self, asked: Asked, shown: Iterable[Hit]) -> str | None:
         """Note a question in the log of each; return its id, None where none of them logs it."""

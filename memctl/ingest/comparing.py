@@ -28,7 +28,7 @@ from memctl.errors import (
 )
 from memctl.ids import relation_id
 from memctl.ingest.nearest import Fact, Nearest, current_facts, told
-from memctl.ingest.standing import end
+from memctl.ingest.succession import end
 from memctl.prompts import Prompt, fenced
 from memctl.records import Compared, Relation
 

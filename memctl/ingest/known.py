@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memctl.ids import document_id
 from memctl.ingest.batch import Identified, Wanted, known_outcome
-from memctl.ingest.standing import LIVE
+from memctl.ingest.succession import LIVE
 from memctl.records import FileOutcome
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from memctl.ingest.batch import (
 from memctl.ingest.comparing import facts_of_model, is_by_model
 from memctl.ingest.derive import Derived
 from memctl.ingest.known import Known
-from memctl.ingest.standing import LIVE, hold_again_after, hold_again_without
+from memctl.ingest.succession import LIVE, hold_again_after, hold_again_without
 from memctl.records import DocumentStatus, FileOutcome
 
 if TYPE_CHECKING:

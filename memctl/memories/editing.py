@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from memctl.errors import UsageError
 from memctl.ids import root_id, stated_memory_id
 from memctl.ingest.comparing import STATED
-from memctl.ingest.standing import hold_again_without
+from memctl.ingest.succession import hold_again_without
 from memctl.memories.viewing import (
     get_memory,
     memories_by_id,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
-from memctl.ingest.standing import Lineage, is_next_version
+from memctl.ingest.succession import Lineage, is_next_version
 from memctl.records import Document, Filters, Memory, Relation
 from memctl.store.filters import col, document_filter, memory_filter, where
 from memctl.store.names import TableName
