@@ -7,6 +7,7 @@ takes and where its value came from; it never knows what a setting is used for.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import stat
 from collections.abc import Mapping
@@ -36,6 +37,8 @@ from memctl.rules import (
     rules,
     setting,
 )
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,6 +491,9 @@ def endpoint_key(settings: EndpointSettings, environ: Mapping[str, str] | None =
         path = expanded(settings.api_key_file)
         try:
             key = path.read_text(encoding="utf-8-sig").strip()
+            if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+                place = shown(path)
+                _log.warning("others on this machine can read %s: chmod 600 %s", place, place)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"endpoint.api_key_file: cannot read {shown(path)}",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,6 +40,30 @@ def sync_file(path: Path | str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class NotRegular(OSError):
+    """What should be opened is a link, a pipe, a socket or a device."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading; a link is not followed, and nothing waits for a pipe.
+
+    Raises:
+        NotRegular: It is something else.
+        OSError: It cannot be opened.
+    """
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
+    try:
+        descriptor = os.open(path, os.O_RDONLY | flags)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):  # a link, a socket
+            raise NotRegular(error.errno, "it is no regular file", str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegular(errno.EINVAL, "it is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
 
 
 def make_folder(folder: Path) -> None:

@@ -249,7 +249,7 @@ class Home:
             KnowledgeBaseNotFound: One that is named is not there, or there is none at all.
         """
         chosen = list(dict.fromkeys(names)) or ([self.config.kb] if self.config.kb else [])
-        chosen = chosen or self.always_on()
+        chosen = chosen or [name for name in self.always_on() if not self.settings(name).private]
         if not chosen:
             raise KnowledgeBaseNotFound("there is no knowledge base to read", self._no_base_hint())
         with ExitStack() as stack:
@@ -261,6 +261,10 @@ class Home:
         entries = self.entries()
         if broken := [entry.name for entry in entries if entry.problem]:
             return f"{', '.join(broken)} cannot be opened: see memctl doctor"
+        if private := [
+            entry.name for entry in entries if entry.settings and entry.settings.private
+        ]:
+            return f"a private one is read only where it is named: -k {private[0]}"
         if entries:
             return f"none is always-on: name one with -k {entries[0].name}, or set one always-on"
         return "put something in first: memctl ingest FILE, or see memctl demo"
@@ -346,7 +350,7 @@ class Home:
     def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; ``after`` is that of its own inbox.
 
-        One that becomes private forgets the texts in its query log.
+        One that becomes private forgets the texts in its query log, and what models replied.
 
         Raises:
             UsageError: A setting cannot have that value; nothing is changed then.
@@ -364,6 +368,7 @@ class Home:
         if changed.private and not settings.private:
             with self.open(name) as base:
                 base.store.ledger.queries.forget_texts()
+                base.store.ledger.replies.forget_all()
         return changed
 
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:
@@ -405,10 +410,10 @@ class Home:
         shutil.rmtree(trash, ignore_errors=True)
 
     def _sweep(self, name: str) -> None:
-        """Remove what a crash in the middle of creating or deleting left behind."""
+        """Remove what a crash in the middle of creating, deleting or a trial repair left behind."""
         for path in self._folder.glob(".deleted-*"):
             shutil.rmtree(path, ignore_errors=True)
-        for path in self._folder.glob(".new-*"):
+        for path in (*self._folder.glob(".new-*"), *self._folder.glob(".trial-*")):
             with suppress(FileNotFoundError):  # another process has just finished it
                 if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path, ignore_errors=True)

@@ -79,9 +79,9 @@ class KnowledgeBase:
     ) -> None:
         self.layout = layout
         self.store = store
-        self.config = config
+        self._program = config
         self.clock = clock
-        self._stages = Stages(layout, settings, store, config, clock)
+        self._stages = self._stages_for(settings)
         self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
 
     @property
@@ -92,7 +92,20 @@ class KnowledgeBase:
     @settings.setter
     def settings(self, settings: KnowledgeBaseSettings) -> None:
         self._stages.close()
-        self._stages = Stages(self.layout, settings, self.store, self.config, self.clock)
+        self._stages = self._stages_for(settings)
+
+    def _stages_for(self, settings: KnowledgeBaseSettings) -> Stages:
+        config = self._program
+        if settings.private and not settings.may_send:
+            from memctl.models.confined import confined
+
+            config = confined(config)
+        return Stages(self.layout, settings, self.store, config, self.clock)
+
+    @property
+    def config(self) -> Config:
+        """The program's settings; of a private one, without models that are on other machines."""
+        return self._stages.config
 
     @classmethod
     def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:

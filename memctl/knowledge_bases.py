@@ -223,7 +223,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.prompts import load_prompt
         from memctl.retrieve.model_answer import ModelAnswerer
 
-        payer = self._member(name)
+        payer = self._payer(name)
         payer.store.ledger.require_writable()
         chat = payer.providers.chat("answer")
         own = payer.layout.prompts if len(self) == 1 else None
@@ -330,7 +330,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.retrieve.rerank import Reranking
 
         named = self._config.models.rerank
-        model = self._members[0].providers.reranker() if named else None
+        model = self._payer(self._members[0].name).providers.reranker() if named else None
         return Reranking(model, self._config.query.rerank_hits)
 
     def _name_decisions(self, kb: str) -> Decisions:
@@ -338,6 +338,10 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
 
     def _member(self, name: str) -> KnowledgeBase:
         return next(member for member in self if member.name == name)
+
+    def _payer(self, name: str) -> KnowledgeBase:
+        """Return whose models are asked and who keeps what they say: a private one before all."""
+        return next((member for member in self if member.settings.private), self._member(name))
 
     def _reformulated(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
         """Return the next query of an agentic search as the model that answers words it.
@@ -348,7 +352,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         from memctl.prompts import load_prompt
         from memctl.retrieve.reformulate import ModelReformulator
 
-        payer = self._member(hits[0].kb)
+        payer = self._payer(hits[0].kb)
         payer.store.ledger.require_writable()
         chat = payer.providers.chat("answer")
         own = payer.layout.prompts if len(self) == 1 else None
@@ -464,4 +468,4 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
 
     @property
     def _config(self) -> Config:
-        return self._members[0].config
+        return self._payer(self._members[0].name).config

@@ -115,7 +115,17 @@ class KnowledgeBaseSettings:
     )
     status: StoredStatus = setting("active", "whether it takes part")
     always_on: bool = setting(True, "watched, and asked by queries that name no knowledge base")
-    private: bool = setting(False, "the query log keeps no text of questions that are asked of it")
+    private: bool = setting(
+        False,
+        "asked only where it is named, nothing of it sent to other machines, and neither questions"
+        " nor replies of models kept",
+    )
+    may_send: bool = setting(
+        False, "a private one may be sent to an endpoint on another machine all the same"
+    )
+    redact: bool = setting(
+        False, "what looks like a key, a token or a password is taken out of texts before all else"
+    )
     embedder: str = setting("builtin/wordllama-256", "the model that its vectors are from")
     dimension: int = setting(256, "length of its vectors", low=1, high=65_536)
     chunk_strategy: ChunkStrategy = setting("recursive", "how text is cut into passages")

@@ -7,6 +7,9 @@ what is assigned to a name such as ``password``.  What people just say is left a
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 MARK = "[redacted]"
 
@@ -39,10 +42,91 @@ _ASSIGNED = re.compile(
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,100}:)[^\s/@]{1,200}(?=@)")
 
 
+_SHORTEST_VALUE = 6
+_UNLIKE_WORDS = re.compile(r"\d|[^\W\d_][^\w\s.:/()\[\]-][^\W\d_]|[a-z][A-Z]")
+"""A digit, a sign between letters, or a capital within: what words seldom have."""
+_CODE = re.compile(r"[(\[{<$]|\w\.\w+\.|^(?:os|self|env|process|config|settings)\.|^\W")
+"""A call, an index, a placeholder, a dotted name: code that fetches a secret, not the secret."""
+
+Span = tuple[int, int]
+
+
 def redacted(text: str) -> str:
-    """Return ``text`` with ``[redacted]`` in place of what looks like a secret."""
-    for pattern in (_BLOCK, _KEY, _RANDOM):
-        text = pattern.sub(MARK, text)
-    for pattern in (_BEARER, _ASSIGNED, _IN_URL):
-        text = pattern.sub(rf"\g<1>{MARK}", text)
+    """Return ``text`` with ``[redacted]`` in place of what looks like a secret.
+
+    That includes any long run of random letters and digits: whoever asks means no checksum.
+    """
+    return _masked(_RANDOM.sub(MARK, _masked(text, (_BLOCK, _KEY))), (_BEARER, _ASSIGNED, _IN_URL))
+
+
+def _masked(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
+    for pattern in patterns:
+        text = pattern.sub(_in_place_of, text)
     return text
+
+
+def _in_place_of(match: re.Match[str]) -> str:
+    return f"{match[1] or ''}{MARK}" if match.re.groups else MARK
+
+
+def without_secrets(text: str) -> str:
+    """Return a text of a document with ``[redacted]`` in place of what surely is a secret.
+
+    Checksums and ids stay, and so does a word that follows ``password:`` in a sentence.
+    """
+    return redacted_with(text, ())[0]
+
+
+def redacted_with(text: str, offsets: Sequence[int]) -> tuple[str, list[int]]:
+    """Return a text as :func:`without_secrets` does, and where the places in it are then.
+
+    Args:
+        text: Of a document.
+        offsets: Places in it; one within a secret will be where its ``[redacted]`` begins.
+    """
+    moved = list(offsets)
+    for pattern in (_BLOCK, _KEY, _BEARER, _ASSIGNED, _IN_URL):
+        spans = [_span(match) for match in pattern.finditer(text) if _is_sure(match)]
+        if spans:
+            moved = _moved(moved, spans)
+            text = _without(text, spans)
+    return text, moved
+
+
+def _span(match: re.Match[str]) -> Span:
+    """Where the secret stands, without what tells that it is one."""
+    return (match.end(1) if match.re.groups else match.start()), match.end()
+
+
+def _is_sure(match: re.Match[str]) -> bool:
+    """Whether what follows ``password:`` and the like is no ordinary word or piece of code."""
+    if match.re is not _ASSIGNED:
+        return True
+    value = match[0][match.end(1) - match.start() :].rstrip(".!?)]}>")
+    return (
+        len(value) >= _SHORTEST_VALUE
+        and bool(_UNLIKE_WORDS.search(value))
+        and (not _CODE.search(value))
+    )
+
+
+def _without(text: str, spans: Sequence[Span]) -> str:
+    kept, last = [], 0
+    for start, end in spans:
+        kept += [text[last:start], MARK]
+        last = end
+    return "".join([*kept, text[last:]])
+
+
+def _moved(offsets: Iterable[int], spans: Sequence[Span]) -> list[int]:
+    """Where places are after each span has become a mark."""
+    starts = [start for start, _ in spans]
+    growth = [0, *accumulate(len(MARK) - (end - start) for start, end in spans)]
+    moved = []
+    for offset in offsets:
+        number = bisect_left(starts, offset)  # so many spans begin before it
+        if number and offset < spans[number - 1][1]:
+            moved.append(spans[number - 1][0] + growth[number - 1])
+        else:
+            moved.append(offset + growth[number])
+    return moved

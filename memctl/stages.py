@@ -43,16 +43,18 @@ class Stages:
     """What is pinned; other settings need other stages."""
     store: Store
     config: Config
+    """The program's settings; of a private one, without models that are on other machines."""
     clock: Callable[[], datetime]
 
     @cached_property
     def providers(self) -> Providers:
         """The models that the settings name; what they reply and cost is kept in the ledger."""
-        from memctl.models.accounts import Account
+        from memctl.models.accounts import Account, NotKept
         from memctl.models.providers import Providers
 
         ledger = self.store.ledger
-        account = Account(ledger.replies, ledger.usage, self.config.budget, self.clock)
+        replies = NotKept(ledger.replies) if self.settings.private else ledger.replies
+        account = Account(replies, ledger.usage, self.config.budget, self.clock)
         return Providers(self.config, account)
 
     @cached_property
@@ -213,4 +215,5 @@ class Stages:
         """Return what changes single memories and documents."""
         from memctl.memories.editing import Editor
 
-        return Editor(self.store, lambda: self.embedder, self.clock)
+        redacts = self.settings.redact
+        return Editor(self.store, lambda: self.embedder, self.clock, redacts=redacts)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from memctl.redaction import redacted
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.redaction import redacted, redacted_with, without_secrets
 
 SECRETS = [
     "sk-proj-" + "a1B2c3D4e5F6g7H8",
@@ -60,3 +64,63 @@ def test_what_a_secret_is_for_stays(text: str, left: str) -> None:
 )
 def test_what_people_just_say_stays(text: str) -> None:
     assert redacted(text) == text
+
+
+# --- in documents --------------------------------------------------------------------------------
+
+
+IN_DOCUMENTS = [
+    ("export AWS_SECRET_ACCESS_KEY=" + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalr"),
+    ("aws_access_key_id = AKIA" + "IOSFODNN7EXAMPLE", "IOSFODNN"),
+    ("the runner uses ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a for that", "16C7e42F"),
+    ("OPENAI_API_KEY=sk-proj-" + "a1B2c3D4e5F6g7H8i9J0", "a1B2c3D4"),
+    ("SLACK: xoxb-" + "123456789012-abcdefABCDEF", "123456789012"),
+    (
+        "Cookie: jwt=eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w",
+        "doz",
+    ),
+    ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n-----END OPENSSH PRIVATE KEY-----", "b3Blb"),
+    ("postgres://ann:correcthorse@db.example.org/notes", "correcthorse"),
+    ("Router: user admin, password: Tr0ub4dor&3", "Tr0ub4dor"),
+    ('{"client_secret": "8f3Kq-21aZ"}', "8f3Kq"),
+    ("password=hunter2!", "hunter2"),
+]
+NO_SECRETS = [
+    "The secret: never let the dough get warm.",
+    "Password: see the envelope in the safe.",
+    "password = os.environ['DB_PASSWORD']",
+    "token = tokenizer.encode(text)[0]",
+    "api_key=settings.endpoint.api_key2",
+    "sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "commit d670460b4b4aece5915caf5c68d12f560a9fe3e4",
+    "https://example.org:8443/@ann/notes",
+    "Basic rules: 12 players a side.",
+    "The token ring of 1985 had a token: 24 bits long.",
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), IN_DOCUMENTS)
+def test_a_secret_in_a_document_is_redacted(text: str, secret: str) -> None:
+    assert secret not in without_secrets(text)
+    assert "[redacted]" in without_secrets(text)
+    assert without_secrets(without_secrets(text)) == without_secrets(text)
+
+
+@pytest.mark.parametrize("text", NO_SECRETS)
+def test_what_only_looks_like_a_secret_stays_in_a_document(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+@given(
+    st.lists(
+        st.sampled_from([*(text for text, _ in IN_DOCUMENTS), *NO_SECRETS, "plain"]), max_size=8
+    )
+)
+def test_places_in_a_redacted_document_are_those_of_the_same_words(lines: list[str]) -> None:
+    text = "\n".join(["begin", *lines, "the end"])
+    starts = [match.start() for match in re.finditer("begin|the end|plain", text)]
+    clean, moved = redacted_with(text, [*starts, len(text)])
+    assert moved == sorted(moved)
+    assert moved[-1] == len(clean)
+    for before, after in zip(starts, moved, strict=False):
+        assert clean[after : after + 5] == text[before : before + 5]

@@ -63,7 +63,23 @@ EmbedderOption = Annotated[
 ]
 Private = Annotated[
     bool | None,
-    typer.Option("--private/--not-private", help="Whether the query log keeps no text of it."),
+    typer.Option(
+        "--private/--not-private",
+        help="Whether it is read only where it is named, and nothing of it sent or noted.",
+    ),
+]
+MaySend = Annotated[
+    bool | None,
+    typer.Option(
+        "--may-send/--may-not-send",
+        help="Whether a private one may be sent to an endpoint on another machine all the same.",
+    ),
+]
+Redact = Annotated[
+    bool | None,
+    typer.Option(
+        "--redact/--not-redact", help="Whether keys and passwords are taken out of texts."
+    ),
 ]
 HalfLife = Annotated[
     int | None,
@@ -111,6 +127,8 @@ def create(
     inbox: Inboxes = None,
     after: AfterOption = None,
     private: Private = None,
+    may_send: MaySend = None,
+    redact: Redact = None,
     half_life: HalfLife = None,
     embedder: EmbedderOption = "",
     output: Output = None,
@@ -124,6 +142,8 @@ def create(
         consolidate_interval=consolidate_interval,
         after=after,
         private=private,
+        may_send=may_send,
+        redact=redact,
         half_life=half_life,
     )
     folders = [_inbox(text) for text in inbox or ()]
@@ -218,13 +238,18 @@ def set_(
     ] = None,
     after: AfterOption = None,
     private: Private = None,
+    may_send: MaySend = None,
+    redact: Redact = None,
     half_life: HalfLife = None,
 ) -> None:
     """Change settings of a knowledge base.
 
-    How text is cut applies to what is ingested from then on.  A question that is asked of a
-    private one, be it together with others, is noted in no query log with its text, and what was
-    noted before goes when it becomes private.
+    How text is cut, and what is taken out of it, applies to what is ingested from then on.
+
+    A private one is read only where it is named.  Nothing of it is sent to a model on another
+    machine, unless --may-send; what such a model would do is done the built-in way.  A question
+    that is asked of it, be it together with others, is noted in no query log with its text, and
+    no reply of a model is kept; what was kept before goes when it becomes private.
     """
     changes = _given(
         chunk_strategy=chunk_strategy,
@@ -234,6 +259,8 @@ def set_(
         consolidate_interval=consolidate_interval,
         after=after,
         private=private,
+        may_send=may_send,
+        redact=redact,
         half_life=half_life,
     )
     if inbox or remove_inbox:

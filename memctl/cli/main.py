@@ -41,6 +41,8 @@ from memctl.errors import MemctlError
 from memctl.paths import next_step, reason, shown
 
 _INTERRUPTED = 130
+_NOBODY_ELSE = 0o077
+"""Whatever is written is for its owner alone."""
 _PARSER_WORDS = {
     ": Value error, ": ": ",
     "Input should be a valid integer, unable to parse string as an integer": "not a whole number",
@@ -117,6 +119,7 @@ config_commands.register(app)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
+    os.umask(_NOBODY_ELSE)
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         _accept_any_text(stream)

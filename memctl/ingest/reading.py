@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import ChangedSource, MemctlError
+from memctl.files import open_regular
 from memctl.ids import document_id
 from memctl.ingest.batch import Identified, Wanted
 from memctl.ingest.sources import Source
@@ -49,7 +50,7 @@ def identify(source: Source) -> Identified:
         digest = hashlib.sha256(content).hexdigest()
         return Identified(source, digest, len(content), _key(source, digest))
     try:
-        with source.path.open("rb") as file:
+        with open_regular(source.path) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         status = source.path.stat()
     except OSError as error:

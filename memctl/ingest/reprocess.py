@@ -107,7 +107,7 @@ def wanted(
     if not path.is_file():
         why, hint = "its file is no longer there", "put it back, or ingest it anew"
         return _failed(document, why, hint, FileNotFoundError.__name__)
-    return _from_file(document, path)
+    return _from_file(document, path.resolve() if path.is_symlink() else path)
 
 
 def _lacks_a_model_alone(document: Document) -> bool:

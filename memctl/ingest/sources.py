@@ -166,7 +166,7 @@ def from_stream(path: Path, labels: Labels | None = None) -> Source:
 def _file_source(path: Path, labels: Labels) -> Source:
     return Source(
         source=labels.source or printable(absolute(path)),
-        path=path,
+        path=path.resolve() if path.is_symlink() else path,  # one that was named, not found
         name=path.name,
         namespace=labels.namespace,
         tags=labels.tags,

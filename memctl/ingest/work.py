@@ -17,6 +17,7 @@ from memctl.ingest.chunking import ChunkSizes, Cut, Passage, chunk
 from memctl.ingest.derive import entities_of, relations_of
 from memctl.ingest.perceive import Perceiver
 from memctl.ingest.reading import Unreadable, texts_of
+from memctl.ingest.redact import redacted_read
 from memctl.ingest.rows import Parts, prepared
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
@@ -48,6 +49,8 @@ class Workshop:
     cut: Cut | None = None
     perceiver: Perceiver | None = None
     readers: Readers = field(default_factory=Readers)
+    redacts: bool = False
+    """Whether keys and passwords are taken out of texts."""
 
     def work(self, group: Sequence[Wanted], now: datetime, weigh: Weigh | None = None) -> Worked:
         """Make the rows of a group of sources; one that cannot be read has that as its fate."""
@@ -98,6 +101,8 @@ class Workshop:
             return []
         if self.perceiver is not None:
             read = self.perceiver.complete(read)
+        if self.redacts:
+            read = [redacted_read(each) for each in read]
         understood = self.understander.understand(self._told_of(read))
         return [
             _kept(wanted)
@@ -114,7 +119,7 @@ class Workshop:
 
     def _passages(self, wanted: Wanted, text: SourceText) -> Sequence[Passage]:
         for part in wanted.stored:
-            if part.text.part == text.part and part.passages:
+            if (part.text.part, part.text.text) == (text.part, text.text) and part.passages:
                 return part.passages
         return chunk(text, self.sizes, self.cut)
 
@@ -152,6 +157,7 @@ def workshop(
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
     understander = understander or BuiltinUnderstander()
     made = Workshop(embedder, understander, sizes, None, perceiver, readers or Readers())
+    made.redacts = settings.redact
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.semantic import semantic_cut
 

@@ -27,6 +27,7 @@ from memctl.memories.viewing import (
     visible_columns,
 )
 from memctl.records import Memory
+from memctl.redaction import without_secrets
 from memctl.store.filters import Expr, col
 from memctl.store.schema import memories_table, memory_rows
 from memctl.understand.passage import passage_for_embedding, passage_terms
@@ -69,14 +70,21 @@ class Editor:
         store: Where they are.
         embedder: Gives the embedder; called only when there is text to embed.
         clock: What tells the time.
+        redacts: Whether keys and passwords are taken out of texts.
     """
 
     def __init__(
-        self, store: Store, embedder: Callable[[], Embedder], clock: Callable[[], datetime]
+        self,
+        store: Store,
+        embedder: Callable[[], Embedder],
+        clock: Callable[[], datetime],
+        *,
+        redacts: bool = False,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._clock = clock
+        self._redacts = redacts
 
     def add(self, statement: Statement) -> Memory:
         """Remember a statement; the same one said twice is there once.
@@ -86,6 +94,8 @@ class Editor:
             NotFoundError: It names evidence that does not exist.
         """
         _check(statement.text, statement.importance, statement.type)
+        if self._redacts:
+            statement = dataclasses.replace(statement, text=without_secrets(statement.text))
         now = self._clock()
         memory = Memory(
             id=stated_memory_id(statement.namespace, statement.type, statement.text),
@@ -122,6 +132,8 @@ class Editor:
         old = get_memory(self._store.snapshot(), given)
         _check_editable(old)
         now = self._clock()
+        if self._redacts and edit.text:
+            edit = dataclasses.replace(edit, text=without_secrets(edit.text))
         new = _edited(old, edit, now)
         if new is None:
             return old

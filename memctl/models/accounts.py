@@ -25,17 +25,39 @@ _MINUTE = 60.0
 class Replies(Protocol):
     """Replies by key."""
 
-    def get(self, key: str) -> bytes | None:
+    def get(self, key: str, /) -> bytes | None:
         """Return the reply that was kept under a key."""
         ...
 
-    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
+    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime, /) -> None:
         """Keep a reply."""
         ...
 
     def together(self) -> AbstractContextManager[object]:
         """Keep what is kept inside in one step."""
         ...
+
+
+class NotKept:
+    """Replies that are not kept, as of what is private.
+
+    Args:
+        book: Where others are.
+    """
+
+    def __init__(self, book: Replies) -> None:
+        self._book = book
+
+    def get(self, _key: str) -> bytes | None:
+        """Return None: nothing was kept."""
+        return None
+
+    def put(self, _key: str, _task: str, _model: str, _reply: bytes, _now: datetime) -> None:
+        """Let go of a reply."""
+
+    def together(self) -> AbstractContextManager[object]:
+        """Note what calls cost in one step."""
+        return self._book.together()
 
 
 class UsageLog(Protocol):

@@ -33,6 +33,13 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _DOWN = "check that it is running and base_url in [endpoint]; memctl models test tries it"
 
 
+def is_loopback(url: str) -> bool:
+    """Say whether an address is on this machine, by its name alone."""
+    from urllib.parse import urlsplit
+
+    return urlsplit(url).hostname in {host.strip("[]") for host in _LOOPBACK}
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """Where an endpoint is and how it is to be called.  The key is never shown."""

@@ -19,6 +19,11 @@ HIGHEST_RATIO = 200
 """Tables pack to a hundredth; what packs better than this is made of nothing."""
 
 MOST_MEMBERS = 20_000
+MOST_LISTING = 4 * 1024 * 1024
+"""Bytes of the list of members: a longer one takes a minute and a gigabyte to be looked through."""
+
+_END, _END_BYTES, _LONGEST_COMMENT = b"PK\x05\x06", 22, 0xFFFF
+_LOCATOR, _LOCATOR_BYTES, _END_64_BYTES = b"PK\x06\x07", 20, 56
 
 
 def check_archive(path: Path, name: str, kind: str) -> None:
@@ -34,6 +39,11 @@ def check_archive(path: Path, name: str, kind: str) -> None:
     Raises:
         UnreadableSource: It is no zip file, is damaged, or unpacks to too much.
     """
+    if listing_bytes(path) > MOST_LISTING:
+        raise UnreadableSource(
+            f"{shown_name(name)} lists more members than any {kind.partition(' ')[2]} has",
+            "check where it comes from",
+        )
     with told_as_damage(name, kind), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
@@ -45,3 +55,25 @@ def check_archive(path: Path, name: str, kind: str) -> None:
             f"{len(members):,} members, which no {kind.partition(' ')[2]} needs",
             "check where it comes from; if it is genuine, save it in smaller parts",
         )
+
+
+def listing_bytes(path: Path) -> int:
+    """How long an archive's list of members is, as its end states; 0 where it has no end.
+
+    That is what :mod:`zipfile` reads into memory before it looks at anything.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    most = _END_BYTES + _LONGEST_COMMENT + _LOCATOR_BYTES + _END_64_BYTES
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - most))
+        tail = file.read()
+    place = tail.rfind(_END)
+    if place < 0:
+        return 0
+    locator = place - _LOCATOR_BYTES
+    if locator >= _END_64_BYTES and tail.startswith(_LOCATOR, locator):
+        end_64 = locator - _END_64_BYTES
+        return int.from_bytes(tail[end_64 + 40 : end_64 + 48], "little")
+    return int.from_bytes(tail[place + 12 : place + 16], "little")

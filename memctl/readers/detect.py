@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from memctl.errors import EmptySource, EncryptedSource, UnreadableSource
+from memctl.files import open_regular
 from memctl.readers import magic
 from memctl.readers.decoding import SAMPLE_BYTES, encoding_of_bytes, marked_encoding, normalised
 from memctl.readers.names import shown_name
@@ -43,7 +44,7 @@ def _head(path: Path, shown: str) -> tuple[bytes, bool]:
     try:
         if not path.is_file():
             raise UnreadableSource(f"there is no file {shown}", "check the path")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(SAMPLE_BYTES)
             return head, os.fstat(file.fileno()).st_size <= len(head)
     except (OSError, ValueError) as error:

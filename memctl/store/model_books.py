@@ -39,6 +39,14 @@ class ReplyBook:
         """Keep what is kept inside in one durable step, which takes no longer than for one."""
         return self._ledger.transaction()
 
+    def forget_all(self) -> None:
+        """Delete every reply; they are gone from the file too."""
+        with self._ledger.transaction() as connection:
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("DELETE FROM model_replies")
+        with self._ledger.reading() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
 
 class UsageBook:
     """What models used, added up by day (UTC), task and model."""

@@ -140,9 +140,11 @@ def test_no_text_is_noted_where_a_knowledge_base_is_private(memctl, logged, tmp_
     memctl("kb", "create", "diary", "--private")
     memctl("kb", "create", "open")
     memctl("ingest", "--text", CODE, "-k", "diary", "--tag", "hush")
-    memctl("query", "what is the DOORCODE?", "--tag", "hush")
+    memctl("query", "what is the DOORCODE?", "--tag", "hush", "-k", "diary", "-k", "open")
     memctl("context", "the DOORCODE", "-k", "diary")
-    for row in logged():
+    rows = logged("-k", "diary", "-k", "open")
+    assert len(rows) == 3
+    for row in rows:
         assert row["question"] is None
         assert row["hits"] is not None
         assert "hush" not in row["filters"]
@@ -158,7 +160,7 @@ def test_what_becomes_private_forgets_the_texts(memctl, logged, tmp_path) -> Non
     assert memctl("kb", "show", "default", "-o", "json").json["private"] is False
     memctl("kb", "set", "default", "--private")
     assert memctl("kb", "show", "default", "-o", "json").json["private"] is True
-    assert [row["question"] for row in logged()] == [None] * 40
+    assert [row["question"] for row in logged("-k", "default")] == [None] * 40
     for path in (tmp_path / "home").rglob("ledger.sqlite*"):
         assert b"DOORCODE" not in path.read_bytes()
     memctl("kb", "set", "default", "--not-private")

@@ -1,0 +1,71 @@
+"""Documents lose what looks like a key or a password before anything is made of them.
+
+The text that is cut, understood, sent and stored is the one without; places in it are those of
+the text that is stored.  The file itself stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memctl.ingest.batch import Wanted
+from memctl.records import SourceText
+from memctl.redaction import redacted_with, without_secrets
+
+Read = tuple[Wanted, SourceText]
+
+
+def redacted_read(read: Read) -> Read:
+    """Return a document, with what its caller says of it, without what looks like a secret."""
+    wanted, text = read
+    source = wanted.item.source
+    title, metadata = without_secrets(source.title), _without(source.metadata)
+    if (title, metadata) != (source.title, source.metadata):
+        clean = replace(source, title=title, metadata=metadata)
+        wanted = replace(wanted, item=replace(wanted.item, source=clean))
+    return wanted, redacted_text(text)
+
+
+def redacted_text(text: SourceText) -> SourceText:
+    """Return what was read of a document without secrets, its segments where they are then."""
+    places = [place for segment in text.segments for place in (segment.start, segment.end)]
+    clean, moved = redacted_with(text.text, places)
+    segments = text.segments
+    if clean != text.text:
+        starts, ends = moved[::2], moved[1::2]
+        segments = tuple(
+            replace(segment, start=start, end=end)
+            for segment, start, end in zip(segments, starts, ends, strict=True)
+            if start < end
+        )
+    return replace(
+        text,
+        text=clean,
+        segments=segments,
+        title=without_secrets(text.title),
+        tags=_each(text.tags),
+        links=_each(text.links),
+        metadata=_without(text.metadata),
+    )
+
+
+def _each(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(without_secrets, texts))
+
+
+def _without(value: Any) -> Any:
+    """Return metadata without secrets; a value is looked at together with its name."""
+    if isinstance(value, Mapping):
+        return {key: _named(key, item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without(item) for item in value]
+    return without_secrets(value) if isinstance(value, str) else value
+
+
+def _named(key: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return _without(value)
+    prefix = f"{key}: "
+    return without_secrets(prefix + value).removeprefix(prefix)

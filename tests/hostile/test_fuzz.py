@@ -1,0 +1,117 @@
+"""Every reader on damaged files, for a bounded time: only refusals come out, and nothing hangs.
+
+``MEMCTL_LONG_TESTS=1`` makes it last ten minutes; ``MEMCTL_FUZZ_SEED`` repeats one run.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hostile.test_inputs import TEXTS, pdf_of, png_of, zip_of
+
+from memctl.config import LimitSettings
+from memctl.errors import UnreadableSource
+from memctl.readers import Readers
+
+SAMPLE = Path(__file__).parents[2] / "sample_inbox"
+SECONDS = 600.0 if os.environ.get("MEMCTL_LONG_TESTS") else 18.0
+MOST_BYTES = 200_000
+INTERESTING = [b"\0", b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x1b[2J", b"\n", b"%", b"<", b"{", b"["]
+WORDS = b"The ferry leaves at nine."
+
+
+def office_files() -> Iterator[tuple[str, bytes]]:
+    """Small files of the three Office formats, as their own libraries write them."""
+    import docx
+    import openpyxl
+    import pptx
+
+    made = {"fuzz.docx": docx.Document(), "fuzz.pptx": pptx.Presentation()}
+    made["fuzz.docx"].add_paragraph("The ferry leaves at nine.")
+    made["fuzz.pptx"].slides.add_slide(made["fuzz.pptx"].slide_layouts[0])
+    made["fuzz.xlsx"] = openpyxl.Workbook()
+    made["fuzz.xlsx"].active.append(["ferry", 9])
+    for name, document in made.items():
+        out = io.BytesIO()
+        document.save(out)
+        yield name, out.getvalue()
+
+
+def samples() -> list[tuple[str, bytes]]:
+    files = [path for path in sorted(SAMPLE.iterdir()) if path.is_file()]
+    found = [(path.name, path.read_bytes()) for path in files]
+    found += [(name, text.replace(b"%s", WORDS)) for name, text in TEXTS.items()]
+    found += [("page.pdf", pdf_of(b"BT /F 12 Tf (ferry) Tj ET")), ("dot.png", png_of(20, 20))]
+    found += [("empty.docx", zip_of({"word/document.xml": b"<a/>"})), *office_files()]
+    return [(name, content) for name, content in found if len(content) <= MOST_BYTES]
+
+
+def damaged(content: bytes, chance: random.Random) -> bytes:
+    """The content with a few of the things done to it that break parsers."""
+    made = bytearray(content)
+    for _ in range(chance.randint(1, 8)):
+        place = chance.randrange(len(made) + 1)
+        length = chance.choice([1, 2, 4, 16, 200])
+        change = chance.randrange(6)
+        if change == 0:
+            made[place : place + length] = chance.randbytes(length)
+        elif change == 1:
+            made[place:place] = chance.choice(INTERESTING) * chance.choice([1, 3, 300])
+        elif change == 2:
+            del made[place : place + length]
+        elif change == 3:
+            made[place:place] = made[place : place + length] * chance.choice([2, 50])
+        elif change == 4 and place < len(made):
+            made[place] ^= 1 << chance.randrange(8)
+        elif change == 5 and chance.random() < 0.2:
+            del made[place:]
+    return bytes(made)
+
+
+def without_ocr(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no text in pictures read: that would take most of the time."""
+    monkeypatch.setenv("PATH", "")
+    (library / "rapidocr").mkdir(parents=True)
+    (library / "rapidocr" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(library)
+
+
+def test_damaged_files_of_every_kind_are_refused_or_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_ocr(tmp_path / "library", monkeypatch)
+    seed = int(os.environ.get("MEMCTL_FUZZ_SEED") or random.randrange(1 << 32))
+    print(f"MEMCTL_FUZZ_SEED={seed}")
+    everything, chance = samples(), random.Random(seed)
+    readers = Readers(LimitSettings(memory_mb=1024, seconds=60, processor_seconds=30))
+    ends, count = time.monotonic() + SECONDS, 0
+    while time.monotonic() < ends or count < len(everything):
+        name, content = everything[count % len(everything)]
+        path = tmp_path / name
+        path.write_bytes(damaged(content, chance))
+        problem = problem_of(readers, path)
+        assert not problem, f"{problem}; MEMCTL_FUZZ_SEED={seed}, file {count}: {path}"
+        path.unlink()
+        count += 1
+    readers.close()
+    print(f"{count} files")
+
+
+def problem_of(readers: Readers, path: Path) -> str:
+    """What went wrong in a way that it may not; a refusal with a reason is as it should be."""
+    try:
+        for text in readers.read(path):
+            text.text.encode()
+            if any(not 0 <= s.start < s.end <= len(text.text) for s in text.segments):
+                return "a segment lies outside of its text"
+    except UnreadableSource as error:
+        died = "ended the process" in error.message or "no reader says" in error.message
+        late = "was not read within" in error.message or "processor time" in error.message
+        return error.message if died or late or not error.message else ""
+    return ""

@@ -1,0 +1,257 @@
+"""Files made to do harm: each fails with a reason or is read, within bounds, and no other waits."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import stat
+import struct
+import wave
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memctl.config import LimitSettings
+from memctl.errors import UnreadableSource
+from memctl.ingest.reading import Unreadable, identify
+from memctl.ingest.sources import Source, from_paths
+from memctl.readers import Readers, detect
+from memctl.records import SourceText
+
+if TYPE_CHECKING:
+    from cli.conftest import Run
+
+HARMLESS = b"The ferry to Texel leaves at nine."
+
+
+@pytest.fixture(scope="module")
+def readers() -> Iterator[Readers]:
+    readers = Readers(LimitSettings(memory_mb=1024, processor_seconds=20, seconds=120))
+    yield readers
+    readers.close()
+
+
+# --- what makes them -----------------------------------------------------------------------------
+
+
+def pdf_of(content: bytes) -> bytes:
+    """A PDF of one page whose drawing is ``content``, packed."""
+    packed = zlib.compress(content, 9)
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R"
+        b" /Resources << /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+        b" >> >> >>",
+        b"<< /Length %d /Filter /FlateDecode >>\nstream\n" % len(packed) + packed + b"\nendstream",
+    ]
+    out = io.BytesIO(b"%PDF-1.4\n")
+    out.seek(0, io.SEEK_END)
+    places = []
+    for number, body in enumerate(objects, 1):
+        places.append(out.tell())
+        out.write(b"%d 0 obj\n" % number + body + b"\nendobj\n")
+    start = out.tell()
+    out.write(b"xref\n0 5\n0000000000 65535 f \n")
+    out.writelines(b"%010d 00000 n \n" % place for place in places)
+    out.write(b"trailer << /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % start)
+    return out.getvalue()
+
+
+def zip_of(members: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def crowded_zip(count: int) -> bytes:
+    """An archive of so many empty members, the first of which is Word's."""
+    local, central = bytearray(), bytearray()
+    for number in range(count):
+        name = b"word/%08x" % number
+        entry = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 0, 0, 0, 0, len(name), 0)
+        if not number:
+            local += b"PK\x03\x04" + entry + name
+        central += b"PK\x01\x02\x14\x00" + entry + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
+    most = min(count, 0xFFFF)
+    end = struct.pack("<HHHHIIH", 0, 0, most, most, len(central), len(local), 0)
+    return bytes(local + central) + b"PK\x05\x06" + end
+
+
+def png_of(width: int, height: int) -> bytes:
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        sum_ = zlib.crc32(kind + content)
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", sum_)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    packed = zlib.compress(bytes(100_000))
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+    )
+
+
+def endless_wav() -> bytes:
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(1)
+        file.setframerate(1)
+        file.writeframes(bytes(100))
+    content = bytearray(out.getvalue())
+    content[40:44] = struct.pack("<I", 1_000_000_000)  # what it claims to hold, in seconds
+    return bytes(content)
+
+
+LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha"}">' for n in range(10))
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "flate bomb.pdf": lambda: pdf_of(bytes(300_000_000)),
+    "text bomb.pdf": lambda: pdf_of(b"BT /F 12 Tf (words and words) Tj ET " * 3_000_000),
+    "pages without end.pdf": lambda: pdf_of(b"").replace(b"/Kids [3 0 R]", b"/Kids [2 0 R]"),
+    "zip bomb.docx": lambda: zip_of({"word/document.xml": bytes(300_000_000)}),
+    "zip bomb.pptx": lambda: zip_of({"ppt/presentation.xml": bytes(300_000_000)}),
+    "zip bomb.xlsx": lambda: zip_of({"xl/workbook.xml": bytes(300_000_000)}),
+    "crowded.docx": lambda: crowded_zip(1_000_000),
+    "a zip.zip": lambda: zip_of({"../../../etc/passwd": b"root"}),
+    "climbing.docx": lambda: zip_of({"word/../../../../tmp/out.xml": b"<a/>"}),
+    "pixel bomb.png": lambda: png_of(100_000, 100_000),
+    "endless.wav": endless_wav,
+    "deep.json": lambda: b"[" * 1_000_000 + b"]" * 1_000_000,
+    "deep.jsonl": lambda: b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"\n",
+    "deep.html": lambda: b"<div>" * 500_000 + b"deep",
+    "deep table.html": lambda: b"<table><tr><td>" * 50_000 + b"deep",
+    "deep.xml": lambda: b"<a>" * 500_000,
+    "deep.yaml": lambda: b"[" * 100_000,
+    "deep quotes.md": lambda: b">" * 100_000 + b" deep\n",
+    "deep lists.md": lambda: b"".join(b" " * n + b"- x\n" for n in range(2_000)),
+    "laughs.xml": lambda: f"<!DOCTYPE a [{LAUGHS}]><a>&l9;</a>".encode(),
+    "laughs.yaml": lambda: "".join(
+        f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9) if n else 'ha'}]\n" for n in range(10)
+    ).encode(),
+    "outside.xml": lambda: b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><a>&e;</a>',
+    "wide.csv": lambda: b",".join(b"c%d" % n for n in range(1_000_000)) + b"\n1,2,3\n",
+    "one cell.csv": lambda: b'a,b\n"' + b"x" * 5_000_000,
+    "attributes.html": lambda: b"<p " + b" ".join(b"a%d=1" % n for n in range(300_000)) + b">text",
+    "brackets.html": lambda: b"<" * 1_000_000,
+    "brackets.md": lambda: b"[" * 100_000 + b"](" * 100_000,
+    "parts.eml": lambda: b"".join(
+        b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(3_000)
+    ),
+    "one line.txt": lambda: b"a" * 20_000_000,
+    "one line.log": lambda: b"2024-01-01 " * 1_000_000,
+    "one line.py": lambda: b"(" * 1_000_000,
+    "stamps.srt": lambda: b"1\n00:00:00,000 --> 99999999999:99:99,999\nWords.\n" * 1_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_made_to_do_harm_is_refused_or_read_within_its_bounds(
+    name: str, tmp_path: Path, readers: Readers
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(HOSTILE[name]())
+    texts, refusal = what_is_made_of(path, readers)
+    assert sum(len(text.text) for text in texts) <= 50_000_000
+    assert refusal is None or (name in refusal.message and refusal.hint)
+
+
+TEXTS = {
+    "a.txt": b"%s", "a.md": b"# %s\n\n%s", "a.rst": b"%s\n====\n", "a.py": b"x = '%s'\n",
+    "a.log": b"2024-01-01 12:00:00 %s\n", "a.json": b'{"a": "%s"}', "a.jsonl": b'{"text": "%s"}\n',
+    "a.yaml": b"a: '%s'\n", "a.csv": b"a,b\n%s,2\n", "a.tsv": b"a\tb\n%s\t2\n",
+    "a.xml": b"<a>%s</a>", "a.html": b"<p>%s</p>", "a.eml": b"Subject: %s\n\n%s\n",
+    "a.srt": b"1\n00:00:01,000 --> 00:00:02,000\n%s\n",
+    "a.vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\n%s\n",
+}  # fmt: skip
+BROKEN = {
+    "invalid UTF-8": b"caf\xc3 \xff\xfe\xfa \xed\xa0\x80 \xf4\x90\x80\x80 x",
+    "controls": b"a\x01\x02 b\x1b[31m\x1b]0;title\x07 c\x7f \xc2\x9b31m d",
+    "marks": "a \u202egnp.exe\u202c \u2066b\u2069 \u200f c \ufeff".encode(),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("name", TEXTS)
+def test_bytes_that_are_no_text_are_read_or_refused_in_every_text_format(
+    name: str, what: str, tmp_path: Path, readers: Readers
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(TEXTS[name].replace(b"%s", BROKEN[what]) + b"\n")
+    texts, refusal = what_is_made_of(path, readers)
+    assert texts or refusal is not None
+    for text in texts:
+        text.text.encode()  # whatever is read can be stored
+        assert all(0 <= s.start < s.end <= len(text.text) for s in text.segments)
+
+
+def what_is_made_of(
+    path: Path, readers: Readers
+) -> tuple[list[SourceText], UnreadableSource | None]:
+    """The texts of a file, or why it is refused; any other error is one of the test."""
+    try:
+        return list(readers.read(path)), None
+    except UnreadableSource as error:
+        return [], error
+
+
+# --- what is no regular file ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def special(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a link to a secret, a link to a device, a pipe that nobody writes, a socket."""
+    folder = tmp_path / "drop"
+    folder.mkdir()
+    (tmp_path / "secret.txt").write_text("The door code is 4711.")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "endless.txt").symlink_to("/dev/zero")
+    (folder / "up").symlink_to(tmp_path)
+    os.mkfifo(folder / "pipe.txt")
+    with closing(socket.socket(socket.AF_UNIX)) as listening:
+        listening.bind(str(folder / "socket.txt"))
+        (folder / "fine.txt").write_bytes(HARMLESS)
+        yield folder
+
+
+def test_what_is_no_regular_file_is_not_read_from_a_folder(memctl: Run, special: Path) -> None:
+    done = memctl("ingest", str(special), "-o", "json")
+    assert (done.code, done.json["ingested"]) == (0, 1)
+    assert [row["title"] for row in memctl("document", "list").rows] == ["fine"]
+
+
+def test_what_is_no_regular_file_stays_in_an_inbox(
+    memctl: Run, special: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+    memctl("kb", "create", "drop", "--inbox", str(special))
+    assert memctl("watch", "--once").code == 0
+    assert [row["title"] for row in memctl("document", "list").rows] == ["fine"]
+    assert stat.S_ISFIFO((special / "pipe.txt").lstat().st_mode)
+    assert (special / "link.txt").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["link.txt", "endless.txt", "pipe.txt", "socket.txt"])
+def test_a_file_that_is_swapped_for_something_else_after_it_was_found_is_not_opened(
+    name: str, special: Path
+) -> None:
+    found = next(each for each in from_paths([special / "fine.txt"]) if isinstance(each, Source))
+    (special / name).rename(special / "fine.txt")
+    with pytest.raises(Unreadable, match="it is no regular file"):
+        identify(found)
+    with pytest.raises(UnreadableSource):
+        detect(special / "fine.txt")
+
+
+def test_a_link_that_is_named_is_followed(memctl: Run, special: Path) -> None:
+    done = memctl("ingest", str(special / "link.txt"), "-o", "json")
+    assert done.json["ingested"] == 1
+    (row,) = memctl("document", "list").rows
+    assert row["source"] == str(special / "link.txt")
+    assert memctl("document", "reprocess", row["id"]).code == 0
