@@ -410,10 +410,10 @@ class Home:
         shutil.rmtree(trash, ignore_errors=True)
 
     def _sweep(self, name: str) -> None:
-        """Remove what a crash in the middle of creating or deleting left behind."""
+        """Remove what a crash in the middle of creating, deleting or a trial repair left behind."""
         for path in self._folder.glob(".deleted-*"):
             shutil.rmtree(path, ignore_errors=True)
-        for path in self._folder.glob(".new-*"):
+        for path in (*self._folder.glob(".new-*"), *self._folder.glob(".trial-*")):
             with suppress(FileNotFoundError):  # another process has just finished it
                 if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path, ignore_errors=True)

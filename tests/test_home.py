@@ -213,9 +213,10 @@ def test_one_with_damaged_settings_is_listed_with_its_problem_and_can_be_deleted
 
 def test_what_a_crash_left_behind_is_swept_away_by_the_next_creation(home: Home) -> None:
     folder = home.config.home / "kb"
-    for name in (".deleted-1", ".new-old", ".new-fresh"):
+    for name in (".deleted-1", ".new-old", ".trial-old", ".new-fresh"):
         (folder / name).mkdir(parents=True)
-    os.utime(folder / ".new-old", (0, 0))
+    for name in (".new-old", ".trial-old"):
+        os.utime(folder / name, (0, 0))
     os.utime(folder / ".new-fresh", (NOW.timestamp(), NOW.timestamp()))
     home.create("notes")
     assert sorted(path.name for path in folder.iterdir()) == [".new-fresh", "notes"]

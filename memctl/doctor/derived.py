@@ -68,39 +68,47 @@ def _passages(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Memory]]
     return found
 
 
-def _types(snapshot: Snapshot) -> dict[str, str]:
-    """Return of what type each name is, as most mentions have it; pages are no names."""
+def _types(snapshot: Snapshot) -> dict[str, list[str]]:
+    """Return of what types each name is, that of most mentions last; pages are no names."""
     columns = ["name", "aliases", "type", "mention_count"]
     rows = snapshot.scan("entities", col("type") != "page", columns).to_pylist()
     rows.sort(key=lambda row: row["mention_count"])
-    return {
-        name: row["type"] for row in rows for name in (*(row["aliases"] or ()), row["name"]) if name
-    }
+    types: dict[str, list[str]] = {}
+    for row in rows:
+        for name in (*(row["aliases"] or ()), row["name"]):
+            types.setdefault(name, []).append(row["type"])
+    return types
 
 
 def _mentions(
-    documents: Sequence[Document], types: dict[str, str]
+    documents: Sequence[Document], types: Mapping[str, Sequence[str]]
 ) -> Mapping[str, list[EntityMention]]:
-    strange = [each for each in documents if not types.keys() >= set(each.entities)]
-    if strange:
-        for name, type_ in _understood(strange).items():
-            types.setdefault(name, type_)
-    return {
-        each.id: [
-            EntityMention(name, types.get(name, OTHER), max(1, each.text.count(name)))
+    """Return the names of each document with their types; understands it only to tell those."""
+    unsure = [each for each in documents if any(len(types.get(n, ())) != 1 for n in each.entities)]
+    understood = _understood(unsure) if unsure else {}
+    mentions: dict[str, list[EntityMention]] = {}
+    for each in documents:
+        own = understood.get(each.id, {})
+        mentions[each.id] = [
+            EntityMention(
+                name, own.get(name) or _usual(types.get(name)), each.text.count(name) or 1
+            )
             for name in each.entities
         ]
-        for each in documents
-    }
+    return mentions
 
 
-def _understood(documents: Sequence[Document]) -> dict[str, str]:
-    """Return the types of the names that the built-in understanding finds."""
+def _usual(types: Sequence[str] | None) -> str:
+    return types[-1] if types else OTHER
+
+
+def _understood(documents: Sequence[Document]) -> Mapping[str, Mapping[str, str]]:
+    """Return the types of the names that the built-in understanding finds, by document."""
     from memctl.understand import BuiltinUnderstander
 
     sources = [SourceText(each.text, each.media_type, each.reader) for each in documents]
+    found = BuiltinUnderstander().understand(sources)
     return {
-        mention.name: mention.type
-        for understood in BuiltinUnderstander().understand(sources)
-        for mention in understood.entities
+        document.id: {mention.name: mention.type for mention in understood.entities}
+        for document, understood in zip(documents, found, strict=True)
     }

@@ -70,4 +70,7 @@ def _check_content(
     snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
     examined = Examined(layout, config, ledger, states, snapshot, deep, now)
     for check in CHECKS:
-        yield from check(examined)
+        try:
+            yield from check(examined)
+        except DamagedError as error:  # what reading each file and index did not come upon
+            yield damaged("tables", "tables", error.message, error.hint)

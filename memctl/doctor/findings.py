@@ -49,8 +49,9 @@ class Examined:
     now: datetime
 
     def can_read(self, *tables: TableName) -> bool:
-        """Tell whether every row of these tables can be read."""
-        return all(table in self.states and self.states[table].is_readable for table in tables)
+        """Tell whether every row of these tables can be read, and be looked up by an index."""
+        states = [self.states[table] for table in tables]
+        return all(state.is_readable and not state.broken_indexes for state in states)
 
 
 Check = Callable[[Examined], Iterator[Finding]]

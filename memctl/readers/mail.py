@@ -37,7 +37,7 @@ _DEEPEST = 5
 """Messages forwarded as attachments are read so many levels deep."""
 
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
-_BROKEN = (ValueError, TypeError, AttributeError, IndexError, KeyError, LookupError, MessageError)
+_BROKEN = (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, MessageError)
 """What the standard library's header parser is known to raise for malformed headers."""
 
 

@@ -53,7 +53,7 @@ def dated(question: Question, statistics: TermStatistics, today: date) -> Questi
     dates: list[Slot] = []
     phrases: list[tuple[str, str]] = []
     for item in found:
-        at = _words_at(question, item.span)
+        at = question.words_between(item.span.start, item.span.end)
         slot = tuple(dict.fromkeys(_single_terms(item, statistics, today)))
         written = [term for place in at for old in slots[place] for term in old]
         also += written
@@ -115,16 +115,6 @@ def _is_day_of_any_year(written: str) -> bool:
 
 def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
-
-
-def _words_at(question: Question, span: DateSpan) -> list[int]:
-    """Return which words a part of the text goes through."""
-    places, start = [], 0
-    for place, word in enumerate(question.words):
-        if start < span.end and span.start < start + len(word):
-            places.append(place)
-        start += len(word) + 1
-    return places
 
 
 def _single_terms(asked: _Asked, statistics: TermStatistics, today: date) -> Iterator[str]:

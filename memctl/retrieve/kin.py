@@ -1,14 +1,16 @@
 """Other words for a word of the question that no memory has: "choose" is told by "choice".
 
 Looked for among the words of the best hits only, by the vectors of single words, so that a memory
-is not passed over because it says the same thing with a noun.
+is not passed over because it says the same thing with a noun; a name, among those who speak there,
+for "Muhammad" may spell himself "Muhhamed".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -18,11 +20,17 @@ from memctl.records import Hit
 from memctl.retrieve.candidates import Candidate
 from memctl.retrieve.question import Meaning, Question, Slot
 from memctl.retrieve.statistics import TermStatistics
+from memctl.understand.outline import speaker_of
 from memctl.understand.terms import query_terms
 
 NEAR = 0.48
 """Cosine of two words that are taken for one another."""
 _LOOKED_AT = 5
+_AS_WRITTEN = 0.8
+_SHORTEST_NAME = 3
+_VOWELS = re.compile(r"[aeiouyáàâäãåéèêëíìîïóòôöõúùûü]")
+_SOUNDS_LIKE = str.maketrans("cqzw", "kksv")
+_DOUBLED = re.compile(r"(.)\1+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 Kin = Mapping[Slot, frozenset[str]]
@@ -36,14 +44,40 @@ def kin_of(
     languages: Sequence[str],
     hits: Sequence[Hit],
 ) -> Kin:
-    """Return what the best hits have for the question's unknown words, names aside."""
-    lost = dict(_unknown(question, statistics))
+    """Return what the best hits have for the question's unknown words, for names who speaks."""
+    unknown = dict(_unknown(question, statistics))
+    names = {slot: word for slot, word in unknown.items() if slot in question.names}
+    lost = {slot: word for slot, word in unknown.items() if slot not in names}
     near = alike(list(lost.values()), hits[:_LOOKED_AT], meaning)
     found = {
         slot: frozenset(query_terms(" ".join(words), languages))
         for slot, words in zip(lost, near, strict=True)
     }
+    speakers = _speakers(hits, languages) if names else {}
+    found |= {
+        slot: frozenset(term for name in spelt_like(word, speakers) for term in speakers[name])
+        for slot, word in names.items()
+    }
     return {slot: terms for slot, terms in found.items() if terms}
+
+
+def spelt_like(word: str, names: Collection[str]) -> list[str]:
+    """Return the names that a word is nearly the same as, all in lower case.
+
+    The nearest by its letters, and those that sound alike: with other vowels, or letters doubled.
+    """
+    if len(word) <= _SHORTEST_NAME:
+        return []
+    near = get_close_matches(word, names, n=1, cutoff=_AS_WRITTEN)
+    sound = _sound(word)
+    alike = [name for name in names if len(sound) >= _SHORTEST_NAME and _sound(name) == sound]
+    return [name for name in dict.fromkeys([*near, *alike]) if name[0] == word[0]]
+
+
+def _sound(name: str) -> str:
+    """What stays of a name however it is transcribed: its consonants, each once in a row."""
+    consonants = name[0] + _VOWELS.sub("", name[1:]).translate(_SOUNDS_LIKE)
+    return _DOUBLED.sub(r"\1", consonants)
 
 
 def alike(words: Sequence[str], hits: Sequence[Hit], meaning: Meaning) -> list[list[str]]:
@@ -80,13 +114,19 @@ def with_kin(
 
 
 def _unknown(question: Question, statistics: TermStatistics) -> Iterator[tuple[Slot, str]]:
-    names = frozenset(question.names)
     for word, slots in zip(question.words, question.word_slots, strict=True):
         plain = _WORD.findall(word.lower())
-        if len(slots) != 1 or len(plain) != 1 or slots[0] in names:
+        if len(slots) != 1 or len(plain) != 1:
             continue
         if not any(statistics.frequencies.get(term) for term in slots[0]):
             yield slots[0], plain[0]
+
+
+def _speakers(hits: Iterable[Hit], languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the words of the names of who speaks in the hits, and the terms for each."""
+    said = (speaker_of(hit.text) or "" for hit in hits if hit.type == "turn")
+    words = {word for name in said for word in _WORD.findall(name.lower())}
+    return {word: tuple(query_terms(word, languages)) for word in sorted(words)}
 
 
 def _words(hits: Iterable[Hit]) -> list[str]:

@@ -25,7 +25,12 @@ def phrases_of(candidate: Candidate, languages: Sequence[str]) -> dict[Phrase, N
 
 def title_phrases(candidate: Candidate, languages: Sequence[str]) -> tuple[Phrase, ...]:
     """Return a passage's title, without what stands in brackets, as a name in each language."""
-    return _phrases(_IN_BRACKETS.sub("", candidate.row["title"] or ""), tuple(languages))
+    return _title_phrases(candidate.row["title"] or "", tuple(languages))
+
+
+@lru_cache(maxsize=20_000)
+def _title_phrases(title: str, languages: tuple[str, ...]) -> tuple[Phrase, ...]:
+    return _phrases(_IN_BRACKETS.sub("", title), languages)
 
 
 @lru_cache(maxsize=20_000)

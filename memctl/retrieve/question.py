@@ -71,6 +71,15 @@ class Question:
         own = (term for slot in self.slots for term in slot)
         return tuple(dict.fromkeys([*own, *self.also]))
 
+    def words_between(self, begin: int, end: int) -> list[int]:
+        """Return which words a part of the text, given by its offsets, goes through."""
+        places, start = [], 0
+        for place, word in enumerate(self.words):
+            if start < end and begin < start + len(word):
+                places.append(place)
+            start += len(word) + 1
+        return places
+
 
 def understood(text: str, languages: Sequence[str] = ("en",)) -> Question:
     """Take a question apart, to be asked of memories in these languages.

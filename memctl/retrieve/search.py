@@ -38,6 +38,7 @@ from memctl.retrieve.fusion import KEYWORD_WEIGHT, checked_fusion
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Stored
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
+from memctl.retrieve.periods import explained_times
 from memctl.retrieve.question import Meaning, Question, understood
 from memctl.retrieve.ranking import Plan, scored
 from memctl.retrieve.relevance import Relevance, relevance
@@ -467,6 +468,7 @@ class Searcher:
             "sampled": statistics.sampled,
             "candidates": candidates,
             **self._explained_spaces(plan),
+            **(explained_times(question, self._clock().date()) if plan.mode == "hybrid" else {}),
         }
 
     def _explained_spaces(self, plan: Plan) -> dict[str, Any]:

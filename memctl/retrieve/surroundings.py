@@ -47,7 +47,7 @@ class Surroundings:
         self.statistics = statistics
         self.languages = languages
         self._standing = standing
-        self._now = now
+        self.now = now
         self.spread = float(np.std([item.score for item in first])) if first else 0.0
         """The standard deviation of the candidates' scores, in which clues are weighed."""
 
@@ -83,7 +83,7 @@ class Surroundings:
 
     def with_standing(self, items: Sequence[Collapsed]) -> list[Collapsed]:
         """Return the items with what they are worth besides counted in, best first."""
-        return with_standing(items, self._standing, self._now, self.spread)
+        return with_standing(items, self._standing, self.now, self.spread)
 
 
 def _passages(found: Mapping[Key, Candidate]) -> dict[Key, Candidate]:

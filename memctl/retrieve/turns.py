@@ -8,12 +8,12 @@ one that says more is likelier to tell something than "Yes, I love it!".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 
 from memctl.retrieve.candidates import Candidate, Key
 from memctl.retrieve.collapse import Collapsed, ordered, raised
+from memctl.retrieve.kin import spelt_like
 from memctl.retrieve.question import Question
 from memctl.retrieve.surroundings import Surroundings
 from memctl.understand.stopwords import stop_words
@@ -31,7 +31,6 @@ ENOUGH = 30
 """Terms of a turn; more of them tell no more."""
 _SHARE_OF_SHORT = 0.9
 _LOOKED_AT = 8
-_AS_WRITTEN = 0.8
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _SHORTEST_NAME = 3
 
@@ -170,10 +169,9 @@ def _said(question: Question) -> list[str]:
     ]
 
 
-def _misspelt(question: Question, names: Mapping[str, object]) -> Iterable[str]:
+def _misspelt(question: Question, names: Collection[str]) -> Iterable[str]:
     """The names that capitalised words of the question are nearly the same as."""
     for match in _WORD.findall(question.text):
         word = match.lower()
-        if match[0].isupper() and word not in names and len(word) > _SHORTEST_NAME:
-            near = get_close_matches(word, names, n=1, cutoff=_AS_WRITTEN)
-            yield from (name for name in near if name[0] == word[0])
+        if match[0].isupper() and word not in names:
+            yield from spelt_like(word, names)

@@ -20,8 +20,8 @@ _MONTH_NAMES = (
     "october oct oktober octubre octobre ottobre outubro okt", "november nov noviembre novembre "
     "novembro", "december dec dezember diciembre décembre decembre dicembre dezembro dez",
 )  # fmt: skip
-_MONTHS = {name: n for n, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
-_WEEKDAYS = {
+MONTHS = {name: n for n, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
+WEEKDAYS = {
     name: number
     for number, names in enumerate(
         ("monday mon", "tuesday tue tues", "wednesday wed", "thursday thu thur thurs",
@@ -34,8 +34,8 @@ _RELATIVE = {
     "the day after tomorrow": 2, "the day before yesterday": -2,
 }  # fmt: skip
 
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_WEEKDAY = "|".join(sorted(WEEKDAYS, key=len, reverse=True))
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _DIGITS = re.compile(r"\d\d*")
 """Runs of digits; a pattern that begins with a repetition is looked for half as fast."""
@@ -47,8 +47,8 @@ _YEAR_DIGITS = 4
 _CENTURIES = ("15", "16", "17", "18", "19", "20")
 _AFTER_DAY = re.compile(r"(?:st|nd|rd|th|\.)?\s(?:(?:of|de)\s)?([^\W\d_]++)\b", re.IGNORECASE)
 _BEFORE_DAY = re.compile(r"\b([^\W\d_]++)\.?\s$")
-_BESIDE_DAY = frozenset({*_MONTHS, "days"})
-_LONGEST_MONTH = max(map(len, _MONTHS)) + 2
+_BESIDE_DAY = frozenset({*MONTHS, "days"})
+_LONGEST_MONTH = max(map(len, MONTHS)) + 2
 _NEAR_HINT = re.compile(
     r"\b(?:to(?:day|night|morrow)|yesterday|"
     r"(?:next|last|this) (?:[mtwfs][a-z]{2,5}day|mon|tue|wed|thu|fri|sat|sun|week|month|year))\b"
@@ -115,7 +115,7 @@ def _may_be_of_date(text: str, digits: re.Match[str]) -> bool:
     if after and after[1].lower() in _BESIDE_DAY:
         return True
     before = _BEFORE_DAY.search(text, max(0, start - _LONGEST_MONTH), start)
-    return before is not None and before[1].lower() in _MONTHS
+    return before is not None and before[1].lower() in MONTHS
 
 
 def _near_digits(text: str) -> Iterator[re.Match[str]]:
@@ -165,7 +165,7 @@ def _absolute(found: dict[str, str], said: date | None) -> str:
         case {"slash_a": first, "slash_b": second, "slash_year": year}:
             return _slashed(int(first), int(second), year)
         case {"only_month": month, "only_year": year}:
-            return f"{year}-{_MONTHS[month.lower()]:02}"
+            return f"{year}-{MONTHS[month.lower()]:02}"
         case {"quarter_year": year}:
             return f"{year}-Q{found.get('quarter') or _QUARTERS[found['quarter_name'].lower()]}"
         case {"cjk_year": year}:
@@ -177,7 +177,7 @@ def _named_month(found: dict[str, str], said: date | None) -> str:
     day = found.get("day") or found.get("us_day")
     if not day:
         return ""
-    month = str(_MONTHS[(found.get("month") or found["us_month"]).lower()])
+    month = str(MONTHS[(found.get("month") or found["us_month"]).lower()])
     year = found.get("year") or found.get("us_year")
     return _day(year, month, day) if year else _nearest(int(month), int(day), said)
 
@@ -244,7 +244,7 @@ def _unit(which: str, unit: str, said: date) -> str:
     if unit == "week":
         year, week, _ = (said + timedelta(7 * step)).isocalendar()
         return f"{year}-W{week:02}"
-    return _weekday(which, _WEEKDAYS[unit], said)
+    return _weekday(which, WEEKDAYS[unit], said)
 
 
 def _weekday(which: str, weekday: int, said: date) -> str:

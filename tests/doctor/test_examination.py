@@ -237,3 +237,18 @@ def test_what_a_crash_left_beyond_the_commit_point_is_no_damage(home: Home, doct
     finding = only(examined(doctor))
     assert (finding.layer, finding.verdict) == ("versions", "warning")
     assert "the next writer rolls it back" in finding.hint
+
+
+def test_broken_indexes_are_damage_and_nothing_is_looked_up_by_them(
+    home: Home, doctor: Doctor
+) -> None:
+    with home.open("notes") as base:
+        base.store.upkeep(force=True)
+    tables = home.layout("notes").folder / "lance"
+    for path in [each for each in tables.rglob("_indices/*/*") if each.is_file()]:
+        os.truncate(path, path.stat().st_size // 2)
+    wrong = [each for each in examined(doctor) if each.verdict == "damaged"]
+    assert {each.layer for each in wrong} == {"indexes"}
+    assert {each.subject for each in wrong} == {"documents", "memories", "entities", "relations"}
+    list(doctor.repair("notes"))
+    assert examined(doctor) == []

@@ -144,6 +144,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "parts.eml": lambda: b"".join(
         b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(3_000)
     ),
+    "year.eml": lambda: b"Date: Tue, 12 May 99999999999999999999 07:41 +0200\n\nWords.\n",
     "one line.txt": lambda: b"a" * 20_000_000,
     "one line.log": lambda: b"2024-01-01 " * 1_000_000,
     "one line.py": lambda: b"(" * 1_000_000,

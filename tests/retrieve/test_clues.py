@@ -148,6 +148,22 @@ def test_a_misspelt_name_is_still_a_speaker(shelf: Shelf, memory_of: MemoryOf) -
     assert "speaker" not in hits["t1"].legs
 
 
+def test_a_question_with_a_misspelt_name_is_not_taken_for_one_about_a_stranger(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    turns = [("Muhhamed", "I went to the market for pears."), ("Wanda", "I bought the plums.")]
+    shelf.put(chat(memory_of, *turns))
+    searcher = shelf.searcher()
+    known, misspelt, stranger = (
+        searcher.search(f"Did {name} go to the market?").relevance
+        for name in ("Muhhamed", "Muhammad", "Marianne")
+    )
+    assert misspelt.lost_names == known.lost_names == 0
+    assert stranger.lost_names > 0
+    assert misspelt.is_near
+    assert not stranger.is_relevant
+
+
 def test_naming_everybody_names_nobody(shelf: Shelf, memory_of: MemoryOf) -> None:
     shelf.put(chat(memory_of, ("Nadia", "I bought pears."), ("Piotr", "I bought plums.")))
     hits = hits_by_id(shelf.searcher(), "What did Nadia and Piotr buy?")

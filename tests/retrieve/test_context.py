@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from memctl.errors import UsageError
 from memctl.models import Embedder
-from memctl.records import Hit
-from memctl.retrieve.context import EVIDENCE, INSIGHTS, build_context, token_counter
+from memctl.records import Ended, Hit
+from memctl.retrieve.context import build_context, token_counter
+from memctl.retrieve.shown import EVIDENCE, INSIGHTS
 
 from .conftest import WRITTEN
 
@@ -72,6 +73,42 @@ def test_turns_of_one_conversation_are_told_together_as_they_were_said() -> None
         "[2] Ann: Seven ferrets!\n\n[3] Chat, 2026-01-03\nBob: Another day.\n\n"
         "[4] Notes, 2026-01-01\nThe rent is high."
     )
+
+
+def test_what_all_of_it_is_from_is_said_once() -> None:
+    hits = [
+        hit(1, "The rent is high.", page=3, heading="Lease"),
+        hit(2, "The door is new.", created_at=WRITTEN + timedelta(days=2)),
+    ]
+    text = numbered(hits)
+    assert text.startswith("Evidence from Notes:\n\n[1] Lease, page 3, 2026-01-01\n")
+    assert text.endswith("[2] 2026-01-03\nThe door is new.")
+    of_a_day = [replace(each, created_at=WRITTEN, heading="", page=None) for each in hits]
+    assert numbered(of_a_day) == (
+        "Evidence from Notes, 2026-01-01:\n\n[1] The rent is high.\n\n[2] The door is new."
+    )
+
+
+def test_a_turn_below_a_heading_says_what_holds_no_longer() -> None:
+    said = {"type": "turn", "session_id": "s", "title": "Chat"}
+    ended = (Ended(0, 13, WRITTEN + timedelta(days=5), by="m_9"),)
+    turns = [hit(1, "Ann: I smoke.", turn=1, ended=ended, **said), hit(2, "Bob: Oh.", **said)]
+    text = numbered([*turns, hit(3, "The rent is high.")])
+    assert "[2] Ann: I smoke.\n(known since 2026-01-06 to hold no longer: “Ann: I smoke.”)" in text
+
+
+def test_what_does_not_fit_leaves_its_place_to_what_is_shorter() -> None:
+    hits = [hit(1, "The rent is high."), hit(2, "word " * 200 + "end."), hit(3, "The door is new.")]
+    text = numbered(hits, budget=50)
+    assert "The rent is high." in text
+    assert "The door is new." in text
+    assert "word" not in text
+
+
+def test_of_what_fits_by_less_than_half_nothing_is_shown() -> None:
+    sentences = "It is a short one. " * 2 + "This sentence is far longer than both before. " * 4
+    assert "short one" not in numbered([hit(1, "The rent is high."), hit(2, sentences)], budget=45)
+    assert "short one" in numbered([hit(2, sentences)], budget=45)
 
 
 def test_what_two_passages_share_is_said_once() -> None:

@@ -1,0 +1,139 @@
+"""Questions that tell a time: which days they mean, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+import pytest
+
+from memctl.records import Memory
+from memctl.understand.periods import periods
+from tests.retrieve.conftest import Shelf
+
+MemoryOf = Callable[..., Memory]
+
+ASKED = date(2026, 11, 22)
+"""A Sunday."""
+
+
+@pytest.mark.parametrize(
+    ("question", "written", "first", "last"),
+    [
+        ("What did we do last May?", "last May", "2026-05-01", "2026-05-31"),
+        ("What did we do last November?", "last November", "2025-11-01", "2025-11-30"),
+        ("What happened in spring 2023?", "in spring 2023", "2023-03-01", "2023-05-31"),
+        ("What did Ann say two weeks ago?", "two weeks ago", "2026-11-05", "2026-11-11"),
+        ("What did Ann say yesterday?", "yesterday", "2026-11-21", "2026-11-21"),
+        ("Who came last Friday?", "last Friday", "2026-11-20", "2026-11-20"),
+        ("Who came last Sunday?", "last Sunday", "2026-11-15", "2026-11-15"),
+        ("Who came last week?", "last week", "2026-11-09", "2026-11-15"),
+        ("Who came in the last 3 months?", "in the last 3 months", "2026-08-24", "2026-11-22"),
+        ("Who came the week before Christmas?", "week before Christmas", "2025-12-18",
+         "2025-12-24"),
+        ("What changed since March?", "since March", "2026-03-01", "9999-12-31"),
+        ("What held before 2024-03-05?", "before 2024-03-05", "0001-01-01", "2024-03-04"),
+        ("What held after March 2024?", "after March 2024", "2024-04-01", "9999-12-31"),
+        ("Was haben wir letzten Mai beschlossen?", "letzten Mai", "2026-05-01", "2026-05-31"),
+        ("Was sagte Ann vor zwei Wochen?", "vor zwei Wochen", "2026-11-05", "2026-11-11"),
+        ("Qu'a dit Ann la semaine dernière ?", "semaine dernière", "2026-11-09", "2026-11-15"),
+        ("¿Qué dijo Ann hace dos semanas?", "hace dos semanas", "2026-11-05", "2026-11-11"),
+        ("Cosa ha detto Ann ieri?", "ieri", "2026-11-21", "2026-11-21"),
+        ("Wat zei Ann gisteren?", "gisteren", "2026-11-21", "2026-11-21"),
+    ],
+)  # fmt: skip
+def test_a_time_counts_from_the_day_of_asking(
+    question: str, written: str, first: str, last: str
+) -> None:
+    (found,) = periods(question, ASKED)
+    assert question[found.start : found.end] == written
+    assert (found.first.isoformat(), found.last.isoformat()) == (first, last)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "May I bring the dog?",
+        "What march did he walk in the parade?",
+        "Who wrote about the mars rover?",
+        "What did Ann do before the move?",
+        "Who lived 999 years ago ago and 900 months hence?",
+        "Where is the spring of the door?",
+    ],
+)
+def test_what_is_no_time_of_the_calendar_is_taken_for_none(question: str) -> None:
+    assert periods(question, date(900, 1, 1)) == []
+
+
+def met_on(memory_of: MemoryOf, *days: str) -> list[Memory]:
+    return [
+        memory_of(f"on {day}", "Ann talked about the garden and the roses.",
+                  created_at=datetime.fromisoformat(day).replace(tzinfo=UTC))
+        for day in days
+    ]  # fmt: skip
+
+
+def order_of(shelf: Shelf, question: str) -> list[str | None]:
+    return [hit.external_id for hit in shelf.searcher().search(question).hits]
+
+
+def test_memories_of_the_time_that_is_asked_for_come_first(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(met_on(memory_of, "2025-05-09", "2026-05-30", "2026-03-09", "2026-01-02"))
+    assert order_of(shelf, "What did Ann say of the garden yesterday?")[0] == "on 2026-05-30"
+    assert order_of(shelf, "What did Ann say of the garden last May?")[0] == "on 2026-05-30"
+    assert order_of(shelf, "What did Ann say of the garden in March?")[0] == "on 2026-03-09"
+    assert order_of(shelf, "What did Ann say of the garden before 2026?")[0] == "on 2025-05-09"
+
+
+def test_other_times_are_further_down_and_not_left_out(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(met_on(memory_of, "2025-05-09", "2026-05-30"))
+    assert len(order_of(shelf, "What did Ann say of the garden last May?")) == 2
+
+
+def test_a_time_without_any_memory_changes_no_score(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(met_on(memory_of, "2026-05-30", "2026-05-31"))
+    hits = shelf.searcher().search("What did Ann say of the garden?").hits
+    assert all("time" not in hit.legs for hit in hits)
+
+
+def test_the_time_of_an_event_is_that_of_what_speaks_of_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    day = datetime(2026, 3, 1, tzinfo=UTC)
+    move = memory_of("move", "The move to Harbour Street went well.", created_at=day)
+    shelf.put([*met_on(memory_of, "2026-01-02", "2026-05-30"), move])
+    before = order_of(shelf, "What did Ann say of the garden before the move?")
+    after = order_of(shelf, "What did Ann say of the garden after the move?")
+    assert before.index("on 2026-01-02") < before.index("on 2026-05-30")
+    assert after.index("on 2026-05-30") < after.index("on 2026-01-02")
+
+
+@pytest.mark.parametrize("habit", ["before work", "after a move", "before moving"])
+def test_what_is_done_again_and_again_is_no_event(
+    shelf: Shelf, memory_of: MemoryOf, habit: str
+) -> None:
+    shelf.put([*met_on(memory_of, "2026-01-02", "2026-05-30"), memory_of("move", "Work, a move.")])
+    hits = shelf.searcher().search(f"What did Ann say of the garden {habit}?").hits
+    assert all("time" not in hit.legs for hit in hits)
+
+
+def test_a_question_on_which_was_first_prefers_neither(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([*met_on(memory_of, "2026-01-02", "2026-05-30"), memory_of("move", "The move.")])
+    hits = shelf.searcher().search("Did Ann talk of the garden before the move?").hits
+    assert all("time" not in hit.legs for hit in hits)
+
+
+def test_the_explanation_names_the_time_and_what_it_is_worth(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put([*met_on(memory_of, "2025-05-09", "2026-05-30"), memory_of("other", "A ladder.")])
+    found = shelf.searcher().search("What did Ann say of the garden last May?")
+    assert found.explain["times"] == [
+        {"text": "last May", "from": "2026-05-01", "to": "2026-05-31"}
+    ]
+    assert found.hits[0].legs["time"] > 0
+    open_ended = shelf.searcher().search("What did Ann say since May?").explain["times"]
+    assert open_ended == [{"text": "since May", "from": "2026-05-01", "to": None}]
+    assert "times" not in shelf.searcher().search("What did Ann say?").explain
