@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.choices import Mode, Verdict
+    from memctl.forget import ForgetReport, Selection
     from memctl.graph.index import Node
     from memctl.graph.resolution import Decisions
     from memctl.graph.views import GraphView
@@ -614,6 +615,34 @@ class KnowledgeBase:
     def delete_document(self, id_: str) -> int:
         """Forget a document and its memories; return how many memories are gone."""
         return self._editor.delete_document(id_)
+
+    def forget(
+        self, selection: Selection | None = None, *, snapshots: bool = False, dry_run: bool = False
+    ) -> ForgetReport:
+        """Remove something for good: rows, vectors, index entries, files, history and logs of it.
+
+        Then every byte that is left is searched for it, and what is found is told.
+
+        Args:
+            selection: What; None to complete only what was interrupted.
+            snapshots: Delete all snapshots too, for each may hold it.
+            dry_run: Say what would go, and change nothing.
+
+        Raises:
+            NotFoundError: There is nothing of the kind.
+            UsageError: Nothing is selected, and nothing is to be completed.
+            LockedError: Another process is writing and does not stop.
+        """
+        from memctl.forget import Forgetter
+
+        self._require_writable()
+        self.query_log.flush()
+        forgetter = Forgetter(self.layout, self.store, lambda: self.embedder, self.clock)
+        if dry_run and selection is not None:
+            return forgetter.preview(selection)
+        if selection is None and not forgetter.pending():
+            raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
+        return forgetter.run(selection, snapshots=snapshots)
 
     # --- going out and coming back ---------------------------------------------------------------
 

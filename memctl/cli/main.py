@@ -21,6 +21,7 @@ from memctl.cli import (
     doctor,
     document,
     evaluate,
+    forget,
     graph,
     ingest,
     insight,
@@ -113,6 +114,7 @@ sql.register(app)
 evaluate.register(app)
 transfer.register(app)
 snapshot.register(app)
+forget.register(app)
 doctor.register(app)
 config_commands.register(app)
 

@@ -141,6 +141,7 @@ def known_insight(draft: Draft, memory: Memory) -> KnownInsight:
 
 def write(transaction: Transaction, plan: Plan, embedder: Embedder, now: datetime) -> None:
     """Write a plan: insights, what they replace, connections, and the marks."""
+    plan = _standing(transaction, plan)
     made = list(plan.insights.values())
     if made:
         texts = [passage_for_embedding(memory.title, "", memory.text) for memory in made]
@@ -150,6 +151,31 @@ def write(transaction: Transaction, plan: Plan, embedder: Embedder, now: datetim
         rows = [_relation(id_, item, now) for id_, item in _untold(transaction, plan)]
         transaction.upsert("relations", relations_table(rows))
     mark_consolidated(transaction, plan.examined, True)
+
+
+def _standing(transaction: Transaction, plan: Plan) -> Plan:
+    """The plan without what rests on a memory which somebody has deleted meanwhile.
+
+    What else that was to rest on is not marked, so that the next run looks at it again.
+    """
+    sources = {id_ for memory in plan.insights.values() for id_ in memory.source_ids}
+    ends = {id_ for item in plan.connections.values() for id_ in (item.source_id, item.target_id)}
+    found = transaction.snapshot().get("memories", sorted(sources | ends), ["id"])
+    gone = (sources | ends) - {*found["id"].to_pylist(), *plan.insights}
+    if not gone:
+        return plan
+    lost = {id_: m for id_, m in plan.insights.items() if not gone.isdisjoint(m.source_ids)}
+    again = {id_ for memory in lost.values() for id_ in memory.source_ids}
+    return Plan(
+        [id_ for id_ in plan.examined if id_ not in again],
+        {id_: memory for id_, memory in plan.insights.items() if id_ not in lost},
+        {old: new for old, new in plan.superseded.items() if new not in lost},
+        {
+            id_: item
+            for id_, item in plan.connections.items()
+            if gone.isdisjoint((item.source_id, item.target_id))
+        },
+    )
 
 
 def _untold(transaction: Transaction, plan: Plan) -> list[tuple[str, Connection]]:

@@ -13,7 +13,7 @@ from memctl.ingest.batch import Identified, Wanted
 from memctl.ingest.reading import RECORD_READER, Unreadable, identify
 from memctl.ingest.rows import as_given
 from memctl.ingest.sources import Source
-from memctl.ingest.stored import stored_parts
+from memctl.ingest.stored import REDACTED, stored_parts
 from memctl.records import Document, FileOutcome
 from memctl.understand.protocol import BY_MODEL, MODEL, NOT_BY_MODEL
 
@@ -101,6 +101,8 @@ def wanted(
         source = _record(snapshot, document)
         item = Identified(source, document.sha256, document.size, document.id)
         return _again(item, document)
+    if document.metadata.get(REDACTED):
+        return _from_memory(snapshot, document)
     path = Path(place or document.source)
     if not path.is_file() and (upgrades or _lacks_a_model_alone(document)):
         return _from_memory(snapshot, document)

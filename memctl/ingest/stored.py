@@ -21,6 +21,10 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+REDACTED = "redacted"
+"""In the metadata of a document of which something was forgotten: its file has it still."""
+
+
 def stored_parts(snapshot: Snapshot, document: Document) -> tuple[Stored, ...]:
     """Return the parts of a document, in order, with the passages that they were cut into."""
     from memctl.store.filters import col

@@ -256,7 +256,7 @@ def forget(transaction: Transaction, ids: Sequence[str]) -> int:
     are free to be consolidated again.  Facts that ended in favour of one of them hold again.  Edges
     that only they bear out go; others lose their mention.
     """
-    doomed = _with_insights(transaction.snapshot(), set(ids))
+    doomed = with_insights(transaction.snapshot(), set(ids))
     if not doomed:
         return 0
     snapshot = transaction.snapshot()
@@ -274,7 +274,7 @@ def _found(snapshot: Snapshot, where: Expr) -> list[Memory]:
     return memory_rows(snapshot.scan("memories", where, visible_columns(snapshot, "memories")))
 
 
-def _with_insights(snapshot: Snapshot, ids: set[str]) -> set[str]:
+def with_insights(snapshot: Snapshot, ids: set[str]) -> set[str]:
     """Return the ids with those of all insights that rest on them, however far removed."""
     doomed, fresh = set(ids), set(ids)
     while fresh:

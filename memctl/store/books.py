@@ -216,6 +216,13 @@ class JobBook:
                 (state, to_text(now), text, job),
             )
 
+    def note(self, job: int, detail: Mapping[str, Any]) -> None:
+        """Note how far a job has come, in place of what was noted before."""
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                "UPDATE jobs SET detail = ? WHERE id = ?", (json.dumps(dict(detail)), job)
+            )
+
     def fail(self, job: int, now: datetime, message: str, hint: str) -> None:
         """Note why a job failed, also among the events, which the status shows."""
         with self._ledger.transaction() as connection:

@@ -249,6 +249,21 @@ class Ledger:
             return [error.message]
         return [str(row[0]) for row in found if row[0] != "ok"]
 
+    def rewrite(self) -> bool:
+        """Write the whole file anew, so that nothing which was deleted can be read from it.
+
+        Returns:
+            Whether the log could be emptied too: not while somebody else is reading.
+
+        Raises:
+            LockedError: Somebody else is writing.
+        """
+        with self._mutex, _translated(self._path):
+            self.require_writable()
+            self._connection.execute("VACUUM")
+            busy, *_ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+
     # --- transactions ---
 
     @contextmanager

@@ -6,7 +6,7 @@ keeps the few rows of the ledger that belong to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ from memctl.pinned import check_name
 from memctl.store.datasets import Datasets
 from memctl.store.lock import AS_SET, Wait
 from memctl.store.names import TableName
+from memctl.store.parts import parts_of
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -30,8 +31,6 @@ from memctl.store.upkeep import TAG_PREFIX, VECTOR_ROWS
 
 if TYPE_CHECKING:
     import sqlite3
-
-    from lance import LanceDataset
 
     from memctl.store.snapshot_book import SnapshotEntry
     from memctl.store.store import Store
@@ -246,17 +245,5 @@ class Snapshots:
         return {
             self._datasets.path(table) / path: size
             for table, version in versions.items()
-            for path, size in _parts(self._datasets.at(table, version))
+            for path, size in parts_of(self._datasets.at(table, version))
         }
-
-
-def _parts(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
-    """Yield the files and folders of a version, below the table's, with their sizes."""
-    for fragment in dataset.get_fragments():
-        for part in fragment.metadata.files:
-            yield f"data/{part.path}", part.file_size_bytes or 0
-        if (deleted := fragment.deletion_file()) is not None:
-            yield deleted, 0  # some bytes a row
-    for index in dataset.describe_indices():
-        for segment in index.segments:
-            yield f"_indices/{segment.uuid}", segment.size_bytes or 0

@@ -5,7 +5,7 @@ Opening it, taking a snapshot and reading never wait for a writer; a writer wait
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from memctl.store.leases import Leases
 from memctl.store.ledger import Ledger
 from memctl.store.lock import AS_SET, WAIT_SECONDS, Holder, Wait, WriteLock
 from memctl.store.names import UPKEEP
+from memctl.store.purge import Purged, purge, rewrite
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.snapshot import Snapshot
 from memctl.store.transaction import Transaction
@@ -165,14 +166,20 @@ class Store:
         """
         self.ledger.require_in_place()
         head = self.ledger.head()
-        self._require_same_vectors()  # after HEAD was read: they are switched together
+        while True:
+            self._require_same_vectors()  # after HEAD was read: they are switched together
+            snapshot = self._snapshot_of(head)
+            self._leases.add(snapshot)
+            before, head = head, self.ledger.head()
+            if head == before:  # else it may have been pruned before anybody could see the lease
+                return snapshot
+
+    def _snapshot_of(self, head: Mapping[TableName, int]) -> Snapshot:
         versions = {table: head[table] for table in TABLES}
         derived = Derived(self.folder, lambda: self.ledger.head() == head)
-        snapshot = Snapshot(
+        return Snapshot(
             self._datasets, versions, self.dimension, self.ledger.require_in_place, derived
         )
-        self._leases.add(snapshot)
-        return snapshot
 
     @contextmanager
     def write(self, wait: Wait = AS_SET) -> Iterator[Transaction]:
@@ -327,6 +334,28 @@ class Store:
     def _pruned(self, *, force: bool) -> Pruned:
         now = self._clock()
         return prune(self._datasets, self.ledger, self._leases.held(now), now, force=force)
+
+    def purge(self, wait: float | None = 30.0) -> Purged:
+        """Remove from the tables' files what is in no row any more.
+
+        Only a version that has a name or a reader stays.  A reader that cannot write its lease, as
+        on a read-only mount, has to ask again.
+
+        Args:
+            wait: Seconds to wait for a writer; None waits for ever.
+
+        Raises:
+            LockedError: Another process or thread kept writing.
+            CoverageLost: Memories would not have been found any more; it was rolled back.
+        """
+        with self._held(wait):
+            with self._committed() as transaction:
+                before = transaction.snapshot()
+                rewrite(transaction, self.ledger)
+                require_all_found(before, transaction.snapshot(), UPKEEP)
+            self._datasets.renew()
+            now = self._clock()
+            return purge(self._datasets, self.ledger, self._leases.held(now), now)
 
     def needs_upkeep(self) -> bool:
         """Tell whether an upkeep would pay; cheap enough to ask after every commit."""

@@ -225,10 +225,11 @@ def prune(
     now: datetime,
     *,
     force: bool = False,
+    grace: timedelta = GRACE,
 ) -> Pruned:
     """Remove versions that nobody can be reading; the caller holds the lock.
 
-    A version stays while it is HEAD or has another name, while a reader holds it, and for an hour
+    A version stays while it is HEAD or has another name, while a reader holds it, and for a while
     after it was HEAD.  Versions in the middle of a transaction never were, and go at once.
 
     Args:
@@ -237,11 +238,12 @@ def prune(
         held: Versions that readers hold.
         now: The time.
         force: Prune even when there is little to remove.
+        grace: How long that is, for readers who could not say that they hold one.
     """
     ledger.clamp_retired(now)
     kept = [*ledger.heads().values(), *held]
     most = 0 if force else MOST_OLD_VERSIONS
-    done = [_prune(datasets, ledger, table, kept, now - GRACE, most) for table in TABLES]
+    done = [_prune(datasets, ledger, table, kept, now - grace, most) for table in TABLES]
     return Pruned(sum(item.versions for item in done), sum(item.bytes for item in done))
 
 

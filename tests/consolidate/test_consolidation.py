@@ -235,6 +235,31 @@ def test_an_insight_ends_with_what_it_rests_on(base: Any, story: list[Memory]) -
     assert len(place.source_ids) == 4
 
 
+def test_an_insight_on_what_was_deleted_meanwhile_is_not_written(
+    base: Any, story: list[Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base.add(*story)
+    (gone,) = (item.id for item in story if item.source.endswith("orders.md"))
+    begin = base.store.write
+
+    def write(*arguments: Any) -> Any:
+        """Delete a note just before the first insights are written."""
+        with begin() as transaction:
+            transaction.delete("memories", col("id") == gone)
+        return begin(*arguments)
+
+    monkeypatch.setattr(base.store, "write", write)
+    base.consolidator().run()
+    assert base.insights()
+    assert not any(gone in item.source_ids for item in base.insights())
+    relations = relation_rows(base.store.snapshot().scan("relations"))
+    assert not any(gone in (item.source_id, item.target_id) for item in relations)
+    monkeypatch.undo()
+    base.consolidator().run()  # looks again at what the insight was to rest on besides
+    place = next(item for item in base.insights() if item.title == "Harbour Street")
+    assert gone not in place.source_ids
+
+
 def test_near_duplicates_are_linked_and_kept(base: Any, note: Note) -> None:
     text = "The Probat roaster at Harbour Street holds 12 kg and needs 3-phase power."
     base.add(

@@ -1,0 +1,160 @@
+"""memctl forget: remove something for good, and prove it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.commands import KnowledgeBaseOption, Output, Yes, command
+from memctl.cli.inputs import refuse_empty
+from memctl.cli.output import emit_one, facts, plain
+from memctl.cli.session import Session
+from memctl.cli.text import count, duration, one_line, size
+from memctl.errors import PartialFailure, UsageError
+
+if TYPE_CHECKING:
+    from memctl.forget import ForgetReport, Selection
+
+_Words = list[str] | None
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "forget",
+        """
+        memctl forget --document d_3fa2b1 --dry-run
+        memctl forget --memory m_77c0de --snapshots
+        memctl forget --entity "Ann Lee"
+        memctl forget --namespace user:ann --before 2025-01-01 --yes
+        """,
+    )(forget)
+
+
+def forget(
+    session: Session,
+    document: Annotated[
+        _Words, typer.Option("--document", metavar="ID", help="With all its versions; repeatable.")
+    ] = None,
+    memory: Annotated[
+        _Words, typer.Option("--memory", metavar="ID", help="With all its versions; repeatable.")
+    ] = None,
+    entity: Annotated[
+        _Words, typer.Option("--entity", metavar="NAME", help="As it is written; repeatable.")
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", metavar="NAME", help="All of this one.")
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="DATE", help="Only what is older than that.")
+    ] = None,
+    whole_documents: Annotated[
+        bool,
+        typer.Option("--whole-documents", help="Documents too that have the memory or the name."),
+    ] = False,
+    snapshots: Annotated[
+        bool, typer.Option("--snapshots", help="Delete all snapshots too: they may hold it.")
+    ] = False,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go.")] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Remove something for good, and search what is left for it.
+
+    A document goes with its versions, its memories, insights that rest on them, and the file in
+    processed/.  A memory goes with its versions and insights; in the document that it stands in,
+    which stays, its words become blocks, and the file in processed/ goes.  So does a name: memories
+    and insights that have it go, and in passages and documents it becomes blocks.
+
+    With them go vectors, index entries, earlier versions of the tables, all cached replies of
+    models, former vectors of kb reembed, and what the logs say of it.  Files that were given as
+    PATH, or lie in an inbox that keeps its files, are yours: they are named and left alone.
+
+    Then every byte below the knowledge base's folder is searched for the text, tables unpacked.
+    Where some of it is left, in a snapshot say, that is told, and the exit code is 3.  Interrupted,
+    nothing has happened, or memctl forget without anything completes it.
+    """
+    refuse_empty({"--document": document, "--memory": memory, "--entity": entity})
+    refuse_empty({"--namespace": namespace, "--before": before})
+    selection = _selection(
+        document or [], memory or [], entity or [], namespace, before, whole_documents
+    )
+    with session.writing(kb) as base:
+        if selection is not None:
+            preview = base.forget(selection, dry_run=True)
+            if dry_run:
+                emit_one(preview, output, lambda: _show(session, preview))
+                return
+            session.confirm(f"forget {_told(preview)} for good?", yes=yes)
+        report = base.forget(selection, snapshots=snapshots)
+    emit_one(report, output, lambda: _show(session, report))
+    if report.left:
+        places = ", ".join(dict.fromkeys(left.place for left in report.left))
+        raise PartialFailure(f"some of it is left in {one_line(places, 200)}", report.left[0].hint)
+
+
+def _selection(
+    documents: list[str],
+    memories: list[str],
+    entities: list[str],
+    namespace: str | None,
+    before: str | None,
+    whole: bool,
+) -> Selection | None:
+    """Return what is selected; None where nothing is, to complete what was interrupted.
+
+    Raises:
+        UsageError: Several kinds at once, or a date that cannot be read.
+    """
+    from memctl.cli.filters import instant
+    from memctl.forget import Selection
+    from memctl.home import utc_now
+
+    kinds = [bool(documents), bool(memories), bool(entities), bool(namespace or before)]
+    if not any(kinds):
+        return None
+    if sum(kinds) > 1:
+        raise UsageError("one kind at a time", "--before can narrow --namespace")
+    return Selection(
+        documents=tuple(documents),
+        memories=tuple(memories),
+        entities=tuple(entities),
+        namespace=namespace,
+        before=instant(before, utc_now()) if before else None,
+        whole=whole,
+    )
+
+
+def _told(report: ForgetReport) -> str:
+    parts = [
+        count(report.documents, "document") if report.documents else "",
+        f"some words of {count(len(report.redacted), 'document')}" if report.redacted else "",
+        count(report.memories, "memory", "memories") if report.memories else "",
+        count(len(report.files), "file") if report.files else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _show(session: Session, report: ForgetReport) -> None:
+    out = session.console
+    done = "would forget" if report.dry_run else "forgot"
+    out.print(f"{done} {_told(report) or 'what was interrupted'}", soft_wrap=True)
+    values = {
+        "insights": report.insights or "",
+        "redacted": ", ".join(report.redacted),
+        "files": "\n".join(report.files),
+        "yours, left alone": "\n".join(report.yours),
+        "snapshots": ", ".join(report.snapshots),
+        "freed": size(report.bytes_freed) if report.bytes_freed else "",
+        "took": "" if report.dry_run else duration(report.seconds),
+    }
+    facts(out, plain(values))
+    for left in report.left:
+        out.print(f"  left in {one_line(left.place)}: {one_line(left.why)}", soft_wrap=True)
+    if report.dry_run and report.snapshots:
+        out.print("  --snapshots deletes the snapshots, which may hold it", soft_wrap=True)
+    elif not report.dry_run and not report.left:
+        out.print("  nothing of it is left", soft_wrap=True)

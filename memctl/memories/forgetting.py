@@ -1,0 +1,464 @@
+"""What goes when something is forgotten, and taking it out of the tables.
+
+Whole documents go with all their versions, memories with all of theirs, and with them whatever
+rests on them alone.  Of a document that stays, a text that is to go becomes a row of blocks of the
+same length, so that everything else in it stays where it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import NotFoundError
+from memctl.graph.names import key_of
+from memctl.ids import root_id
+from memctl.ingest.derive import page_of
+from memctl.ingest.stored import REDACTED
+from memctl.memories.editing import forget, with_insights
+from memctl.memories.viewing import get_memory, resolve, versions_of
+from memctl.store.filters import Expr, col
+from memctl.store.schema import VECTOR, schemas, vector_array
+from memctl.understand.passage import passage_for_embedding, passage_terms
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.models.protocols import Embedder
+    from memctl.store.names import TableName
+    from memctl.store.snapshot import Snapshot
+    from memctl.store.transaction import Transaction
+
+BLOCK = "█"
+AT_ONCE = 10_000
+"""Ids that one condition names at most."""
+MOST_TEXTS = 64
+SHORTEST_TEXT = 12
+LONGEST_TEXT = 60
+"""Letters of the pieces of text that are looked for afterwards, and how many of them."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is to be forgotten; of one kind, but for a date that narrows a namespace."""
+
+    documents: tuple[str, ...] = ()
+    memories: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    """Names; documents that have them stay, without them."""
+    namespace: str | None = None
+    before: datetime | None = None
+    """Of sources that are older."""
+    whole: bool = False
+    """Whether documents go that have the memories or names, instead of these alone."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to go."""
+
+    roots: list[str] = field(default_factory=list)
+    """Documents that go whole, by the id of their first part."""
+    parts: list[str] = field(default_factory=list)
+    """All parts of those."""
+    memories: set[str] = field(default_factory=set)
+    insights: int = 0
+    """How many of those are insights."""
+    redacted: list[str] = field(default_factory=list)
+    """Documents that stay and lose some of their text, by the id of their first part."""
+    patterns: tuple[re.Pattern[str], ...] = ()
+    """What they lose."""
+    texts: tuple[str, ...] = ()
+    """Some of what goes, letter by letter, to be looked for afterwards."""
+    is_names: bool = False
+    """Whether those are names, which end where a word does."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to go."""
+        return not (self.roots or self.memories or self.redacted)
+
+    def says(self, text: str) -> bool:
+        """Tell whether a text holds some of what goes."""
+        if self.is_names:
+            return any(pattern.search(text) for pattern in self.patterns)
+        folded = text.casefold()
+        return any(piece.casefold() in folded for piece in self.texts)
+
+
+# --- finding out ---------------------------------------------------------------------------------
+
+
+def plan(snapshot: Snapshot, selection: Selection) -> Plan:
+    """Find out what goes.
+
+    Raises:
+        NotFoundError: There is no such document or memory.
+    """
+    made = Plan()
+    removed: list[str] = []
+    if selection.documents:
+        _take_documents(snapshot, made, _versions(snapshot, selection.documents))
+    if selection.namespace is not None or selection.before is not None:
+        _take_where(snapshot, made, _limits(selection))
+    if selection.memories:
+        removed += _take_memories(snapshot, made, selection)
+    if selection.entities:
+        _take_names(snapshot, made, selection)
+    made.memories = _with_what_rests(snapshot, made.memories)
+    insights = _scan_ids(snapshot, "memories", made.memories, ["level"])
+    made.insights = sum(row["level"] == "insight" for row in insights)
+    made.is_names = bool(selection.entities)
+    made.texts = selection.entities or tuple(_pieces([*removed, *_texts(snapshot, made)]))
+    return made
+
+
+def _limits(selection: Selection) -> Expr:
+    limits = []
+    if selection.namespace is not None:
+        limits.append(col("namespace") == selection.namespace)
+    if selection.before is not None:
+        limits.append(col("created_at") < selection.before)
+    return limits[0] if len(limits) == 1 else limits[0] & limits[1]
+
+
+def _versions(snapshot: Snapshot, given: Iterable[str]) -> list[str]:
+    """Return the roots of documents with those of their earlier and later versions."""
+    found = {root_id(resolve(snapshot, "documents", id_)) for id_ in given}
+    fresh = found
+    while fresh:
+        ids = sorted(fresh)
+        near = col("root_id").is_in(ids) | col("superseded_by").is_in(ids)
+        rows = snapshot.scan("documents", near, ["root_id", "superseded_by"]).to_pylist()
+        both = {row["root_id"] for row in rows}
+        both |= {root_id(row["superseded_by"]) for row in rows if row["superseded_by"]}
+        fresh = both - found
+        found = found | both
+    return sorted(found)
+
+
+def _take_documents(snapshot: Snapshot, made: Plan, roots: Sequence[str]) -> None:
+    """Have documents go whole, with every memory made from them."""
+    made.roots = sorted({*made.roots, *roots})
+    for some in _portions(made.roots):
+        parts = snapshot.scan("documents", col("root_id").is_in(some), ["id"])["id"].to_pylist()
+        made.parts += parts
+        for ids in _portions(parts):
+            rows = snapshot.scan("memories", col("document_id").is_in(ids), ["id"])
+            made.memories.update(rows["id"].to_pylist())
+
+
+def _take_where(snapshot: Snapshot, made: Plan, where: Expr) -> None:
+    """Have documents go, and memories that are of no document."""
+    roots = snapshot.scan("documents", where, ["root_id"])["root_id"].to_pylist()
+    _take_documents(snapshot, made, roots)
+    stated = where & col("document_id").is_null()
+    made.memories.update(snapshot.scan("memories", stated, ["id"])["id"].to_pylist())
+
+
+def _take_memories(snapshot: Snapshot, made: Plan, selection: Selection) -> list[str]:
+    """Have memories go with all their versions, and their words out of the documents they are of.
+
+    Returns:
+        The words.
+    """
+    found = [get_memory(snapshot, given) for given in selection.memories]
+    versions = [each for memory in found for each in versions_of(snapshot, memory)]
+    roots = sorted({root_id(each.document_id) for each in versions if each.document_id})
+    if selection.whole:
+        _take_documents(snapshot, made, roots)
+    elif roots:
+        made.redacted = roots
+        made.patterns = tuple(
+            re.compile(re.escape(text)) for text in _words_of(snapshot, versions) if text.strip()
+        )
+        made.memories |= _statements(snapshot, roots, made.patterns)
+    made.memories.update(each.id for each in versions)
+    return [each.text for each in versions]
+
+
+def _words_of(snapshot: Snapshot, versions: Iterable[Any]) -> list[str]:
+    """Return what memories say, and what stands in their documents where they are from."""
+    words: list[str] = []
+    for memory in versions:
+        words.append(memory.text)
+        if memory.document_id is not None and memory.start is not None:
+            rows = snapshot.get("documents", [memory.document_id], ["text"]).to_pylist()
+            words += [row["text"][memory.start : memory.end] for row in rows]
+    sentences = [s for text in words for s in _SENTENCE_END.split(text) if len(s) >= SHORTEST_TEXT]
+    return sorted(dict.fromkeys([*words, *sentences]), key=len, reverse=True)
+
+
+def _take_names(snapshot: Snapshot, made: Plan, selection: Selection) -> None:
+    """Have a name go: statements and insights that have it, and its letters everywhere else."""
+    made.patterns = tuple(map(_name_pattern, selection.entities))
+    parts, statements = _naming(snapshot, made.patterns)
+    roots = sorted({root_id(id_) for id_ in parts})
+    if selection.whole:
+        _take_documents(snapshot, made, roots)
+    else:
+        made.redacted = roots
+    made.memories |= statements
+    if made.is_empty:
+        names = ", ".join(map(repr, selection.entities))
+        raise NotFoundError(f"nothing names {names}", "memctl graph show lists names")
+
+
+def _name_pattern(name: str) -> re.Pattern[str]:
+    """Return what finds a name: its words in any case, with any space between them."""
+    words = r"\s+".join(re.escape(word) for word in name.split())
+    return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
+
+
+def _naming(snapshot: Snapshot, patterns: Sequence[re.Pattern[str]]) -> tuple[set[str], set[str]]:
+    """Return the documents, and the memories that are statements or stand alone, with a name."""
+    parts: set[str] = set()
+    for batch in snapshot.batches("documents", None, _text_columns("documents")):
+        parts.update(row["id"] for row in batch.to_pylist() if _matches(row, patterns))
+    statements: set[str] = set()
+    for batch in snapshot.batches("memories", None, _text_columns("memories")):
+        for row in batch.to_pylist():
+            if _matches(row, patterns):
+                if row["level"] != "evidence" or row["document_id"] is None:
+                    statements.add(row["id"])
+                else:
+                    parts.add(row["document_id"])
+    return parts, statements
+
+
+def _statements(
+    snapshot: Snapshot, roots: Sequence[str], patterns: Sequence[re.Pattern[str]]
+) -> set[str]:
+    """Return what was distilled from documents and says some of what goes."""
+    parts = snapshot.scan("documents", col("root_id").is_in(roots), ["id"])["id"].to_pylist()
+    distilled = col("document_id").is_in(parts) & (col("level") == "memory")
+    rows = snapshot.scan("memories", distilled, ["id", "text"]).to_pylist()
+    return {row["id"] for row in rows if _matches(row, patterns)}
+
+
+def _text_columns(table: TableName) -> list[str]:
+    """Return the columns that hold text, ids among them."""
+    import pyarrow as pa
+
+    kinds = (pa.string(), pa.list_(pa.string()))
+    return [item.name for item in schemas(1)[table] if item.type in kinds]
+
+
+def _matches(row: dict[str, Any], patterns: Sequence[re.Pattern[str]]) -> bool:
+    for name, value in row.items():
+        if value and name not in _KEPT:
+            whole = "\n".join(value) if isinstance(value, list) else str(value)
+            if any(pattern.search(whole) for pattern in patterns):
+                return True
+    return False
+
+
+def _with_what_rests(snapshot: Snapshot, ids: set[str]) -> set[str]:
+    """Return memories with the insights that rest on one of them, and what rests on them alone."""
+    doomed = with_insights(snapshot, ids)
+    while True:
+        resting: set[str] = set()
+        for some in _portions(sorted(doomed)):
+            where = col("source_ids").has_any(some) & ~(col("level") == "insight")
+            rows = snapshot.scan("memories", where, ["id", "source_ids"]).to_pylist()
+            resting |= {row["id"] for row in rows if doomed.issuperset(row["source_ids"])}
+        if resting <= doomed:
+            return doomed
+        doomed = with_insights(snapshot, doomed | resting)
+
+
+def _texts(snapshot: Snapshot, made: Plan) -> Iterator[str]:
+    """Yield the texts of what goes."""
+    for row in _scan_ids(snapshot, "documents", made.parts, ["text", "summary"]):
+        yield from (row["text"] or "", row["summary"] or "")
+    for row in _scan_ids(snapshot, "memories", made.memories, ["text"]):
+        yield row["text"] or ""
+
+
+def _scan_ids(
+    snapshot: Snapshot, table: TableName, ids: Iterable[str], columns: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    for some in _portions(sorted(ids)):
+        yield from snapshot.scan(table, col("id").is_in(some), columns).to_pylist()
+
+
+def _pieces(texts: Iterable[str]) -> list[str]:
+    """Return pieces of texts that can be looked for, taken evenly from all of them."""
+    lines = dict.fromkeys(
+        line.strip() for text in texts for line in _SENTENCE_END.split(text) if line.strip()
+    )
+    long = [line for line in lines if len(line) >= SHORTEST_TEXT] or list(lines)
+    step = max(1, -(-len(long) // MOST_TEXTS))
+    return [line[:LONGEST_TEXT].strip() for line in long[::step]]
+
+
+def _portions(ids: Sequence[str]) -> Iterator[list[str]]:
+    for at in range(0, len(ids), AT_ONCE):
+        yield list(ids[at : at + AT_ONCE])
+
+
+# --- doing it ------------------------------------------------------------------------------------
+
+_KEPT = frozenset(
+    {
+        "id", "root_id", "document_id", "external_id", "namespace", "media_type", "sha256",
+        "status", "language", "reader", "method", "superseded_by", "session_id", "level", "type",
+        "source_ids", "search_text",
+    }
+)  # fmt: skip
+"""Columns of text that are no words of a source."""
+
+
+_FOUND_IN_TEXT = ("entities", "topics", "keywords", "dates", "links")
+
+
+def carry_out(
+    transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]
+) -> frozenset[str]:
+    """Take out of the tables what goes.
+
+    Returns:
+        The names of entities that nothing names any more.
+    """
+    for some in _portions(sorted(made.memories)):
+        forget(transaction, some)
+    for some in _portions(made.parts):
+        transaction.delete("documents", col("id").is_in(some))
+        transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
+    if made.redacted:
+        _redact(transaction, made, embedder)
+    return _drop_names(transaction)
+
+
+def _redact(transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]) -> None:
+    """Block out words of documents that stay, in their text and in every passage of it."""
+    for root in made.redacted:
+        rows = transaction.snapshot().scan("documents", col("root_id") == root)
+        parts = [_blocked(row, made.patterns) for row in rows.to_pylist()]
+        for part in parts:
+            part["metadata"] = _marked(part["metadata"])
+            _keep_said(part)
+        _write(transaction, "documents", rows.schema, parts)
+        for part in parts:
+            _redact_passages(transaction, part, made.patterns, embedder)
+    relations = transaction.snapshot().scan("relations")
+    naming = [row["id"] for row in relations.to_pylist() if _matches(row, made.patterns)]
+    transaction.delete("relations", col("id").is_in(naming))
+
+
+def _redact_passages(
+    transaction: Transaction,
+    part: dict[str, Any],
+    patterns: Sequence[re.Pattern[str]],
+    embedder: Callable[[], Embedder],
+) -> None:
+    rows = transaction.snapshot().scan("memories", col("document_id") == part["id"])
+    changed: list[dict[str, Any]] = []
+    bare: list[str] = []
+    for row in rows.to_pylist():
+        new = _blocked(row, patterns)
+        if row["level"] == "evidence" and row["start"] is not None:
+            new["text"] = part["text"][row["start"] : row["end"]]
+        if new == row:
+            continue
+        _keep_said(new)
+        if _WORD.search(new["text"]):
+            words = (new["title"] or "", new["heading"] or "", new["text"])
+            new["search_text"] = " ".join(passage_terms(*words, part["language"] or ""))
+            changed.append(new)
+        else:
+            bare.append(row["id"])
+    if bare:
+        forget(transaction, bare)
+    if changed:
+        said = [
+            passage_for_embedding(row["title"] or "", row["heading"] or "", row["text"])
+            for row in changed
+        ]
+        _write(transaction, "memories", rows.schema, changed, embedder().embed(said))
+
+
+def _write(
+    transaction: Transaction,
+    table: TableName,
+    schema: pa.Schema,
+    rows: Sequence[dict[str, Any]],
+    vectors: Any = None,
+) -> None:
+    import pyarrow as pa
+
+    names = [name for name in schema.names if name != VECTOR]
+    columns = {
+        name: pa.array([row[name] for row in rows], schema.field(name).type) for name in names
+    }
+    if vectors is not None:
+        columns[VECTOR] = vector_array(vectors)
+    transaction.update(table, pa.table(columns))
+
+
+def _blocked(row: dict[str, Any], patterns: Sequence[re.Pattern[str]]) -> dict[str, Any]:
+    """Return a row with blocks in place of what goes; items of lists that have it are left out."""
+    return {
+        name: value if name in _KEPT else _blocked_value(value, patterns)
+        for name, value in row.items()
+    }
+
+
+def _blocked_value(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
+    if isinstance(value, list):
+        return [
+            item
+            for item in value
+            if not isinstance(item, str) or not any(p.search(item) for p in patterns)
+        ]
+    if isinstance(value, str):
+        for pattern in patterns:
+            value = pattern.sub(lambda found: BLOCK * len(found[0]), value)
+    return value
+
+
+def _keep_said(row: dict[str, Any]) -> None:
+    """Take from a row what was found in its text and does not stand there any more."""
+    said = "\n".join(row.get(name) or "" for name in ("title", "heading", "text")).casefold()
+    for name in _FOUND_IN_TEXT:
+        if row.get(name):
+            row[name] = [item for item in row[name] if item.casefold() in said]
+
+
+def _marked(metadata: str | None) -> str:
+    import json
+
+    return json.dumps({**json.loads(metadata or "{}"), REDACTED: True}, sort_keys=True)
+
+
+def _drop_names(transaction: Transaction) -> frozenset[str]:
+    """Remove entities that nothing names any more; return their names, as names are compared."""
+    snapshot = transaction.snapshot()
+    named = {key_of(name) for name in _names(snapshot)}
+    gone: list[str] = []
+    names: set[str] = set()
+    for batch in snapshot.batches("entities", None, ["id", "name", "type", "aliases"]):
+        for row in batch.to_pylist():
+            own = [row["name"], *(row["aliases"] or ())]
+            if named.isdisjoint(map(key_of, own)):
+                gone.append(row["id"])
+                names |= {key_of(name, row["type"]) for name in own}
+    for some in _portions(gone):
+        ends = col("source_id").is_in(some) | col("target_id").is_in(some)
+        transaction.delete("relations", ends)
+        transaction.delete("entities", col("id").is_in(some))
+    return frozenset(names)
+
+
+def _names(snapshot: Snapshot) -> Iterator[str]:
+    """Yield every name that a document or a memory has, and every page that one links to."""
+    for batch in snapshot.batches("documents", None, ["entities", "links"]):
+        yield from batch["entities"].flatten().to_pylist()
+        yield from map(page_of, batch["links"].flatten().to_pylist())
+    for batch in snapshot.batches("memories", None, ["entities"]):
+        yield from batch["entities"].flatten().to_pylist()

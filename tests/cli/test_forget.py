@@ -1,0 +1,370 @@
+"""Forgetting for good: nothing of it is left in any file, and what is left is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_endpoint import FakeEndpoint
+
+from memctl.config import load_config
+from memctl.home import Home
+from memctl.memories.editing import Statement
+
+from .conftest import Run
+
+PLAN = (
+    "We decided that Aurora sails to Svalbard on 12 May 2026. Its skipper Anna Berg pays 4200"
+    " crowns for the berth.\n\nThe crane of the harbour was painted green in March."
+)
+OTHER = "The garden of Ida has nine apple trees. We decided to prune them in February."
+SECRETS = ("Svalbard", "4200 crowns", "Anna Berg")
+
+
+@pytest.fixture
+def home(memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home whose knowledge base has two documents from its inbox."""
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
+    memctl("kb", "create", "default")
+    inbox = tmp_path / "home/kb/default/inbox"
+    (inbox / "plan.md").write_text(PLAN)
+    (inbox / "garden.md").write_text(OTHER)
+    assert memctl("watch", "--once").code == 0
+    return tmp_path / "home"
+
+
+def ask(memctl: Run, question: str) -> list[Any]:
+    found = memctl("query", question, "--no-answer", "-o", "json")
+    assert found.code == 0, found.err
+    hits: list[Any] = found.json["hits"]
+    return hits
+
+
+def document(memctl: Run, name: str) -> str:
+    (id_,) = (row["id"] for row in memctl("document", "list").rows if name in row["source"])
+    return str(id_)
+
+
+def forget(memctl: Run, *arguments: str, code: int = 0) -> Any:
+    done = memctl("forget", *arguments, "--yes", "-o", "json")
+    assert done.code == code, done.err
+    return done.json
+
+
+def files_with(folder: Path, words: Sequence[str]) -> list[str]:
+    """Every file below a folder with one of the words, byte by byte."""
+    wanted = [word.encode() for word in words]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [str(path) for path in files if any(word in path.read_bytes() for word in wanted)]
+
+
+def rows_with(words: Sequence[str], kb: str = "default") -> list[str]:
+    """Every row, of any version of any table and of the ledger, with one of the words."""
+    import lance
+
+    found = []
+    with Home(load_config({})).open(kb) as base:
+        for path in (base.layout.folder / "lance").glob("*.lance"):
+            for item in lance.dataset(str(path)).versions():
+                rows = lance.dataset(str(path), version=item["version"]).to_table().to_pylist()
+                found += [row["id"] for row in rows if any(word in str(row) for word in words)]
+        with base.store.ledger.reading() as connection:
+            dump = list(connection.iterdump())
+    return found + [line for line in dump if any(word in line for word in words)]
+
+
+# --- documents -----------------------------------------------------------------------------------
+
+
+def test_a_document_goes_with_everything_that_is_of_it(memctl: Run, home: Path) -> None:
+    hits = ask(memctl, "where does Aurora sail?")
+    memctl("query", "what does Anna Berg pay?", "--mode", "graph")  # which keeps names on disk
+    assert files_with(home, SECRETS)
+    report = forget(memctl, "--document", document(memctl, "plan"))
+    assert (report["documents"], report["left"]) == (1, [])
+    assert report["files"] == [str(home / "kb/default/processed/plan.md")]
+    assert files_with(home, SECRETS) == []
+    assert rows_with(SECRETS) == []
+    assert [row["source"] for row in memctl("document", "list").rows] == ["garden.md"]
+    gone = {hit["memory_id"] for hit in hits if "Aurora" in hit["text"]}
+    assert gone.isdisjoint(hit["memory_id"] for hit in ask(memctl, "where does it sail?"))
+    assert ask(memctl, "apple trees")[0]["text"].startswith("The garden of Ida")
+    assert memctl("doctor").code == 0
+    with Home(load_config({})).open("default") as base:
+        assert base.store.ledger.queries.recent()[-1].question == ""
+    assert memctl("why", "plan.md").code == 4
+
+
+def test_earlier_versions_of_a_document_go_too(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    memctl("kb", "create", "default", "--inbox", str(vault))
+    for text in (PLAN, PLAN + " It will rain."):
+        (vault / "plan.md").write_text(text)
+        memctl("watch", "--once")
+    (live,) = (row["id"] for row in memctl("document", "list").rows if row["status"] == "indexed")
+    report = forget(memctl, "--document", live)
+    assert report["documents"] == 2
+    assert report["yours"] == [str(vault / "plan.md")]
+    assert (vault / "plan.md").read_text().startswith("We decided")
+    assert rows_with(SECRETS) == files_with(tmp_path / "home", SECRETS) == []
+    memctl("watch", "--once")
+    assert memctl("document", "list").rows == []
+
+
+def test_files_given_as_paths_are_named_and_left_alone(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "plan.md").write_text(PLAN)
+    memctl("ingest", str(tmp_path / "plan.md"))
+    report = forget(memctl, "--document", document(memctl, "plan"))
+    assert (report["yours"], report["left"]) == ([str(tmp_path / "plan.md")], [])
+    assert (tmp_path / "plan.md").read_text() == PLAN
+
+
+def test_every_copy_in_processed_and_failed_goes(memctl: Run, home: Path) -> None:
+    base = home / "kb/default"
+    (base / "inbox/again.md").write_text(PLAN)
+    memctl("watch", "--once")
+    (base / "failed/copy.md").write_text(PLAN)
+    (base / "failed/copy.md.reason.json").write_text('{"message": "of before"}')
+    report = forget(memctl, "--document", document(memctl, "plan"))
+    assert len(report["files"]) == 4
+    assert files_with(home, SECRETS) == []
+    assert (base / "processed/garden.md").exists()
+
+
+def test_what_rests_on_it_alone_goes_and_what_rests_on_more_stays(memctl: Run, home: Path) -> None:
+    with Home(load_config({})).open("default") as base:
+        mine = base.document(document(memctl, "plan")).memories[0].id
+        other = base.document(document(memctl, "garden")).memories[0].id
+        base.add_memory(Statement("Svalbard is far away.", source_ids=(mine,)))
+        both = base.add_memory(Statement("Both are in spring.", source_ids=(mine, other)))
+    forget(memctl, "--document", document(memctl, "plan"))
+    with Home(load_config({})).open("default") as base:
+        assert base.memory(both.id).memory.source_ids == (other,)
+    assert rows_with(["Svalbard"]) == []
+
+
+# --- trying, asking, refusing --------------------------------------------------------------------
+
+
+def test_nothing_goes_where_it_is_only_tried_or_nobody_agrees(memctl: Run, home: Path) -> None:
+    plan = document(memctl, "plan")
+    memctl("snapshot", "create", "one")
+    tried = memctl("forget", "--document", plan, "--dry-run", "-o", "json").json
+    assert (tried["dry_run"], tried["documents"], tried["snapshots"]) == (True, 1, ["one"])
+    assert tried["files"] == [str(home / "kb/default/processed/plan.md")]
+    assert (
+        "would forget 1 document"
+        in memctl("forget", "--document", plan, "--dry-run", "-o", "table").out
+    )
+    assert memctl("forget", "--document", plan).code == 2
+    assert len(memctl("document", "list").rows) == 2
+    assert (home / "kb/default/processed/plan.md").exists()
+
+
+def test_what_cannot_be_forgotten_is_told(memctl: Run, home: Path) -> None:
+    plan = document(memctl, "plan")
+    for arguments, code in (
+        ((), 2),
+        (("--document", plan, "--entity", "Ida"), 2),
+        (("--before", "yesteryear"), 2),
+        (("--entity", ""), 2),
+        (("--document", "d_000000000000"), 1),
+        (("--entity", "Nobody Here"), 1),
+        (("--namespace", "nowhere"), 1),
+        (("--before", "1999-01-01"), 1),
+        (("--entity", "Ida", "-k", "nowhere"), 10),
+    ):
+        assert memctl("forget", *arguments, "--yes").code == code, arguments
+    assert len(memctl("document", "list").rows) == 2
+
+
+# --- memories, names, namespaces, dates ----------------------------------------------------------
+
+
+def test_a_stated_memory_goes_with_its_versions(memctl: Run) -> None:
+    added = memctl("memory", "add", "The door code is 4711.").rows[0]
+    edited = memctl("memory", "edit", added["id"], "--text", "The door code is 9922.").rows[0]
+    memctl("memory", "add", "The window is open.")
+    report = forget(memctl, "--memory", edited["id"])
+    assert (report["memories"], report["left"]) == (2, [])
+    assert rows_with(["4711", "9922"]) == []
+    assert len(memctl("memory", "list").rows) == 1
+
+
+def test_of_a_document_a_memory_takes_its_words_and_nothing_else(memctl: Run, home: Path) -> None:
+    plan = document(memctl, "plan")
+    with Home(load_config({})).open("default") as base:
+        statements = [m for m in base.document(plan).memories if m.level == "memory"]
+        (fact,) = (m for m in statements if "Svalbard" in m.text)
+        passages = [m for m in base.document(plan).memories if m.level == "evidence"]
+    report = forget(memctl, "--memory", fact.id)
+    assert (report["documents"], report["redacted"], report["left"]) == (0, [plan], [])
+    assert report["files"] == [str(home / "kb/default/processed/plan.md")]
+    with Home(load_config({})).open("default") as base:
+        view = base.document(plan)
+        text = view.document.text
+        assert "Svalbard" not in text
+        assert len(text) == len(PLAN)
+        assert text.endswith("The crane of the harbour was painted green in March.")
+        kept = [m for m in view.memories if m.level == "evidence"]
+        assert [(m.id, m.start, m.end) for m in kept] == [(m.id, m.start, m.end) for m in passages]
+        assert all(m.text == text[m.start : m.end] for m in kept)
+    assert ask(memctl, "crane of the harbour")[0]["text"].endswith("green in March.")
+    assert "Svalbard" not in str(ask(memctl, "where does it sail?"))
+    assert files_with(home, ["Svalbard"]) == []
+    assert memctl("doctor").code == 0
+    assert memctl("document", "reprocess", plan).code == 0
+    assert rows_with(["Svalbard"]) == []
+
+
+def test_a_name_goes_from_memories_passages_and_the_graph(memctl: Run, home: Path) -> None:
+    plan = document(memctl, "plan")
+    memctl("memory", "add", "anna  berg likes tea.")
+    with Home(load_config({})).open("default") as base:
+        base.merge_names("Anna Berg", "Ida")
+    report = forget(memctl, "--entity", "Anna Berg")
+    assert (report["redacted"], report["left"]) == ([plan], [])
+    assert rows_with(["Anna Berg", "anna", "Anna"]) == []
+    assert files_with(home, ["Anna Berg"]) == []
+    with Home(load_config({})).open("default") as base:
+        assert len(base.name_decisions().same) == 0
+        assert base.document(plan).document.text == PLAN.replace("Anna Berg", "█████████")
+    assert "painted green" in ask(memctl, "crane of the harbour")[0]["text"]
+    assert memctl("doctor").code == 0
+
+
+def test_a_name_is_not_the_beginning_of_another_word(memctl: Run) -> None:
+    memctl(
+        "ingest", "--text", "The Annual report of Ånn is due. Ann signs it, and Annika reads it."
+    )
+    memctl("query", "who reads the Annual report?", "--no-answer")
+    report = forget(memctl, "--entity", "ANN")
+    assert report["left"] == []
+    (row,) = memctl("document", "list").rows
+    text = memctl("document", "show", row["id"], "--text").out
+    assert text.strip() == "The Annual report of Ånn is due. ███ signs it, and Annika reads it."
+    with Home(load_config({})).open("default") as base:
+        (asked,) = base.store.ledger.queries.recent()
+    assert asked.question == "who reads the Annual report?"
+    assert memctl("doctor").code == 0
+
+
+def test_whole_documents_go_with_a_name_where_that_is_asked_for(memctl: Run, home: Path) -> None:
+    report = forget(memctl, "--entity", "Anna Berg", "--whole-documents")
+    assert (report["documents"], report["redacted"]) == (1, [])
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+
+
+def test_a_namespace_and_what_is_old_go(memctl: Run, home: Path) -> None:
+    memctl("ingest", "--text", PLAN, "--namespace", "user:ann")
+    memctl("memory", "add", "Quartz is hard.", "--namespace", "user:ann")
+    old = '{"text": "In 1999 the ferry Basalt sank.", "created_at": "1999-05-01"}'
+    memctl("ingest", "--jsonl", "-", stdin=old)
+    report = forget(memctl, "--before", "2000-01-01")
+    assert (report["documents"], rows_with(["Basalt"])) == (1, [])
+    report = forget(memctl, "--namespace", "user:ann", code=3)
+    assert report["documents"] == 1
+    assert {left["place"] for left in report["left"]} >= {"documents", "processed/plan.md"}
+    assert rows_with(["Quartz", "user:ann"]) == []
+    assert len(memctl("document", "list").rows) == 2
+
+
+# --- what holds it -------------------------------------------------------------------------------
+
+
+def test_a_snapshot_that_has_it_is_told_and_deleted_when_asked(memctl: Run, home: Path) -> None:
+    memctl("snapshot", "create", "one")
+    report = forget(memctl, "--document", document(memctl, "plan"), code=3)
+    assert {left["why"] for left in report["left"]} == {"the snapshot one has it"}
+    assert {left["hint"] for left in report["left"]} == {"add --snapshots to delete those"}
+    memctl("snapshot", "restore", "one", "--yes")
+    assert len(memctl("document", "list").rows) == 2
+    report = forget(memctl, "--document", document(memctl, "plan"), "--snapshots")
+    assert (len(report["snapshots"]), report["left"]) == (2, [])
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+
+
+def test_replies_of_models_and_former_vectors_go(
+    memctl: Run, home: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(embed="e").items():
+        monkeypatch.setenv(name, value)
+    assert memctl("kb", "reembed", "default", "--embedder", "endpoint/e").code == 0
+    with Home(load_config({})).open("default") as base:
+        replies = base.store.ledger.replies
+        replies.put("k", "understand", "m", PLAN.encode(), base.clock())
+    forget(memctl, "--document", document(memctl, "plan"))
+    with Home(load_config({})).open("default") as base:
+        assert base.store.ledger.replies.get("k") is None
+    assert list((home / "kb/default/vectors").glob("*/shelf.json")) == []
+
+
+def test_a_reader_is_not_disturbed_and_the_next_run_completes_it(memctl: Run, home: Path) -> None:
+    program = (
+        "import sys\nfrom memctl.config import load_config\nfrom memctl.home import Home\n"
+        "with Home(load_config({})).open('default') as base:\n"
+        "    snapshot = base.store.snapshot()\n"
+        "    print('ready', flush=True)\n    sys.stdin.readline()\n"
+        "    print(snapshot.scan('documents', columns=['text'])['text'].to_pylist(), flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as reader:
+        assert reader.stdin
+        assert reader.stdout
+        assert reader.stdout.readline() == "ready\n"
+        report = forget(memctl, "--document", document(memctl, "plan"), code=3)
+        assert any("may be reading" in left["why"] for left in report["left"])
+        assert "Svalbard" not in str(ask(memctl, "where does it sail?"))
+        reader.stdin.write("\n")
+        reader.stdin.flush()
+        assert "Svalbard" in reader.stdout.readline()
+        assert reader.wait(60) == 0
+    report = forget(memctl)
+    assert (report["completed"], report["left"]) == (1, [])
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+    assert memctl("forget", "--yes").code == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "is_done"),
+    [
+        ("memctl.store.ledger.Ledger.set_head", False),
+        ("memctl.forget.Forgetter._remove_files", True),
+        ("memctl.store.store.Store.purge", True),
+        ("memctl.store.ledger.Ledger.rewrite", True),
+    ],
+)
+def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
+    memctl: Run, home: Path, step: str, is_done: bool
+) -> None:
+    module, owner, name = step.rsplit(".", 2)
+    plan = document(memctl, "plan")
+    program = (
+        f"import os, {module} as module\nfrom memctl.cli.main import main\n"
+        f"module.{owner}.{name} = lambda *_, **__: os._exit(9)\n"
+        f"main(['forget', '--document', '{plan}', '--yes'])"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert killed.returncode == 9
+    assert len(memctl("document", "list").rows) == (1 if is_done else 2)
+    report = forget(memctl, *(() if is_done else ("--document", plan)))
+    assert (report["completed"], report["left"]) == (is_done, [])
+    assert memctl("forget", "--yes").code == 2
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+
+
+def test_files_that_a_killed_writer_left_in_the_tables_go_too(memctl: Run, home: Path) -> None:
+    with Home(load_config({})).open("default") as base:
+        stray = base.layout.folder / "lance/memories.lance/data/stray.lance"
+    stray.write_text(PLAN)
+    assert forget(memctl, "--document", document(memctl, "plan"))["left"] == []
+    assert not stray.exists()

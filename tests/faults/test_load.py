@@ -1,0 +1,165 @@
+"""Many files at once, files that grow, files far bigger than memory, and names of every kind.
+
+How much is bounded; ``MEMCTL_LONG_TESTS=1`` makes it 20,000 files, 2 GB and 10,000 names.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from watched import Daemon, Place, wait_for
+
+from memctl.watch.base import WatchOptions
+from memctl.watch.bases import HomeBases
+from memctl.watch.inbox import may_be_taken
+from memctl.watch.service import WatchService
+
+LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
+FILES = 20_000 if LONG else 1_000
+NAMES = 10_000 if LONG else 400
+SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if LONG else (1 << 20, 8 << 20)
+
+MEASURED = """
+import resource, sys
+from memctl.cli.main import run
+code = run(sys.argv[1:])
+print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+sys.exit(code)
+"""
+
+
+def peak(place: Place, *arguments: str) -> int:
+    """Run a command that must succeed; return the most memory that it had, in bytes."""
+    environment = os.environ | {
+        "MEMCTL_HOME": str(place.home.config.home),
+        "MEMCTL_WATCH_SETTLE_SECONDS": "0",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout.rsplit("peak ", 1)[1])
+
+
+def test_many_small_files_dropped_at_once_are_all_taken_in_little_memory(place: Place) -> None:
+    def drop(first: int, last: int) -> None:
+        for number in range(first, last):
+            place.drop(f"{number % 50}/{number}.txt", f"Letter {number} of the harbour.")
+
+    tenth = FILES // 10
+    drop(0, tenth)
+    few = peak(place, "watch", "--once")
+    drop(tenth, FILES)
+    many = peak(place, "watch", "--once")
+    assert len(place.tree(place.layout.processed)) == FILES
+    assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
+    assert len(place.rows("documents", "id")) == FILES
+    assert many < 1.5 * few, (few, many)
+
+
+def test_a_text_far_bigger_than_another_is_taken_in_about_as_much_memory(
+    place: Place, tmp_path: Path
+) -> None:
+    def written(size: int) -> Path:
+        path = tmp_path / f"{size}.txt"
+        with path.open("w") as file:
+            number = 0
+            while file.tell() < size:
+                number += 1
+                file.writelines(f"Line {number}.{n} tells of crane {n}.\n" for n in range(1000))
+                file.write("\n")
+        return path
+
+    small, large = written(SMALL_BYTES), written(LARGE_BYTES)
+    options = ("ingest", "-k", "notes", "-q")
+    before, after = peak(place, *options, str(small)), peak(place, *options, str(large))
+    print(f"{SMALL_BYTES} bytes: {before}, {LARGE_BYTES} bytes: {after}")
+    assert after - before < (256 << 20 if LONG else 64 << 20)
+    sizes = [row["size"] for row in place.rows("documents", "size")]
+    assert sum(sizes) >= small.stat().st_size + large.stat().st_size
+
+
+class Stopwatch:
+    """The clock by which files settle, which goes on only when told to."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Counted(HomeBases):
+    """Knowledge bases that count how often the watcher has come round."""
+
+    rounds = 0
+
+    def names(self) -> list[str]:
+        self.rounds += 1
+        return super().names()
+
+
+def test_what_is_written_slowly_is_taken_once_and_whole(place: Place) -> None:
+    clock = Stopwatch()
+    options = WatchOptions(settle_seconds=2.0, rescan_seconds=0.05, poll=True)
+    bases = Counted(place.home)
+    service = WatchService(bases, options, place.events.append, monotonic=clock)
+    lines = [f"Line {number} of a log that grows.\n" for number in range(10)]
+    with Daemon(place, service):
+        with place.drop("slow.txt").open("a") as file:
+            for line in lines:
+                file.write(line)
+                file.flush()
+                looked = bases.rounds + 2
+                wait_for(lambda: bases.rounds >= looked)  # noqa: B023 - it is waited for
+                clock.seconds += 1.5
+                assert place.tree(place.layout.inbox) == ["slow.txt"]
+        clock.seconds += 3600.0
+        wait_for(lambda: place.tree(place.layout.processed) == ["slow.txt"])
+    assert [row["text"].split() for row in place.rows("documents", "text")] == [
+        "".join(lines).split()
+    ]
+
+
+def _is_name(name: bytes) -> bool:
+    return name not in (b".", b"..") and 0 < len(name) <= 255
+
+
+letters = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1)
+octets = st.binary(min_size=1, max_size=255).map(lambda raw: raw.translate(None, b"/\0"))
+endings = st.sampled_from([b"", b".txt", b".md", b".json", b".srt", b".pdf", b".tmp"])
+names = st.tuples(st.one_of(letters.map(os.fsencode), octets), endings).map(b"".join)
+
+
+def test_files_of_any_name_meet_their_fate_exactly_once(place: Place) -> None:
+    found: set[bytes] = set()
+
+    @settings(max_examples=NAMES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(names.filter(_is_name))
+    def gather(name: bytes) -> None:
+        found.add(name)
+
+    gather()
+    left: list[bytes] = []
+    sent: list[bytes] = []
+    for number, name in enumerate(sorted(found)):
+        content = f"Letter {number} of the harbour."
+        place.drop(name, content)
+        (sent if may_be_taken(os.fsdecode(name)) else left).append(content.encode())
+    place.drain()
+    ends = (place.layout.processed, place.layout.failed)
+    files = [path for end in ends for path in end.iterdir()]
+    done = Counter(path.read_bytes() for path in files)
+    assert {content: done[content] for content in sent} == dict.fromkeys(sent, 1)
+    assert Counter(path.read_bytes() for path in place.layout.inbox.iterdir()) == Counter(left)
+    assert place.tree(place.layout.processing) == []
+    reasons = [path for path in files if path.name.endswith(".reason.json")]
+    assert len(files) == len(sent) + len(reasons)
