@@ -23,7 +23,7 @@ from memctl.watch.service import WatchService
 LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
 FILES = 20_000 if LONG else 1_000
 NAMES = 10_000 if LONG else 400
-SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if LONG else (1 << 20, 8 << 20)
+SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if LONG else (4 << 20, 12 << 20)
 
 MEASURED = """
 import resource, sys

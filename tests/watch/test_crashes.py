@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memctl.files import is_temporary
 from memctl.pinned import Inbox
 
 if TYPE_CHECKING:
@@ -132,12 +133,14 @@ def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick:
 def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Place) -> None:
     place.drop("sub/empty.txt", "")
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    half_written = ["memctl.files", "os.fdopen", "after", "0"]
+    half_written = ["memctl.watch.moving", "save_file", "before", "0"]
     child = subprocess.run([*command, *half_written], timeout=120, check=False)
     assert child.returncode == -signal.SIGKILL
     failed = place.layout.failed / "sub"
-    (half,) = failed.iterdir()
-    assert half.name.startswith(".empty.txt.reason.json.")
+    assert list(failed.iterdir()) == []
+    half = failed / ".empty.txt.reason.json.0123456789ab.tmp"  # as replacing() names it
+    half.touch()
+    assert is_temporary(half.name, ".reason.json")
     others = ["half.tmp", ".a.reason.json.tmp", ".a.txt.0123456789ab.tmp", "a.txt.reason.json"]
     young = ".b.txt.reason.json.0123456789ab.tmp"
     for name in (*others, young):
