@@ -28,7 +28,7 @@ def test_every_error_has_the_documented_exit_code() -> None:
         "PartialFailure": 3, "NothingFound": 4, "KnowledgeBaseNotFound": 10,
         "KnowledgeBaseUnavailable": 1, "LockedError": 11, "DamagedError": 12,
         "UnreadableSource": 1, "EmptySource": 1, "EncryptedSource": 1, "MissingReader": 1,
-        "BadRecord": 1, "ChangedSource": 1,
+        "BadRecord": 1, "ChangedSource": 1, "OverLimit": 1, "CoverageLost": 1,
         "ModelError": 1, "ModelUnavailable": 1, "ModelRefused": 1, "RequestRefused": 1,
         "RequestTooLong": 1, "BadReply": 1,
     }  # fmt: skip
