@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.errors import LockedError, NotFoundError
 from memctl.ingest.sources import printable
 from memctl.memories.forgetting import Plan, Selection, carry_out, plan
+from memctl.pinned import reason_path
 from memctl.readers.sidecars import by_recording
 from memctl.store.books import Job
 from memctl.store.erasing import Erased, erase
@@ -40,7 +41,6 @@ FORGET = "forget"
 _ATTEMPTS = 50
 _PAUSE = 0.2
 """Seconds between attempts to empty the ledger's log, which readers may hold for an instant."""
-_REASON = ".reason.json"
 _READ = "another process may be reading an earlier state"
 _AGAIN = "when that has ended, run memctl forget to complete it"
 
@@ -296,7 +296,7 @@ class Forgetter:
             for path in sorted(folder.rglob("*")):
                 if str(path) not in others and _is_copy(path, sources):
                     beside = [each for each in path.parent.iterdir() if each.is_file()]
-                    reason = path.with_name(path.name + _REASON)
+                    reason = reason_path(path)
                     found += [path, *by_recording(beside).get(path, ())]
                     found += [reason] if reason in beside else []
         return list(dict.fromkeys(found))

@@ -5,6 +5,8 @@ Knows nothing of the program's own settings, which only say what a new one is ma
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +22,10 @@ from memctl.rules import check_keys, check_value, read_toml, rules, setting
 
 FORMAT_VERSION = 1
 """The newest layout of a knowledge base's folder that this version can read."""
+
+LONGEST_NAME = 255
+"""Bytes of a file's name; what Linux and macOS allow."""
+REASON_SUFFIX = ".reason.json"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _RESERVED = frozenset(
@@ -252,3 +258,14 @@ def pin_embedder(path: Path, embedder: str, dimension: int) -> KnowledgeBaseSett
 def _relative(path: Path, folder: Path) -> str:
     inside = path.relative_to(folder) if path.is_relative_to(folder) else path
     return inside.as_posix()
+
+
+def reason_path(failed: Path) -> Path:
+    """Where the reason of a failed file stands: beside it, under its name if that leaves room."""
+    name = failed.name + REASON_SUFFIX
+    encoded = os.fsencode(failed.name)
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        digest = hashlib.sha256(encoded).hexdigest()[:8]
+        kept = encoded[:200].decode("utf-8", "ignore")
+        name = f"{kept}-{digest}{REASON_SUFFIX}"
+    return failed.with_name(name)

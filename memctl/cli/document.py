@@ -168,11 +168,10 @@ def delete(
         view = base.document(id_)
         memories = count(len(view.memories), "memory", "memories")
         what = f"{view.document.id} with {memories} and what rests on them"
-        if dry_run:
-            session.console.print(f"would forget {what}", soft_wrap=True)
-            return
         name = view.document.title or view.document.source
-        session.confirm(f"forget {what}: {one_line(name, 80)!r}?", yes=yes)
+        question = f"forget {what}: {one_line(name, 80)!r}?"
+        if not session.agreed(f"forget {what}", question, yes=yes, dry_run=dry_run):
+            return
         gone = base.delete_document(view.document.id)
     session.say(f"forgot {count(gone, 'memory', 'memories')}")
 

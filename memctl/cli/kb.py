@@ -385,9 +385,9 @@ def delete(
     """
     folder = session.home.layout(name).folder
     files = sum(path.is_file() for path in folder.rglob("*"))
-    if dry_run:
-        session.console.print(f"would remove {folder} ({count(files, 'file')})", soft_wrap=True)
+    would = f"remove {folder} ({count(files, 'file')})"
+    question = f"remove {folder} with {count(files, 'file')} for good?"
+    if not session.agreed(would, question, yes=yes, dry_run=dry_run):
         return
-    session.confirm(f"remove {folder} with {count(files, 'file')} for good?", yes=yes)
     session.home.delete(name)
     session.say(f"deleted {name}")

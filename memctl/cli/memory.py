@@ -254,10 +254,9 @@ def delete(
         view = base.memory(id_)
         drawn = count(len(view.insights), "insight")
         what = f"{view.memory.id} with {count(len(view.history), 'version')} and {drawn}"
-        if dry_run:
-            session.console.print(f"would forget {what}", soft_wrap=True)
+        question = f"forget {what}: {one_line(view.memory.text, 80)!r}?"
+        if not session.agreed(f"forget {what}", question, yes=yes, dry_run=dry_run):
             return
-        session.confirm(f"forget {what}: {one_line(view.memory.text, 80)!r}?", yes=yes)
         gone = base.delete_memory(view.memory.id)
     session.say(f"forgot {count(gone, 'memory', 'memories')}")
 

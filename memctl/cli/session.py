@@ -213,6 +213,19 @@ class Session:
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise MemctlError("nothing was done")
 
+    def agreed(self, would: str, question: str, *, yes: bool, dry_run: bool) -> bool:
+        """Say what would be done where that is all, or else ask; return whether to do it.
+
+        Raises:
+            UsageError: Nobody is there to answer.
+            MemctlError: The answer was no.
+        """
+        if dry_run:
+            self.console.print(f"would {would}", soft_wrap=True)
+        else:
+            self.confirm(question, yes=yes)
+        return not dry_run
+
 
 def _only(names: Sequence[str] | None) -> str | None:
     """Return the one name that is given, if any."""

@@ -108,10 +108,8 @@ def restore(
     with session.writing(kb) as base:
         snapshot = base.snapshot(name)
         what = f"{base.name} to {name} of {moment(snapshot.created_at)} ({_size(snapshot)})"
-        if dry_run:
-            session.console.print(f"would set {what}", soft_wrap=True)
+        if not session.agreed(f"set {what}", f"set {what}?", yes=yes, dry_run=dry_run):
             return
-        session.confirm(f"set {what}?", yes=yes)
         restored = base.restore_snapshot(name)
         session.say(f"set {what}")
         session.say(f"what was there before is the snapshot {restored.saved_as}")
@@ -134,10 +132,9 @@ def delete(
     with session.writing(kb) as base:
         snapshot = base.snapshot(name)
         what = f"snapshot {name} of {base.name} ({_size(snapshot)})"
-        if dry_run:
-            session.console.print(f"would delete {what}", soft_wrap=True)
+        question = f"delete {what} for good?"
+        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
-        session.confirm(f"delete {what} for good?", yes=yes)
         freed = base.delete_snapshot(name)
     session.say(f"deleted {what}, {size(freed)} freed")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from memctl.doctor.findings import Examined, Finding, counted, ok, warning
 from memctl.ingest.sources import printable
+from memctl.pinned import REASON_SUFFIX, reason_path
 from memctl.watch.claim import claim_name
-from memctl.watch.moving import REASON_SUFFIX, reason_path
 from memctl.watch.status import is_watched
 
 

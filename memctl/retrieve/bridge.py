@@ -15,7 +15,7 @@ from math import log2
 
 from memctl.retrieve.candidates import Candidate, Key
 from memctl.retrieve.collapse import Collapsed, ordered, raised
-from memctl.retrieve.names import Phrase, phrases_of, title_phrases
+from memctl.retrieve.names import Phrase, phrases_of, spaced, title_phrases
 from memctl.retrieve.question import Question, Slot, slot_weight
 from memctl.retrieve.surroundings import Surroundings
 
@@ -114,7 +114,7 @@ class _Pool:
         known = self._holders.get(phrase)
         if known is not None:
             return known
-        needle = f" {' '.join(phrase)} "
+        needle = spaced(phrase)
         found = self._holders[phrase] = []
         at = self._text.find(needle)
         while at >= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from memctl.retrieve.candidates import Candidate
@@ -26,6 +26,11 @@ def phrases_of(candidate: Candidate, languages: Sequence[str]) -> dict[Phrase, N
 def title_phrases(candidate: Candidate, languages: Sequence[str]) -> tuple[Phrase, ...]:
     """Return a passage's title, without what stands in brackets, as a name in each language."""
     return _title_phrases(candidate.row["title"] or "", tuple(languages))
+
+
+def spaced(phrase: Iterable[str]) -> str:
+    """Return terms as they are looked for in others that stand side by side, spaces around."""
+    return f" {' '.join(phrase)} "
 
 
 @lru_cache(maxsize=20_000)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from memctl.retrieve.collapse import Collapsed, ordered, raised
@@ -62,7 +63,7 @@ def with_times(
     items: Sequence[Collapsed], question: Question, around: Surroundings
 ) -> list[Collapsed]:
     """Return the items, those of the time that the question tells raised, best first."""
-    times = calendar_times(question, around.now.date())
+    times = calendar_times(question.text, around.now.date())
     told = [*times, *_events(question, items, times)]
     if not told:
         return list(items)
@@ -70,12 +71,13 @@ def with_times(
     return ordered(raised(item, CLUE, weight * _fit(told, item)) for item in items)
 
 
-def calendar_times(question: Question, today: date) -> list[Told]:
+@lru_cache(maxsize=16)  # asked for by the search and by its explanation
+def calendar_times(text: str, today: date) -> tuple[Told, ...]:
     """Return the times that the calendar alone tells."""
-    return [
-        Told(question.text[found.start : found.end], found.first, found.last)
-        for found in periods(question.text, today)
-    ]
+    return tuple(
+        Told(text[found.start : found.end], found.first, found.last)
+        for found in periods(text, today)
+    )
 
 
 def explained_times(question: Question, today: date) -> dict[str, Any]:
@@ -86,7 +88,7 @@ def explained_times(question: Question, today: date) -> dict[str, Any]:
             "from": None if told.first == date.min else told.first.isoformat(),
             "to": None if told.last == date.max else told.last.isoformat(),
         }
-        for told in calendar_times(question, today)
+        for told in calendar_times(question.text, today)
     ]
     return {"times": times} if times else {}
 

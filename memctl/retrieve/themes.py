@@ -26,6 +26,7 @@ from memctl.retrieve.bridge import FADING, FOLLOWED
 from memctl.retrieve.candidates import Sources
 from memctl.retrieve.citing import citation_of
 from memctl.retrieve.hits import hits_by_id
+from memctl.retrieve.shown import Shown
 from memctl.retrieve.walk import named_in
 from memctl.understand.sentences import sentences
 
@@ -101,20 +102,6 @@ class Themes:
             yield citation_of(number, said[at].hit, said[at].start, said[at].end)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    """A sentence of a memory: ``hit.text[start:end]``."""
-
-    hit: Hit
-    start: int
-    end: int
-
-    @property
-    def text(self) -> str:
-        """What it says."""
-        return self.hit.text[self.start : self.end]
-
-
 def _seeds(index: Index, question: str, hits: Sequence[Hit]) -> dict[int, float]:
     """The names of the question, and those of the best hits; what is named everywhere is little."""
     seeds: defaultdict[int, float] = defaultdict(float)
@@ -157,8 +144,8 @@ def _covering(named: Sequence[frozenset[int]], weights: Mapping[int, float]) -> 
     return chosen
 
 
-def _sentences(hit: Hit) -> Iterator[_Sentence]:
+def _sentences(hit: Hit) -> Iterator[Shown]:
     for start, end in sentences(hit.text):
-        said = _Sentence(hit, start, min(end, start + LONGEST_SENTENCE))
+        said = Shown(hit, start, min(end, start + LONGEST_SENTENCE))
         if end - start >= _SHORTEST and not is_heading(said.text):
             yield said

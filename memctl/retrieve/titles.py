@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memctl.retrieve.collapse import Collapsed, raised
-from memctl.retrieve.names import Phrase, title_phrases
+from memctl.retrieve.names import Phrase, spaced, title_phrases
 from memctl.retrieve.question import Question
 from memctl.retrieve.surroundings import Surroundings
 from memctl.understand.terms import terms
@@ -34,19 +34,15 @@ def _named(titles: Iterable[Phrase], question: Question, around: Surroundings) -
 
     A single word has to be written like a name: many a document is called "Notes".
     """
-    asked = [_spaced(terms(question.text, language)) for language in around.languages]
+    asked = [spaced(terms(question.text, language)) for language in around.languages]
     written = {term for slot in question.names for term in slot}
     found = [
         title
         for title in titles
-        if (len(title) > 1 or title[0] in written) and any(_spaced(title) in text for text in asked)
+        if (len(title) > 1 or title[0] in written) and any(spaced(title) in text for text in asked)
     ]
     return frozenset(
         title
         for title in found
-        if not any(title != other and _spaced(title) in _spaced(other) for other in found)
+        if not any(title != other and spaced(title) in spaced(other) for other in found)
     )
-
-
-def _spaced(phrase: Iterable[str]) -> str:
-    return f" {' '.join(phrase)} "

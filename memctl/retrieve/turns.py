@@ -51,11 +51,11 @@ def with_turns(
     places = {key: _place(item.candidate) for key, item in found.items()}
     scores = _by_place(found, places)
     telling = TELLING_WEIGHT * around.spread if _is_small_talk(turns) else 0.0
-    raised_ = (
-        (places[key], _with_telling(_with_speaker(item, named, around), telling))
+    told = {
+        key: _with_telling(_with_speaker(item, named, around), telling)
         for key, item in found.items()
-    )
-    return [_with_neighbours(item, place, scores) for place, item in raised_]
+    }
+    return [_with_neighbours(item, places[key], scores) for key, item in told.items()]
 
 
 def _is_turn(candidate: Candidate) -> bool:
@@ -79,7 +79,8 @@ def _with_telling(item: Collapsed, weight: float) -> Collapsed:
 
 
 def _terms(candidate: Candidate) -> int:
-    return len(candidate.row["search_text"].split())
+    text = candidate.row["search_text"]
+    return text.count(" ") + 1 if text else 0
 
 
 # --- beside -------------------------------------------------------------------------------------

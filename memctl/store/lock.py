@@ -74,19 +74,7 @@ class WriteLock:
 
     def is_held(self) -> bool:
         """Tell whether somebody holds the lock now; the kernel says so, not the signature."""
-        from filelock import FileLock, Timeout
-
-        if not self._path.exists():
-            return False
-        lock = FileLock(self._path, thread_local=False)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            return True
-        except OSError:  # not ours to open: on a read-only mount, or of another user
-            return False
-        lock.release()
-        return False
+        return is_locked(self._path, out_of_reach=False)
 
     def holder(self) -> Holder | None:
         """Return who signed last; None when nobody has or the signature cannot be read."""
@@ -111,3 +99,26 @@ class WriteLock:
             f"{who} is writing to {self._path.parent}",
             "wait for it to finish, or see `memctl status` for what it is doing",
         )
+
+
+def is_locked(path: Path, *, out_of_reach: bool) -> bool:
+    """Tell whether somebody holds a lock now.
+
+    Args:
+        path: The file of the lock.
+        out_of_reach: The answer where it is not ours to open: on a read-only mount, or of another
+            user.
+    """
+    from filelock import FileLock, Timeout
+
+    if not path.exists():
+        return False
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return out_of_reach
+    lock.release()
+    return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import re
@@ -14,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from memctl.files import save_file, sync_folder
+from memctl.pinned import LONGEST_NAME, reason_path
 
-LONGEST_NAME = 255
-"""Bytes; what Linux and macOS allow."""
-REASON_SUFFIX = ".reason.json"
 _HALF_COPY = re.compile(r"\.[0-9a-f]{16}\.part")
 
 
@@ -106,17 +103,6 @@ def _numbered(name: str, stem: str, number: int) -> str:
     suffix = f"-{number}{rest}"
     room = LONGEST_NAME - len(os.fsencode(suffix))
     return os.fsdecode(os.fsencode(stem)[: max(room, 1)]) + suffix
-
-
-def reason_path(failed: Path) -> Path:
-    """Where the reason of a failed file stands: beside it, under its name if that leaves room."""
-    name = failed.name + REASON_SUFFIX
-    encoded = os.fsencode(failed.name)
-    if len(os.fsencode(name)) > LONGEST_NAME:
-        digest = hashlib.sha256(encoded).hexdigest()[:8]
-        kept = encoded[:200].decode("utf-8", "ignore")
-        name = f"{kept}-{digest}{REASON_SUFFIX}"
-    return failed.with_name(name)
 
 
 def save_reason(failed: Path, reason: Mapping[str, Any]) -> None:

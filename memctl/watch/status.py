@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.sources import printable
 from memctl.pinned import Layout
+from memctl.store.lock import is_locked
 from memctl.watch.inbox import InboxFile, out_of_reach, scan
 from memctl.watch.served import WAITS_FOR, Served
 from memctl.watch.vault import Vault
@@ -97,18 +96,8 @@ def _problems(base: Served, *, alive: bool) -> Iterator[str]:
 
 
 def is_watched(layout: Layout) -> bool:
-    """Whether a daemon holds the watch lock of a knowledge base."""
-    if not layout.watch_lock.exists():
-        return False
-    lock = FileLock(layout.watch_lock, thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return True
-    except OSError:  # not ours to open: somebody else's daemon made it
-        return True
-    lock.release()
-    return False
+    """Whether a daemon, perhaps somebody else's, holds the watch lock of a knowledge base."""
+    return is_locked(layout.watch_lock, out_of_reach=True)
 
 
 def waiting_files(base: Served) -> list[tuple[str, float]]:

@@ -14,6 +14,7 @@ from fake_endpoint import FakeEndpoint
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.memories.editing import Statement
+from memctl.pinned import reason_path
 
 from .conftest import Run
 
@@ -137,6 +138,15 @@ def test_every_copy_in_processed_and_failed_goes(memctl: Run, home: Path) -> Non
     assert len(report["files"]) == 4
     assert files_with(home, SECRETS) == []
     assert (base / "processed/garden.md").exists()
+
+
+def test_the_reason_of_a_copy_with_a_long_name_goes_too(memctl: Run, home: Path) -> None:
+    copy = home / "kb/default/failed" / f"{'plan' * 62}.md"
+    copy.write_text(PLAN)
+    reason_path(copy).write_text('{"message": "of before"}')
+    report = forget(memctl, "--document", document(memctl, "plan"))
+    assert str(reason_path(copy)) in report["files"]
+    assert not reason_path(copy).exists()
 
 
 def test_what_rests_on_it_alone_goes_and_what_rests_on_more_stays(memctl: Run, home: Path) -> None:

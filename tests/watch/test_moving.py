@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.watch.moving import LONGEST_NAME, free_place, move_file, reason_path
+from memctl.pinned import LONGEST_NAME, reason_path
+from memctl.watch.moving import free_place, move_file
 
 
 @pytest.fixture
