@@ -14,10 +14,10 @@ from memctl.retrieve.citing import citation_of
 from memctl.retrieve.demand import is_in_steps
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
 from memctl.retrieve.forms import is_row, spoken_from
+from memctl.retrieve.outcome import SearchOutcome
 from memctl.retrieve.parts import UNDER
 from memctl.retrieve.question import Question, Slot
 from memctl.retrieve.scoring import coverage
-from memctl.retrieve.search import SearchOutcome
 from memctl.retrieve.statements import Statement, answering, likeness, same_document
 from memctl.understand.terms import query_terms
 
