@@ -9,7 +9,7 @@ more it tells of what the first passage leaves open.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate
 from math import log2
 
@@ -131,17 +131,28 @@ def _gains(
     question: Question,
     around: Surroundings,
 ) -> dict[Key, float]:
-    """The best that any seed gives to each passage that it leads to."""
+    """The best that any seed gives to each passage that it leads to.
+
+    Where one passage has all of the question, nothing of it is open any more after that one.
+    """
     weights = {slot: slot_weight(slot, around.statistics) for slot in question.slots}
     gains: dict[Key, float] = {}
+    told: frozenset[str] = frozenset()
     for rank, seed in enumerate(seeds):
+        own = seed.candidate.terms
+        told = own if _has_all(own, question) else told
         phrases = names.get(seed.candidate.key, ())
         for at, link in pool.linked(seed.candidate, phrases).items():
             other = pool.candidates[at]
-            share = opening(added(seed.candidate, other, weights))
+            share = opening(added(told | own, other, weights))
             gain = WEIGHT * link * FADING**rank * share
             gains[other.key] = max(gain, gains.get(other.key, 0.0))
     return gains
+
+
+def _has_all(terms: Set[str], question: Question) -> bool:
+    """Tell whether a passage has everything that the question speaks of."""
+    return bool(question.slots) and not any(map(terms.isdisjoint, question.slots))
 
 
 def rarity(documents: int) -> float:
@@ -154,12 +165,12 @@ def opening(share: float) -> float:
     return (1 - OPEN_SHARE) + 2 * OPEN_SHARE * min(share / MUCH_ADDED, 1.0)
 
 
-def added(seed: Candidate, other: Candidate, weights: Mapping[Slot, float]) -> float:
-    """Return which share of the question's content the other has and the seed has not."""
+def added(told: Set[str], other: Candidate, weights: Mapping[Slot, float]) -> float:
+    """Return which share of the question's content the other has that is not told yet."""
     total = sum(weights.values())
     added = sum(
         weight
         for slot, weight in weights.items()
-        if seed.terms.isdisjoint(slot) and not other.terms.isdisjoint(slot)
+        if told.isdisjoint(slot) and not other.terms.isdisjoint(slot)
     )
     return added / total if total else 0.0

@@ -94,6 +94,25 @@ def test_a_name_that_everything_has_leads_nowhere(shelf: Shelf, memory_of: Memor
     assert not any("bridge" in hit.legs for hit in hits.values())
 
 
+def test_nothing_is_open_after_a_passage_that_has_all_of_the_question(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    lease = "Lease Harbour Street"
+    shelf.put(
+        [
+            memory_of("code", "remember: the door code is 4711"),
+            memory_of("lease", f"{lease}. Quayside Estates pays for the new front door, we pay for "
+                      "the flue, and the deposit is three months of rent.",
+                      title=lease, entities=(lease, "Quayside Estates")),
+            memory_of("search", f"We rent the workshop from Quayside Estates, see {lease}.",
+                      title="Premises search", entities=(lease, "Quayside Estates")),
+            *filling(memory_of, 60),
+        ]
+    )  # fmt: skip
+    hits = shelf.searcher().search("door code").hits
+    assert hits[0].external_id == "code"
+
+
 def test_passages_of_one_document_are_no_bridge(shelf: Shelf, memory_of: MemoryOf) -> None:
     both: dict[str, Any] = {"document_id": "d", "title": "Odile Marchetti"}
     shelf.put([memory_of("a", "She painted the harbour.", **both),
