@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.models.protocols import Embedder
     from memctl.retrieve.model_answer import ModelAnswerer
+    from memctl.retrieve.outcome import SearchOutcome
     from memctl.retrieve.rerank import Reranking
-    from memctl.retrieve.search import Searcher, SearchOutcome
+    from memctl.retrieve.search import Searcher
     from memctl.retrieve.standing import Standing
     from memctl.stages import Stages
     from memctl.store.names import TableName
@@ -76,7 +77,7 @@ def _found(
     searcher: Searcher, question: str, mode: Mode, search: _Search
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
     """Search, by keyword alone where no embedder can be had now; return what was done without."""
-    from memctl.retrieve.search import AWAY
+    from memctl.retrieve.comparing import AWAY
 
     try:
         outcome = searcher.search(question, mode=mode, **search)

@@ -13,9 +13,9 @@ from memctl.records import Answer
 from memctl.retrieve.citing import citation_of
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
 from memctl.retrieve.forms import is_row, spoken_from
+from memctl.retrieve.outcome import SearchOutcome
 from memctl.retrieve.parts import UNDER
 from memctl.retrieve.question import Question
-from memctl.retrieve.search import SearchOutcome
 from memctl.retrieve.statements import Statement, answering, likeness, same_document
 from memctl.understand.terms import query_terms
 
