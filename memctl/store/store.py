@@ -154,7 +154,7 @@ class Store:
         """Raise where this process may only read, before work is done in vain.
 
         Raises:
-            KnowledgeBaseUnavailable: On a read-only mount, or without the permission.
+            DiskRefused: On a read-only mount, or without the permission.
         """
         self.ledger.require_writable()
 
@@ -190,7 +190,7 @@ class Store:
 
         Raises:
             LockedError: Another process or thread kept writing; the message names it.
-            KnowledgeBaseUnavailable: This process may only read, or the disk is full.
+            DiskRefused: This process may only read, or the disk is full.
             KnowledgeBaseNotFound: It has been renamed or deleted since it was opened.
             DamagedError: A table cannot be read.
         """

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from memctl.errors import (
     CoverageLost,
-    KnowledgeBaseUnavailable,
+    DiskRefused,
     LockedError,
     MemctlError,
     ModelError,
@@ -199,5 +199,5 @@ class BaseWatch:
 
 def _kind_of(error: BaseException) -> str:
     """What is waited for: a disk fails in many words, which name another file each time."""
-    is_disk = isinstance(error, (OSError, KnowledgeBaseUnavailable))
+    is_disk = isinstance(error, (OSError, DiskRefused))
     return "disk" if is_disk else type(error).__name__
