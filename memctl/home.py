@@ -95,7 +95,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         except Timeout as error:
             raise LockedError(
                 f"{layout.name!r} is being watched",
-                "stop that first; memctl status names the process",
+                f"memctl kb pause {layout.name} ends that; memctl status names the process",
             ) from error
         yield
 

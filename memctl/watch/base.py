@@ -104,6 +104,10 @@ class BaseWatch:
         """Return files whose ingest was interrupted to the inboxes they came from."""
         self._drainer.put_back()
 
+    def rest(self) -> None:
+        """Be in nobody's way during a pause."""
+        self.base.store.rest()
+
     @property
     def is_waiting(self) -> bool:
         """Whether the store has failed and is to be tried again."""

@@ -144,6 +144,8 @@ class WatchService:
         worked, wait = self._turns()
         self._beat()
         if not worked and not self._stopping:
+            for held in self._held.values():
+                held.watch.rest()
             self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
         return False
 
