@@ -100,6 +100,26 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         yield
 
 
+def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
+    """Refuse a private namespace of which vectors would be had from another machine.
+
+    Raises:
+        UsageError: They would.
+    """
+    if not settings.private_namespaces or settings.may_send:
+        return
+    from memctl.models.confined import confined
+    from memctl.models.providers import endpoint_url
+    from memctl.models.remote_embedder import PREFIX
+
+    if settings.embedder.startswith(PREFIX) and not endpoint_url(confined(config), "embed"):
+        raise UsageError(
+            f"the vectors of {settings.name!r} are from {settings.embedder} on another machine,"
+            " which would be sent the texts of its private namespaces too",
+            f"memctl kb reembed {settings.name} --embedder builtin, or add --may-send",
+        )
+
+
 class Home:
     """The folder that holds every knowledge base of one user.
 
@@ -351,10 +371,12 @@ class Home:
     def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; ``after`` is that of its own inbox.
 
-        One that becomes private forgets the texts in its query log, and what models replied.
+        One of which more becomes private forgets the texts in its query log, and what models
+        replied.
 
         Raises:
-            UsageError: A setting cannot have that value; nothing is changed then.
+            UsageError: A setting cannot have that value, or a namespace cannot be private while
+                its vectors are from another machine; nothing is changed then.
         """
         layout = self.layout(name)
         settings = load_settings(layout.settings)
@@ -364,9 +386,11 @@ class Home:
                 for inbox in changes.get("inboxes", settings.inboxes)
             )
         changed = dataclasses.replace(settings, **changes)
+        _refuse_distant(self.config, changed)
         with _writing(layout.folder):
             save_settings(layout.settings, changed)
-        if changed.private and not settings.private:
+        new_namespaces = {*changed.private_namespaces}.difference(settings.private_namespaces)
+        if new_namespaces or (changed.private and not settings.private):
             with self.open(name) as base:
                 base.store.ledger.queries.forget_texts()
                 base.store.ledger.replies.forget_all()

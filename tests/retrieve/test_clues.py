@@ -368,7 +368,7 @@ def test_rows_kept_in_memory_are_searched_as_rows_on_disk_are(
 
     for filters in (None, Filters(namespaces=("",), types=("turn", "passage"))):
         in_memory = asked(filters)
-        monkeypatch.setattr("memctl.retrieve.search.MOST_KEPT", 0)
+        monkeypatch.setattr("memctl.retrieve.corpus.MOST_KEPT", 0)
         assert asked(filters) == in_memory
         monkeypatch.undo()
 
