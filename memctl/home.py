@@ -20,6 +20,7 @@ from typing import Any
 from memctl.choices import StoredStatus
 from memctl.config import Config
 from memctl.errors import (
+    DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
     LockedError,
@@ -69,7 +70,7 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise KnowledgeBaseUnavailable(
+        raise DiskRefused(
             f"cannot write to {shown(folder)}: {reason(error)}",
             next_step(error, "check the disk's space and permissions"),
         ) from error
@@ -81,7 +82,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
 
     Raises:
         LockedError: Somebody does.
-        KnowledgeBaseUnavailable: There is no permission to.
+        DiskRefused: There is no permission to.
     """
     from filelock import FileLock, Timeout
 
@@ -94,7 +95,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         except Timeout as error:
             raise LockedError(
                 f"{layout.name!r} is being watched",
-                "stop that first; memctl status names the process",
+                f"memctl kb pause {layout.name} ends that; memctl status names the process",
             ) from error
         yield
 
@@ -138,14 +139,14 @@ class Home:
         """Refuse a folder that is there and cannot be listed: it would look like an empty one.
 
         Raises:
-            KnowledgeBaseUnavailable: Its permissions forbid it, or it is no folder.
+            DiskRefused: Its permissions forbid it, or it is no folder.
         """
         try:
             os.scandir(self._folder).close()
         except FileNotFoundError:
             return  # made with the first knowledge base
         except OSError as error:
-            raise KnowledgeBaseUnavailable(
+            raise DiskRefused(
                 f"cannot list {shown(self._folder)}: {reason(error)}", next_step(error)
             ) from error
 
