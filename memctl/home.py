@@ -20,6 +20,7 @@ from typing import Any
 from memctl.choices import StoredStatus
 from memctl.config import Config
 from memctl.errors import (
+    DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
     LockedError,
@@ -69,7 +70,7 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise KnowledgeBaseUnavailable(
+        raise DiskRefused(
             f"cannot write to {shown(folder)}: {reason(error)}",
             next_step(error, "check the disk's space and permissions"),
         ) from error
@@ -81,7 +82,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
 
     Raises:
         LockedError: Somebody does.
-        KnowledgeBaseUnavailable: There is no permission to.
+        DiskRefused: There is no permission to.
     """
     from filelock import FileLock, Timeout
 
@@ -94,9 +95,29 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         except Timeout as error:
             raise LockedError(
                 f"{layout.name!r} is being watched",
-                "stop that first; memctl status names the process",
+                f"memctl kb pause {layout.name} ends that; memctl status names the process",
             ) from error
         yield
+
+
+def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
+    """Refuse a private namespace of which vectors would be had from another machine.
+
+    Raises:
+        UsageError: They would.
+    """
+    if not settings.private_namespaces or settings.may_send:
+        return
+    from memctl.models.confined import confined
+    from memctl.models.providers import endpoint_url
+    from memctl.models.remote_embedder import PREFIX
+
+    if settings.embedder.startswith(PREFIX) and not endpoint_url(confined(config), "embed"):
+        raise UsageError(
+            f"the vectors of {settings.name!r} are from {settings.embedder} on another machine,"
+            " which would be sent the texts of its private namespaces too",
+            f"memctl kb reembed {settings.name} --embedder builtin, or add --may-send",
+        )
 
 
 class Home:
@@ -118,14 +139,14 @@ class Home:
         """Refuse a folder that is there and cannot be listed: it would look like an empty one.
 
         Raises:
-            KnowledgeBaseUnavailable: Its permissions forbid it, or it is no folder.
+            DiskRefused: Its permissions forbid it, or it is no folder.
         """
         try:
             os.scandir(self._folder).close()
         except FileNotFoundError:
             return  # made with the first knowledge base
         except OSError as error:
-            raise KnowledgeBaseUnavailable(
+            raise DiskRefused(
                 f"cannot list {shown(self._folder)}: {reason(error)}", next_step(error)
             ) from error
 
@@ -350,10 +371,12 @@ class Home:
     def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; ``after`` is that of its own inbox.
 
-        One that becomes private forgets the texts in its query log, and what models replied.
+        One of which more becomes private forgets the texts in its query log, and what models
+        replied.
 
         Raises:
-            UsageError: A setting cannot have that value; nothing is changed then.
+            UsageError: A setting cannot have that value, or a namespace cannot be private while
+                its vectors are from another machine; nothing is changed then.
         """
         layout = self.layout(name)
         settings = load_settings(layout.settings)
@@ -363,7 +386,9 @@ class Home:
                 for inbox in changes.get("inboxes", settings.inboxes)
             )
         changed = dataclasses.replace(settings, **changes)
-        becomes_private = changed.private and not settings.private
+        _refuse_distant(self.config, changed)
+        new_namespaces = {*changed.private_namespaces}.difference(settings.private_namespaces)
+        becomes_private = bool(new_namespaces) or (changed.private and not settings.private)
         if becomes_private:  # first: killed after it is private, nothing would forget it any more
             self._forget_what_was_asked(name)
         with _writing(layout.folder):

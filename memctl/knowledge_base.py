@@ -6,17 +6,23 @@ itself.  ``KnowledgeBases`` asks several at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, Unpack
 
 from memctl.config import Config
 from memctl.errors import KnowledgeBaseUnavailable, NotFoundError, UsageError
 from memctl.knowledge_bases import AskOptions, KnowledgeBases
-from memctl.pinned import KnowledgeBaseSettings, Layout, load_settings, pin_embedder
+from memctl.pinned import (
+    KnowledgeBaseSettings,
+    Layout,
+    load_settings,
+    pin_embedder,
+    save_settings,
+)
 from memctl.query_log import QueryLog
 from memctl.records import (
     ConsolidationReport,
@@ -50,6 +56,7 @@ if TYPE_CHECKING:
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
+    from memctl.store.scope import Scope
     from memctl.store.snapshots import NamedSnapshot, Restored, Snapshots
     from memctl.store.store import Store
 
@@ -96,12 +103,20 @@ class KnowledgeBase:
         self._stages = self._stages_for(settings)
 
     def _stages_for(self, settings: KnowledgeBaseSettings) -> Stages:
-        config = self._program
-        if settings.private and not settings.may_send:
-            from memctl.models.confined import confined
+        return Stages.wanted(self.layout, settings, self.store, self._program, self.clock)
 
-            config = confined(config)
-        return Stages(self.layout, settings, self.store, config, self.clock)
+    def stages(self, *, private: bool) -> Stages:
+        """Return what questions are answered with, where they may be about what is private."""
+        return self._stages.of_private if private else self._stages
+
+    def names_private(self, filters: Filters) -> bool:
+        """Say whether what the filters leave is, or may be, private."""
+        named = set(filters.namespaces)
+        return self.settings.private or not named.isdisjoint(self.settings.private_namespaces)
+
+    def _open(self, filters: Filters) -> Filters:
+        """Return the filters with what they leave out for being private."""
+        return replace(filters, private=self.settings.private_namespaces)
 
     @property
     def config(self) -> Config:
@@ -371,7 +386,7 @@ class KnowledgeBase:
         """
         from memctl.models.choosing import chosen_embedder
 
-        wanted = chosen_embedder(self.config, embedder)
+        wanted = chosen_embedder(self._stages.of_private.config, embedder)
         return self._reembed(wanted.id, wanted.dimension, progress)
 
     def reembed_back(self, *, progress: ProgressListener | None = None) -> ReembedReport | None:
@@ -409,7 +424,7 @@ class KnowledgeBase:
         current = self.store.embedder or self.settings.embedder
         report = None
         if (current, self.store.dimension) != (wanted, dimension):
-            providers, kb = self.providers, self.name
+            providers, kb = self._stages.of_private.providers, self.name
             target = Target(wanted, dimension, lambda: providers.embedder(wanted, dimension, kb))
             report = reembed(self.store, current, target, progress)
         self.settings = pin_embedder(self.layout.settings, wanted, dimension)
@@ -477,7 +492,8 @@ class KnowledgeBase:
         """Return memories without their vectors, the newest first."""
         from memctl.memories.viewing import list_memories
 
-        return list_memories(self.store.snapshot(), filters, self.clock(), limit, offset)
+        found = self._open(filters)
+        return list_memories(self.store.snapshot(), found, self.clock(), limit, offset)
 
     def memory(self, id_: str) -> MemoryView:
         """Return a memory with its evidence, versions, insights and connections.
@@ -500,8 +516,9 @@ class KnowledgeBase:
         """Return documents without their texts, those taken in last first."""
         from memctl.memories.viewing import list_documents
 
+        found = self._open(filters)
         return list_documents(
-            self.store.snapshot(), filters, incomplete=incomplete, limit=limit, offset=offset
+            self.store.snapshot(), found, incomplete=incomplete, limit=limit, offset=offset
         )
 
     def document(self, id_: str) -> DocumentView:
@@ -514,12 +531,12 @@ class KnowledgeBase:
 
         return view_document(self.store.snapshot(), id_)
 
-    def graph(self) -> GraphView:
+    def graph(self, filters: Filters = _NO_FILTERS) -> GraphView:
         """Return who and what is named in memories that hold now, and how it hangs together."""
         from memctl.graph.views import GraphView
         from memctl.store.filters import memory_filter
 
-        where = memory_filter(_NO_FILTERS, self.clock())
+        where = memory_filter(self._open(filters), self.clock())
         return GraphView(self.name, self.store.snapshot(), where, self.name_decisions())
 
     def name_decisions(self) -> Decisions:
@@ -647,10 +664,14 @@ class KnowledgeBase:
     # --- going out and coming back ---------------------------------------------------------------
 
     def export(self, table: TableName) -> pa.RecordBatchReader:
-        """Return a table as a stream of Arrow batches, vectors included as float32."""
+        """Return a table as a stream of Arrow batches, vectors included as float32.
+
+        What is of private namespaces is left out.
+        """
         from memctl.store.transfer import export_batches
 
-        return export_batches(self.store.snapshot(), table)
+        snapshot = self.store.snapshot()
+        return export_batches(snapshot, table, self._scope(()).of(snapshot, table))
 
     def export_to(
         self,
@@ -658,6 +679,7 @@ class KnowledgeBase:
         table: TableName | Literal["all"] = "all",
         *,
         format_: ExportFormat | None = None,
+        namespaces: Sequence[str] = (),
         progress: ProgressListener | None = None,
     ) -> int:
         """Write a table, or an archive of all of them, and return how many rows it has.
@@ -666,13 +688,15 @@ class KnowledgeBase:
             sink: A path, written in one step, or a binary file, which need not be seekable.
             table: A table, or ``all`` for what ``import_from`` brings back.
             format_: Of a table; by default what the path's ending says, else JSON lines.
+            namespaces: Of a table, only what is of these; by default of all but private ones.
             progress: Told how far it is.
         """
         from memctl.store.transfer import export_all, export_table
 
         snapshot = self.store.snapshot()
         if table != "all":
-            return export_table(snapshot, table, sink, format_, progress=progress)
+            where = self._scope(namespaces).of(snapshot, table)
+            return export_table(snapshot, table, sink, format_, where, progress=progress)
         self.query_log.flush()
         return export_all(
             snapshot,
@@ -684,6 +708,11 @@ class KnowledgeBase:
             progress=progress,
         )
 
+    def _scope(self, namespaces: Sequence[str]) -> Scope:
+        from memctl.store.scope import Scope
+
+        return Scope(self._open(Filters(namespaces=tuple(namespaces))))
+
     def _portable_settings(self) -> dict[str, object]:
         """Return the settings that make sense on another disk too."""
         s = self.settings
@@ -693,12 +722,17 @@ class KnowledgeBase:
             "chunk_overlap": s.chunk_overlap,
             "consolidate_interval": s.consolidate_interval,
             "always_on": s.always_on,
+            "private": s.private,
+            "private_namespaces": list(s.private_namespaces),
+            "redact": s.redact,
         }
 
     def import_from(
         self, source: Path | BinaryIO, *, progress: ProgressListener | None = None
     ) -> int:
         """Bring an export of all tables back, all or nothing, and return how many rows it has.
+
+        What was private where it comes from is so here, and its secrets are redacted as there.
 
         Raises:
             UsageError: It is no export, is of another model, or this is not empty.
@@ -712,15 +746,31 @@ class KnowledgeBase:
             source,
             embedder=self.settings.embedder,
             now=self.clock(),
+            told=lambda manifest: self._guard(manifest.settings),
             progress=progress,
         )
-        if self.settings.private:
+        if self.settings.has_private:
             self.store.ledger.queries.forget_texts()
         return rows
 
-    def sql(self, statement: str) -> pa.RecordBatchReader:
+    def _guard(self, imported: Mapping[str, Any]) -> None:
+        """Take over what is stricter in the settings of an export, whoever made it."""
+        own, named = self.settings, imported.get("private_namespaces")
+        listed = named if isinstance(named, list) else []
+        private = [name for name in listed if isinstance(name, str) and name]
+        stricter = replace(
+            own,
+            private=own.private or imported.get("private") is True,
+            private_namespaces=tuple(sorted({*own.private_namespaces, *private})),
+            redact=own.redact or imported.get("redact") is True,
+        )
+        if stricter != own:
+            save_settings(self.layout.settings, stricter)
+            self.settings = stricter
+
+    def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""
-        return KnowledgeBases([self]).sql(statement)
+        return KnowledgeBases([self]).sql(statement, namespaces)
 
 
 def _caught_up(

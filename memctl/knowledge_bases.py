@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.models.protocols import Embedder
     from memctl.retrieve.model_answer import ModelAnswerer
+    from memctl.retrieve.outcome import SearchOutcome
     from memctl.retrieve.rerank import Reranking
-    from memctl.retrieve.search import Searcher, SearchOutcome
+    from memctl.retrieve.search import Searcher
     from memctl.retrieve.standing import Standing
+    from memctl.stages import Stages
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
 
@@ -64,7 +66,7 @@ def _narrowed(filters: Filters | None, namespace: str | None) -> Filters:
 class _Search(TypedDict):
     """How a question is looked for in the mode that was chosen."""
 
-    filters: Filters | None
+    filters: Filters
     limit: int
     fusion: Fusion
     keyword_weight: float
@@ -75,7 +77,7 @@ def _found(
     searcher: Searcher, question: str, mode: Mode, search: _Search
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
     """Search, by keyword alone where no embedder can be had now; return what was done without."""
-    from memctl.retrieve.search import AWAY
+    from memctl.retrieve.comparing import AWAY
 
     try:
         outcome = searcher.search(question, mode=mode, **search)
@@ -88,10 +90,16 @@ def _found(
 
 
 class KnowledgeBases(Sequence["KnowledgeBase"]):
-    """Knowledge bases that are open, at least one."""
+    """Knowledge bases that are open, at least one.
 
-    def __init__(self, members: Sequence[KnowledgeBase]) -> None:
+    Args:
+        members: Which.
+        private: Whether they are asked about what is, or may be, private.
+    """
+
+    def __init__(self, members: Sequence[KnowledgeBase], *, private: bool = False) -> None:
         self._members = tuple(members)
+        self._private = private
 
     @overload
     def __getitem__(self, index: int) -> KnowledgeBase: ...
@@ -157,15 +165,25 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         Raises:
             UsageError: A question is empty, or an option cannot be used.
         """
-        searcher = self._searcher(options.get("mode"))
+        searchers: dict[bool, Searcher] = {}
         for question in questions:
             asked = Question(question) if isinstance(question, str) else question
-            yield self._ask(searcher, asked, options)
+            filters = _narrowed(options.get("filters"), asked.namespace)
+            bases = self._for(filters)
+            if bases._private not in searchers:
+                searchers[bases._private] = bases._searcher(options.get("mode"))
+            yield bases._ask(searchers[bases._private], asked, filters, options)
 
-    def _ask(self, searcher: Searcher, asked: Question, options: AskOptions) -> QueryResult:
+    def _for(self, filters: Filters) -> KnowledgeBases:
+        """Return these as they are asked with some filters."""
+        private = any(member.names_private(filters) for member in self)
+        return self if private == self._private else KnowledgeBases(self._members, private=private)
+
+    def _ask(
+        self, searcher: Searcher, asked: Question, filters: Filters, options: AskOptions
+    ) -> QueryResult:
         started, defaults = time.monotonic(), self._config.query
         mode = options.get("mode") or defaults.mode
-        filters = _narrowed(options.get("filters"), asked.namespace)
         limit = options.get("limit") or defaults.limit
         search = self._search(filters, limit, options.get("fusion"), options.get("hops"))
         outcome, notes = _found(searcher, asked.text, mode, search)
@@ -248,6 +266,12 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         Raises:
             UsageError: The question is empty, or an option cannot be used.
         """
+        narrowed = filters or Filters()
+        return self._for(narrowed)._context(question, budget, mode, narrowed, auto=auto)
+
+    def _context(
+        self, question: str, budget: int, mode: Mode | None, filters: Filters, *, auto: bool
+    ) -> Context:
         from memctl.retrieve.context import token_counter
         from memctl.retrieve.need import is_needed, is_order, refers_back
         from memctl.retrieve.part_of import build_with_communities
@@ -277,14 +301,14 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
 
     def _search(
         self,
-        filters: Filters | None,
+        filters: Filters,
         limit: int,
         fusion: Fusion | None = None,
         hops: int | None = None,
     ) -> _Search:
         settings = self._config.query
         return _Search(
-            filters=filters,
+            filters=self._open(filters),
             limit=limit,
             fusion=fusion or settings.fusion,
             keyword_weight=settings.keyword_weight,
@@ -324,12 +348,19 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     def _name_decisions(self, kb: str) -> Decisions:
         return self._member(kb).name_decisions()
 
+    def _open(self, filters: Filters) -> Filters:
+        """Return the filters with all namespaces that they leave out for being private."""
+        private = (name for member in self for name in member.settings.private_namespaces)
+        return replace(filters, private=tuple(sorted(set(private))))
+
     def _member(self, name: str) -> KnowledgeBase:
         return next(member for member in self if member.name == name)
 
-    def _payer(self, name: str) -> KnowledgeBase:
-        """Return whose models are asked and who keeps what they say: a private one before all."""
-        return next((member for member in self if member.settings.private), self._member(name))
+    def _payer(self, name: str) -> Stages:
+        """Return whose models are asked and who keeps what they say: the strictest before all."""
+        guarded = [member for member in self if self._private and member.settings.has_private]
+        strictest = min(guarded, key=lambda member: member.settings.may_send, default=None)
+        return (strictest or self._member(name)).stages(private=self._private)
 
     def _reformulated(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
         """Return the next query of an agentic search as the model that answers words it.
@@ -393,17 +424,17 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         question: str,
         mode: Mode,
         kind: QueryKind,
-        filters: Filters | None,
+        filters: Filters,
         found: bool,
         seconds: float,
     ) -> Asked:
         """What there is to note of a question that was asked just now."""
         at = self._members[0].clock()
-        return Asked(at, question, mode, kind, filters or Filters(), found, seconds)
+        return Asked(at, question, mode, kind, filters, found, seconds)
 
     def _note(self, asked: Asked, shown: Iterable[Hit]) -> str | None:
         """Note a question in the log of each; return its id, None where none of them logs it."""
-        if any(member.settings.private for member in self):
+        if self._private:
             asked = without_text(asked)
         else:
             asked = shown_text(asked, redact=self._config.query_log.redact)
@@ -441,15 +472,20 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
 
     # --- SQL -------------------------------------------------------------------------------------
 
-    def sql(self, statement: str) -> pa.RecordBatchReader:
+    def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN over the tables of all, and stream its rows.
 
         With several, every table has their rows with a column ``kb``.
+
+        Args:
+            statement: What to run.
+            namespaces: There are rows of these alone; by default of all but private ones.
 
         Raises:
             UsageError: The statement is wrong, or isn't one that may run.
             MemctlError: It ran out of time or memory.
         """
+        from memctl.store.scope import Scope
         from memctl.store.sql import run_sql
 
         bounds = self._config.sql
@@ -459,6 +495,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
             ledgers={member.name: member.store.ledger for member in self},
+            scope=Scope(self._open(Filters(namespaces=tuple(namespaces)))),
         )
 
     def cap_memory(self) -> None:

@@ -142,6 +142,13 @@ class KnowledgeBaseSettings:
         90, "days after which a memory counts half as recent", low=1, high=36_500
     )
     inboxes: tuple[Inbox, ...] = ()
+    private_namespaces: tuple[str, ...] = ()
+    """Of these holds what ``private`` says of all; they are read only where they are named."""
+
+    @property
+    def has_private(self) -> bool:
+        """Whether anything in it is private, or would be."""
+        return self.private or bool(self.private_namespaces)
 
 
 def check_overlap(size: int, overlap: int, place: str) -> None:
@@ -174,7 +181,7 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
         raise ConfigError(f"{path}: missing or empty", f"`memctl doctor` can look at {name!r}")
     _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
     place = str(path)
-    known = [*rules(KnowledgeBaseSettings), "created_at", "inboxes"]
+    known = [*rules(KnowledgeBaseSettings), "created_at", "inboxes", "private_namespaces"]
     check_keys(found, known, prefix="", place=place)
     values = {
         key: check_value(KnowledgeBaseSettings, key, found[key], name=key, place=place)
@@ -183,6 +190,7 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     }
     created_at = _instant(found.get("created_at"), place)
     inboxes = tuple(_inbox(item, path.parent, place) for item in _tables(found, "inboxes", place))
+    values["private_namespaces"] = _texts(found, "private_namespaces", place)
     loaded = KnowledgeBaseSettings(name=name, created_at=created_at, inboxes=inboxes, **values)
     check_overlap(loaded.chunk_size, loaded.chunk_overlap, place)
     return loaded
@@ -208,6 +216,13 @@ def _tables(found: Mapping[str, Any], key: str, place: str) -> list[dict[str, An
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ConfigError(f"{place}: {key} must be tables", f"write [[{key}]] above each")
     return value
+
+
+def _texts(found: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
+    value = found.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ConfigError(f"{place}: {key} must be a list of texts, not {value!r}")
+    return tuple(value)
 
 
 def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
@@ -240,6 +255,7 @@ def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
         for inbox in settings.inboxes
     ]
     values |= {"created_at": settings.created_at, "inboxes": inboxes}
+    values["private_namespaces"] = list(settings.private_namespaces)
     save_file(path, tomli_w.dumps(values).encode())
 
 

@@ -282,7 +282,8 @@ class Filters:
     ``since`` is inclusive and ``until`` exclusive, both on ``created_at``.  ``as_of`` shows what
     was known at that instant; without it only what is valid now is shown.  ``source`` is a glob on
     the source, matched against the whole and against its last part.  ``where`` is a SQL boolean
-    expression over the columns of the table.
+    expression over the columns of the table.  ``private`` are namespaces that are left out unless
+    ``namespaces`` names them.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -295,6 +296,7 @@ class Filters:
     session: str | None = None
     source: str | None = None
     where: str | None = None
+    private: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """The stages of one knowledge base, made as its settings and those of the program want them.
 
+What is private gets stages of its own, that know of no model on another machine and keep no reply.
+
 Knows which model or built-in way each stage gets; does none of their work, and opens nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,14 +18,16 @@ from memctl.errors import ConfigError
 from memctl.pinned import KnowledgeBaseSettings, Layout
 
 if TYPE_CHECKING:
-    from memctl.choices import WhenUnavailable
+    from memctl.choices import Purpose, Task, WhenUnavailable
     from memctl.consolidate.consolidator import Consolidator
     from memctl.consolidate.model_insights import InsightWriter
     from memctl.ingest.comparing import Comparer
     from memctl.ingest.estimate import Estimator
     from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
+    from memctl.ingest.work import Private
     from memctl.memories.editing import Editor
+    from memctl.models.chat import Chats
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
     from memctl.readers import Readers
@@ -46,6 +50,30 @@ class Stages:
     """The program's settings; of a private one, without models that are on other machines."""
     clock: Callable[[], datetime]
 
+    @classmethod
+    def wanted(
+        cls,
+        layout: Layout,
+        settings: KnowledgeBaseSettings,
+        store: Store,
+        config: Config,
+        clock: Callable[[], datetime],
+    ) -> Stages:
+        """Return the stages that settings want, of a private one without distant models."""
+        if settings.private and not settings.may_send:
+            from memctl.models.confined import confined
+
+            config = confined(config)
+        return cls(layout, settings, store, config, clock)
+
+    @cached_property
+    def of_private(self) -> Stages:
+        """The stages of private namespaces; these where it has none, or is private itself."""
+        if self.settings.private or not self.settings.private_namespaces:
+            return self
+        settings = replace(self.settings, private=True)
+        return Stages.wanted(self.layout, settings, self.store, self.config, self.clock)
+
     @cached_property
     def providers(self) -> Providers:
         """The models that the settings name; what they reply and cost is kept in the ledger."""
@@ -59,12 +87,14 @@ class Stages:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model that the vectors are from.
+        """The model that the vectors are from, those of private namespaces among them.
 
         Raises:
             ConfigError: It cannot be had as things are configured, or is not the one that the
                 vectors are from.
         """
+        if self.of_private is not self:
+            return self.of_private.embedder
         from memctl.models import BUILTIN_EMBEDDER, load_embedder
 
         wanted = self.settings.embedder
@@ -106,10 +136,24 @@ class Stages:
             self.embedder,
             self._understander(when_unavailable),
             self.clock,
-            perceiver=self._perceiver(),
+            perceiver=self._perceiver(self.readers),
+            private=self._private(when_unavailable),
             limits=Limits(together=together),
             comparer=self._comparer(),
             readers=self.readers,
+        )
+
+    def _private(self, when_unavailable: WhenUnavailable) -> Private | None:
+        """Return what works on private namespaces, where there are any."""
+        from memctl.ingest.work import Private
+
+        stages = self.of_private
+        if stages is self:
+            return None
+        return Private(
+            frozenset(self.settings.private_namespaces),
+            stages._understander(when_unavailable),
+            stages._perceiver(self.readers),
         )
 
     @cached_property
@@ -154,12 +198,12 @@ class Stages:
         from memctl.ingest.comparing import Comparer
         from memctl.prompts import load_prompt
 
-        model = self.providers.chat("understand", "compare")
+        models = self._chats("understand", "compare")
         prompt = load_prompt("compare", self.layout.prompts)
         at_once = self.config.endpoint.concurrency
-        return Comparer(self.store, model, prompt, at_once, self.clock) if model else None
+        return Comparer(self.store, models, prompt, at_once, self.clock) if models else None
 
-    def _perceiver(self) -> Perceiver | None:
+    def _perceiver(self, readers: Readers) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""
         if not self.config.models.transcribe and not self.config.models.image:
             return None
@@ -171,6 +215,7 @@ class Stages:
             self.providers.transcriber(),
             self.providers.image_reader(prompt.text, prompt.id),
             self.config.endpoint.concurrency,
+            readers,
         )
 
     def estimator(self) -> Estimator:
@@ -206,10 +251,20 @@ class Stages:
         from memctl.consolidate.model_insights import InsightWriter
         from memctl.prompts import load_prompt
 
-        chat = self.providers.chat("consolidate")
+        chats = self._chats("consolidate")
         prompt = load_prompt("consolidate", self.layout.prompts)
         waits = self.config.models.when_unavailable == "wait"
-        return InsightWriter(chat, prompt, waits=waits) if chat else None
+        return InsightWriter(chats, prompt, waits=waits) if chats else None
+
+    def _chats(self, task: Task, purpose: Purpose | None = None) -> Chats | None:
+        """Return the model for a task, with that for private namespaces; None without any."""
+        from memctl.models.chat import Chats
+
+        usual = self.providers.chat(task, purpose)
+        if usual is None or self.of_private is self:
+            return Chats(usual) if usual else None
+        private = self.of_private.providers.chat(task, purpose)
+        return Chats(usual, private, frozenset(self.settings.private_namespaces))
 
     def editor(self) -> Editor:
         """Return what changes single memories and documents."""

@@ -96,12 +96,14 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def memctl(place: Place, *arguments: str, wait: str = "30") -> subprocess.Popen[str]:
+def memctl(
+    place: Place, *arguments: str, wait: str = "30", rescan: str = "0.1"
+) -> subprocess.Popen[str]:
     """Start a command on a place; its watcher does not let files settle."""
     environment = os.environ | {
         "MEMCTL_HOME": str(place.home.config.home),
         "MEMCTL_WATCH_SETTLE_SECONDS": "0",
-        "MEMCTL_WATCH_RESCAN_SECONDS": "0.1",
+        "MEMCTL_WATCH_RESCAN_SECONDS": rescan,
         "MEMCTL_STORE_WAIT_SECONDS": wait,
     }
     command = [sys.executable, "-m", "memctl", *arguments]

@@ -30,6 +30,12 @@ KnowledgeBasesOption = Annotated[
         "-k", "--kb", metavar="NAME", help="A knowledge base; repeatable. All always-on ones else."
     ),
 ]
+NamespacesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--namespace", metavar="NAME", help="Only this one; repeatable. All but private ones else."
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 Limit = Annotated[
     int, typer.Option("-n", "--limit", min=0, help="At most this many rows; 0 for all.")
@@ -40,9 +46,7 @@ _Word = str | None
 _QUIET = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
 _VERBOSE = Annotated[bool, typer.Option("-v", "--verbose", help="Say more; show tracebacks.")]
 _FILTER_OPTIONS: Mapping[str, Any] = {
-    "namespaces": Annotated[
-        _Words, typer.Option("--namespace", metavar="NAME", help="Only this one; repeatable.")
-    ],
+    "namespaces": NamespacesOption,
     "tags": Annotated[
         _Words, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeatable: any.")
     ],

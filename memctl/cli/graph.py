@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from memctl.cli.commands import KnowledgeBaseOption, Limit, Output, command, group
+from memctl.cli.commands import KnowledgeBaseOption, Limit, NamespacesOption, Output, command, group
+from memctl.cli.filters import filters
 from memctl.cli.inputs import path_of
 from memctl.cli.output import Column, chosen, emit, emit_one, facts, paragraph
 from memctl.cli.places import place
@@ -52,10 +53,15 @@ def register(root: typer.Typer) -> None:
 
 
 @command(app, "show", "memctl graph show\nmemctl graph show -k work -o json")
-def show(session: Session, kb: KnowledgeBaseOption = None, output: Output = None) -> None:
+def show(
+    session: Session,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+    output: Output = None,
+) -> None:
     """Show how many names there are, and which matter most."""
     with session.reading_one(kb) as base:
-        found = base.graph().overview()
+        found = base.graph(filters(namespaces=namespace)).overview()
     emit_one(found, output, lambda: _show_overview(session, found))
     if not found.nodes:
         session.suggest(_NOTHING)
@@ -117,12 +123,13 @@ def neighbors(
         int, typer.Option("--hops", min=1, max=6, help="How many steps to go at most.")
     ] = 1,
     kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
     limit: Limit = 50,
     output: Output = None,
 ) -> None:
     """List what is near a name, nearest and strongest first."""
     with session.reading_one(kb) as base:
-        view = base.graph()
+        view = base.graph(filters(namespaces=namespace))
         _tell_of_others(session, view, name)
         rows = view.neighbours(name, hops, limit + 1 if limit else None)
     if limit and len(rows) > limit:
@@ -147,14 +154,19 @@ def _told(node: Node) -> str:
 
 @command(app, "path", 'memctl graph path "Ann Lee" Berlin\nmemctl graph path Ann Aurora -o json')
 def path(
-    session: Session, name: One, other: Other, kb: KnowledgeBaseOption = None, output: Output = None
+    session: Session,
+    name: One,
+    other: Other,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+    output: Output = None,
 ) -> None:
     """Show how two names hang together, step by step.
 
     Each step names the memory that shows it.
     """
     with session.reading_one(kb) as base:
-        view = base.graph()
+        view = base.graph(filters(namespaces=namespace))
         for each in (name, other):
             _tell_of_others(session, view, each)
         steps = view.path(name, other)
@@ -190,11 +202,15 @@ def _place(step: Step) -> str:
 
 @command(app, "communities", "memctl graph communities\nmemctl graph communities -n 5 -o json")
 def communities(
-    session: Session, kb: KnowledgeBaseOption = None, limit: Limit = 20, output: Output = None
+    session: Session,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 20,
+    output: Output = None,
 ) -> None:
     """List groups of names that hang together, and why."""
     with session.reading_one(kb) as base:
-        rows = base.graph().communities(limit + 1 if limit else None)
+        rows = base.graph(filters(namespaces=namespace)).communities(limit + 1 if limit else None)
     if limit and len(rows) > limit:
         session.say(f"note: only the first {limit} are shown; -n 0 shows all")
         rows = rows[:limit]
@@ -220,6 +236,7 @@ def export(
         str | None, typer.Option("--to", metavar="FILE", help="Where to; standard output else.")
     ] = None,
     kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
 ) -> None:
     """Write the graph as GraphML or DOT.
 
@@ -229,7 +246,7 @@ def export(
     from memctl.graph.writing import write_graph
 
     with session.reading_one(kb) as base:
-        view = base.graph()
+        view = base.graph(filters(namespaces=namespace))
         graph, connections = view.graph, view.connections()
         if to is None or to == "-":
             write_graph(graph, format_, sys.stdout.buffer, connections)

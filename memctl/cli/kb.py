@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memctl.choices import After, ChunkStrategy
 from memctl.cli.commands import Output, Yes, command, group
-from memctl.cli.inputs import input_folder, path_of
+from memctl.cli.inputs import input_folder, path_of, refuse_empty
 from memctl.cli.output import Column, emit, emit_one, facts, plain, shown_instant
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count
+from memctl.cli.text import count, one_line
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     from memctl.home import KnowledgeBaseEntry
     from memctl.knowledge_base import KnowledgeBase
-    from memctl.pinned import Inbox
+    from memctl.pinned import Inbox, KnowledgeBaseSettings
     from memctl.records import ReembedReport
 
 app = group("Create, list, change, archive and delete knowledge bases.")
@@ -81,6 +82,14 @@ Redact = Annotated[
         "--redact/--not-redact", help="Whether keys and passwords are taken out of texts."
     ),
 ]
+PrivateNamespaces = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--private-namespace",
+        metavar="NAME",
+        help="The same for this namespace alone; repeatable.",
+    ),
+]
 HalfLife = Annotated[
     int | None,
     typer.Option("--half-life", metavar="DAYS", help="After which a memory counts half as recent."),
@@ -94,6 +103,7 @@ _COLUMNS = (
     Column("name", "NAME"),
     Column("status", "STATUS"),
     Column("always_on", "ALWAYS ON"),
+    Column("privacy", "PRIVATE", wrap=True),
     Column("consolidate_interval", "CONSOLIDATES", lambda m: f"every {m} min" if m else "never"),
     Column("created_at", "CREATED", shown_instant),
     Column("inbox", "INBOX"),
@@ -127,6 +137,7 @@ def create(
     inbox: Inboxes = None,
     after: AfterOption = None,
     private: Private = None,
+    private_namespace: PrivateNamespaces = None,
     may_send: MaySend = None,
     redact: Redact = None,
     half_life: HalfLife = None,
@@ -146,6 +157,8 @@ def create(
         redact=redact,
         half_life=half_life,
     )
+    if private_namespace:
+        changes["private_namespaces"] = _namespaces((), private_namespace, ())
     folders = [_inbox(text) for text in inbox or ()]
     session.home.create(name, inboxes=folders, embedder=embedder, **changes)
     session.say(f"created {name}")
@@ -191,7 +204,14 @@ def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
         failed = {"name": entry.name, "status": "error", "inbox": None, "problem": entry.problem}
         return row | dict.fromkeys(names) | failed
     values = {name: getattr(entry.settings, name) for name in names}
-    return row | values | {"inbox": str(entry.folder / "inbox"), "problem": None}
+    derived = {"inbox": str(entry.folder / "inbox"), "privacy": _privacy(entry.settings)}
+    return row | values | derived | {"problem": None}
+
+
+def _privacy(settings: KnowledgeBaseSettings) -> str:
+    """What of it is private, in words; nothing where nothing is."""
+    namespaces = ", ".join(map(one_line, settings.private_namespaces))
+    return "all" if settings.private else namespaces
 
 
 @command(app, "show", "memctl kb show notes\nmemctl kb show notes -o json")
@@ -209,7 +229,9 @@ def _show(session: Session, name: str, output: Output) -> None:
     def table() -> None:
         """Print each setting on a line, inboxes with what happens to their files."""
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
-        facts(session.console, value | {"inboxes": ", ".join(inboxes)}, indent=0)
+        namespaces = ", ".join(map(one_line, settings.private_namespaces)) or None
+        told = {"inboxes": ", ".join(inboxes), "private_namespaces": namespaces}
+        facts(session.console, value | told, indent=0)
 
     emit_one(value, output, table)
 
@@ -221,6 +243,7 @@ def _show(session: Session, name: str, output: Output) -> None:
     memctl kb set notes --consolidate-interval 30
     memctl kb set vault --on-demand --inbox ~/Obsidian
     memctl kb set diary --private
+    memctl kb set work --private-namespace user:ann
     """,
 )
 def set_(
@@ -238,6 +261,11 @@ def set_(
     ] = None,
     after: AfterOption = None,
     private: Private = None,
+    private_namespace: PrivateNamespaces = None,
+    open_namespace: Annotated[
+        list[str] | None,
+        typer.Option("--open-namespace", metavar="NAME", help="Private no more; repeatable."),
+    ] = None,
     may_send: MaySend = None,
     redact: Redact = None,
     half_life: HalfLife = None,
@@ -250,6 +278,8 @@ def set_(
     machine, unless --may-send; what such a model would do is done the built-in way.  A question
     that is asked of it, be it together with others, is noted in no query log with its text, and
     no reply of a model is kept; what was kept before goes when it becomes private.
+
+    The same holds of a private namespace: only a command with --namespace NAME reads it.
     """
     changes = _given(
         chunk_strategy=chunk_strategy,
@@ -265,10 +295,30 @@ def set_(
     )
     if inbox or remove_inbox:
         changes["inboxes"] = _changed_inboxes(session, name, inbox or [], remove_inbox or [])
+    if private_namespace or open_namespace:
+        before = session.home.settings(name).private_namespaces
+        changes["private_namespaces"] = _namespaces(
+            before, private_namespace or (), open_namespace or ()
+        )
     if not changes:
         raise UsageError("nothing to set", "see memctl kb set --help for what can be")
     session.home.change(name, **changes)
     session.say(f"set {', '.join(changes)} of {name}")
+
+
+def _namespaces(
+    before: Sequence[str], added: Sequence[str], removed: Sequence[str]
+) -> tuple[str, ...]:
+    """Return which namespaces are private then.
+
+    Raises:
+        UsageError: One that is to be so no more is not, or a name is empty.
+    """
+    refuse_empty({"--private-namespace": added, "--open-namespace": removed})
+    if unknown := [name for name in removed if name not in before]:
+        private = ", ".join(map(repr, before)) or "none"
+        raise UsageError(f"{unknown[0]!r} is no private namespace", f"private are: {private}")
+    return tuple(sorted({*before, *added}.difference(removed)))
 
 
 def _changed_inboxes(

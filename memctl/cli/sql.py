@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.cli.commands import KnowledgeBasesOption, NamespacesOption, Output, command
+from memctl.cli.inputs import refuse_empty
 from memctl.cli.output import Column, emit
 from memctl.cli.session import Session
 from memctl.cli.text import one_line
@@ -35,6 +36,7 @@ def sql(
         str, typer.Argument(metavar="STATEMENT", help="One SELECT or EXPLAIN; - is stdin.")
     ],
     kb: KnowledgeBasesOption = None,
+    namespace: NamespacesOption = None,
     output: Output = None,
 ) -> None:
     """Run SQL over documents, memories, entities and relations.
@@ -43,6 +45,7 @@ def sql(
 
     It is DuckDB, read-only, with no access to files or the network.
     """
+    refuse_empty({"--namespace": namespace})
     text = sys.stdin.read() if statement == "-" else statement
     if not text.strip():
         raise UsageError("the statement is empty", 'try: memctl sql "from memories limit 5"')
@@ -50,7 +53,7 @@ def sql(
         raise UsageError("the statement is not UTF-8", "write it in UTF-8")
     with session.reading(kb) as bases:
         bases.cap_memory()
-        reader = bases.sql(text)
+        reader = bases.sql(text, namespace or ())
         columns = [
             Column(name, name, lambda value: one_line(str(value), _CELL))
             for name in reader.schema.names

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
 
-from memctl.cli.commands import KnowledgeBaseOption, command
-from memctl.cli.inputs import input_file, path_of
+from memctl.cli.commands import KnowledgeBaseOption, NamespacesOption, command
+from memctl.cli.inputs import input_file, path_of, refuse_empty
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count
@@ -53,6 +54,7 @@ def export(
         typer.Option("--to", metavar="FILE", help="Where to; standard output else."),
     ] = None,
     kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
 ) -> None:
     """Write tables as Arrow, Parquet, JSON lines or CSV.
 
@@ -60,19 +62,30 @@ def export(
 
     `all` is one archive of every table that memctl import brings back as it was, with what was
     decided on names, the questions asked with feedback, and the facts that wait to be compared.
+    It has private namespaces too, and says that they are; a table has them where they are named.
     """
+    refuse_empty({"--namespace": namespace})
+    if table == "all" and namespace:
+        raise UsageError("all tables are of all namespaces", "name one table with --namespace")
     if table == "all" and format_ is not None:
         raise UsageError("all tables go into one archive", "leave -f out, or name one table")
     with ExitStack() as stack:
         base = stack.enter_context(session.reading_one(kb))
         listener = stack.enter_context(progress(session, f"exporting {table}"))
+        write = partial(
+            base.export_to,
+            table=table,
+            format_=format_,
+            namespaces=namespace or (),
+            progress=listener,
+        )
         if to is None or to == "-":
             if sys.stdout.isatty() and (table == "all" or format_ in ("arrow", "parquet")):
                 raise UsageError("that is binary, which a terminal cannot show", "add --to FILE")
-            base.export_to(sys.stdout.buffer, table, format_=format_, progress=listener)
+            write(sys.stdout.buffer)
             sys.stdout.buffer.flush()
             return
-        rows = base.export_to(path_of(to), table, format_=format_, progress=listener)
+        rows = write(path_of(to))
     session.say(f"wrote {count(rows, 'row')} to {to}")
 
 

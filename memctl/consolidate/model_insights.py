@@ -29,7 +29,7 @@ from memctl.understand.terms import terms
 
 if TYPE_CHECKING:
     from memctl.consolidate.insight_shape import InsightReply
-    from memctl.models.chat import ChatModel
+    from memctl.models.chat import ChatModel, Chats
     from memctl.prompts import Prompt
 
 _FORM = (
@@ -50,13 +50,13 @@ class InsightWriter:
     """Lets a model write the insights of one run.
 
     Args:
-        chat: The model.
+        chats: The model.
         prompt: What it is told.
         waits: Whether groups wait for it while it cannot be had, instead of being told built-in.
     """
 
-    def __init__(self, chat: ChatModel, prompt: Prompt, *, waits: bool) -> None:
-        self._chat = chat
+    def __init__(self, chats: Chats, prompt: Prompt, *, waits: bool) -> None:
+        self._chats = chats
         self._prompt = prompt
         self._waits = waits
         self._refused: ModelRefused | None = None
@@ -72,7 +72,7 @@ class InsightWriter:
     @property
     def method(self) -> str:
         """Which model writes by which prompt; stored with every insight."""
-        return f"model/{self._chat.name}/{self._prompt.id}"
+        return f"model/{self._chats.usual.name}/{self._prompt.id}"
 
     def rewritten(self, group: Group, found: Synthesis) -> Synthesis | None:
         """Return what the model makes of a group.
@@ -87,8 +87,11 @@ class InsightWriter:
         """
         if not found.drafts and len({m.document_id or m.id for m in group.members}) < 2:
             return found
+        chat = self._chats.of(group.members[0].namespace)
+        if chat is None:
+            return found
         try:
-            reply = self._asked(group)
+            reply = self._asked(chat, group)
         except (BadReply, RequestRefused) as error:
             self.problem = self.problem or error
             return found
@@ -98,7 +101,7 @@ class InsightWriter:
             return None if self._waits else found
         return self._checked(reply, group, found)
 
-    def _asked(self, group: Group) -> InsightReply:
+    def _asked(self, chat: ChatModel, group: Group) -> InsightReply:
         from memctl.consolidate.insight_shape import InsightReply
 
         if self._refused is not None:  # it would be refused again, however often it is asked
@@ -106,7 +109,7 @@ class InsightWriter:
         data = fenced([_block(n, memory) for n, memory in enumerate(group.members, start=1)])
         instructions = f"{self._prompt.text}\n\n{_FORM}"
         try:
-            return self._chat.ask(instructions, data, InsightReply, version=self._prompt.id)
+            return chat.ask(instructions, data, InsightReply, version=self._prompt.id)
         except ModelRefused as error:
             self._refused = error
             raise

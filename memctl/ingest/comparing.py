@@ -35,7 +35,7 @@ from memctl.records import Compared, Relation
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.models.chat import ChatModel
+    from memctl.models.chat import ChatModel, Chats
     from memctl.store.store import Store
     from memctl.store.transaction import Transaction
     from memctl.understand.comparison import ComparisonReply, Word
@@ -82,17 +82,17 @@ class Comparer:
 
     Args:
         store: Where they are.
-        model: What compares them.
+        models: What compares them.
         prompt: What it is told.
         concurrency: How many documents are compared at the same time.
         clock: What tells the time.
     """
 
     def __init__(
-        self, store: Store, model: ChatModel, prompt: Prompt, concurrency: int, clock: Clock
+        self, store: Store, models: Chats, prompt: Prompt, concurrency: int, clock: Clock
     ) -> None:
         self._store = store
-        self._model = model
+        self._models = models
         self._prompt = prompt
         self._concurrency = concurrency
         self._clock = clock
@@ -100,7 +100,7 @@ class Comparer:
     @property
     def method(self) -> str:
         """The model and the prompt, stored with every relation that they made."""
-        return f"model/{self._model.name}/{self._prompt.id}"
+        return f"model/{self._models.usual.name}/{self._prompt.id}"
 
     def run(self, beat: Callable[[], None] = lambda: None) -> Compared:
         """Compare all that waits, oldest first; what cannot be compared now goes on waiting.
@@ -138,11 +138,15 @@ class Comparer:
     def _compare(self, run: _Run, wave: Sequence[str]) -> MemctlError | None:
         """Compare the facts of some documents; return what keeps it from going on."""
         cases = self._cases(run, wave)
-        asked = [case for case in cases if case.known]
+        models = {case: self._models.of(case.namespace) for case in cases if case.known}
         with ThreadPoolExecutor(self._concurrency) as pool:
-            replies = [(case, pool.submit(self._ask, case)) for case in asked]
+            replies = [
+                (case, pool.submit(self._ask, case, model))
+                for case, model in models.items()
+                if model is not None
+            ]
         problem: MemctlError | None = None
-        done = [case for case in cases if not case.known]
+        done = [case for case in cases if models.get(case) is None]
         for case, reply in replies:
             try:
                 run.dropped += case.judge(_reply(reply))
@@ -167,11 +171,11 @@ class Comparer:
         self._strike(run, [id_ for id_ in ids if id_ not in facts])
         return cases
 
-    def _ask(self, case: _Case) -> ComparisonReply:
+    def _ask(self, case: _Case, model: ChatModel) -> ComparisonReply:
         from memctl.understand.comparison import ComparisonReply
 
         data = fenced(case.told())
-        return self._model.ask(self._prompt.text, data, ComparisonReply, version=self._prompt.id)
+        return model.ask(self._prompt.text, data, ComparisonReply, version=self._prompt.id)
 
     def _settle(self, run: _Run, cases: Sequence[_Case]) -> None:
         """Write what came of it, as far as it still stands on the ground it was judged on."""
@@ -315,6 +319,11 @@ class _Case:
     def order(self) -> tuple[datetime, str]:
         """That of its oldest fact."""
         return self.new[0].order
+
+    @property
+    def namespace(self) -> str:
+        """That of its document."""
+        return self.new[0].memory.namespace
 
     @property
     def ids(self) -> list[str]:

@@ -26,7 +26,7 @@ from memctl.ingest.replay import Lost, wanted_back
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
 from memctl.ingest.tally import Tally
-from memctl.ingest.work import workshop
+from memctl.ingest.work import Private, workshop
 from memctl.ingest.write import Settled, rename_document, retire_documents, write
 from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
@@ -82,6 +82,7 @@ class Ingestor:
         limits: Limits | None = None,
         comparer: Comparer | None = None,
         readers: Readers | None = None,
+        private: Private | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -92,6 +93,7 @@ class Ingestor:
         self._clock = clock
         self._limits = limits or Limits()
         self._readers = readers or Readers()
+        self._private = private
 
     def ingest(
         self,
@@ -140,9 +142,11 @@ class Ingestor:
             NotFoundError: There is no document of one of the ids.
             IngestStopped: As :meth:`ingest`.
         """
-        other_than = self._understander.method if upgrade else None
         again = wanted_again(
-            self._store, document_ids, incomplete=incomplete, other_than=other_than
+            self._store,
+            document_ids,
+            incomplete=incomplete,
+            method=self._method if upgrade else None,
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
@@ -177,11 +181,23 @@ class Ingestor:
 
     # --- inside ---
 
+    def _method(self, namespace: str) -> str:
+        """How documents of a namespace are understood."""
+        private = self._private
+        if private is not None and namespace in private.namespaces:
+            return private.understander.method
+        return self._understander.method
+
     def _crew(self, total: int | None) -> Crew:
         from memctl.understand import BuiltinUnderstander
 
         made = workshop(
-            self._settings, self._embedder, self._understander, self._perceiver, self._readers
+            self._settings,
+            self._embedder,
+            self._understander,
+            self._perceiver,
+            self._readers,
+            self._private,
         )
         builtin = isinstance(self._understander, BuiltinUnderstander)
         hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS

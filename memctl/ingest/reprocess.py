@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,11 @@ _AT_ONCE = 256
 
 
 def wanted_again(
-    store: Store, document_ids: Sequence[str], *, incomplete: bool, other_than: str | None = None
+    store: Store,
+    document_ids: Sequence[str],
+    *,
+    incomplete: bool,
+    method: Callable[[str], str] | None = None,
 ) -> Iterator[Wanted | FileOutcome]:
     """Say of each document where to read it again; a failed outcome where that cannot be.
 
@@ -34,7 +38,8 @@ def wanted_again(
         document_ids: Ids of documents or of their parts.
         incomplete: Whether to take all live documents too of which something is missing that
             another reading may find.
-        other_than: Take all live documents too that were understood by another method.
+        method: Take all live documents too that were understood by another method than this
+            gives for their namespace.
 
     Raises:
         NotFoundError: There is no document of one of the ids.
@@ -43,7 +48,7 @@ def wanted_again(
     roots = dict.fromkeys(root_id(identifier) for identifier in document_ids)
     if incomplete:
         roots |= dict.fromkeys(_incomplete(snapshot))
-    upgraded = set(_understood_otherwise(snapshot, other_than)) if other_than is not None else set()
+    upgraded = set(_understood_otherwise(snapshot, method)) if method is not None else set()
     roots |= dict.fromkeys(sorted(upgraded))
     places = {entry.document_id: entry.path for entry in store.ledger.files.entries(["done"])}
     ids = list(roots)
@@ -66,12 +71,14 @@ def _incomplete(snapshot: Snapshot) -> Iterator[str]:
                 yield row["root_id"]
 
 
-def _understood_otherwise(snapshot: Snapshot, method: str) -> Iterator[str]:
+def _understood_otherwise(snapshot: Snapshot, method: Callable[[str], str]) -> Iterator[str]:
     from memctl.store.filters import col
 
-    where = (col("status") == "indexed") & (col("method") != method)
-    for batch in snapshot.batches("documents", where, ["root_id"]):
-        yield from batch["root_id"].to_pylist()
+    live = col("status") == "indexed"
+    for batch in snapshot.batches("documents", live, ["root_id", "namespace", "method"]):
+        for row in batch.to_pylist():
+            if row["method"] != method(row["namespace"]):
+                yield row["root_id"]
 
 
 def _documents(snapshot: Snapshot, ids: list[str]) -> list[Document]:

@@ -39,6 +39,19 @@ Weigh = Callable[[Sequence[Prepared], "NDArray[np.float32]"], Sequence[Prepared]
 """Weighs documents by what is known already; gets them with their vectors."""
 
 
+@dataclass(frozen=True, slots=True)
+class Private:
+    """What works on private namespaces, in place of what works on all others."""
+
+    namespaces: frozenset[str]
+    understander: Understander
+    perceiver: Perceiver | None = None
+
+    def has(self, wanted: Wanted) -> bool:
+        """Whether a source goes into one of them."""
+        return wanted.item.source.namespace in self.namespaces
+
+
 @dataclass(slots=True)
 class Workshop:
     """What the work is done with."""
@@ -51,6 +64,7 @@ class Workshop:
     readers: Readers = field(default_factory=Readers)
     redacts: bool = False
     """Whether keys and passwords are taken out of texts."""
+    private: Private | None = None
 
     def work(self, group: Sequence[Wanted], now: datetime, weigh: Weigh | None = None) -> Worked:
         """Make the rows of a group of sources; one that cannot be read has that as its fate."""
@@ -95,6 +109,21 @@ class Workshop:
         return worked
 
     def _prepared(
+        self, read: Sequence[tuple[Wanted, SourceText]], now: datetime
+    ) -> list[Prepared | NotRead]:
+        """Understand texts; what is private and what is not are never given away together."""
+        private = self.private
+        if private is None:
+            return self._prepared_alike(read, now)
+        apart = [private.has(wanted) for wanted, _ in read]
+        open_ = [each for each, is_apart in zip(read, apart, strict=True) if not is_apart]
+        closed = [each for each, is_apart in zip(read, apart, strict=True) if is_apart]
+        within = replace(self, understander=private.understander, perceiver=private.perceiver)
+        made = iter(self._prepared_alike(open_, now))
+        made_apart = iter(within._prepared_alike(closed, now))
+        return [next(made_apart if is_apart else made) for is_apart in apart]
+
+    def _prepared_alike(
         self, read: Sequence[tuple[Wanted, SourceText]], now: datetime
     ) -> list[Prepared | NotRead]:
         if not read:
@@ -148,6 +177,7 @@ def workshop(
     understander: Understander | None = None,
     perceiver: Perceiver | None = None,
     readers: Readers | None = None,
+    private: Private | None = None,
 ) -> Workshop:
     """What a knowledge base's settings say the work is to be done with."""
     from memctl.models import load_embedder
@@ -157,7 +187,7 @@ def workshop(
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
     understander = understander or BuiltinUnderstander()
     made = Workshop(embedder, understander, sizes, None, perceiver, readers or Readers())
-    made.redacts = settings.redact
+    made.redacts, made.private = settings.redact, private
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.semantic import semantic_cut
 

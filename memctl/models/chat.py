@@ -33,6 +33,21 @@ _FILTERED = "a filter of its provider stopped the reply"
 _AGAIN = "That was not valid: {why}. Reply again with nothing but the JSON."
 
 
+@dataclass(frozen=True, slots=True)
+class Chats:
+    """Which model is asked about what is of a namespace."""
+
+    usual: ChatModel
+    private: ChatModel | None = None
+    """That for private namespaces; None where none may be asked about them."""
+    namespaces: frozenset[str] = frozenset()
+    """The private ones."""
+
+    def of(self, namespace: str) -> ChatModel | None:
+        """Return the model for a namespace."""
+        return self.private if namespace in self.namespaces else self.usual
+
+
 class ChatModel:
     """A model of an endpoint, for one task.
 

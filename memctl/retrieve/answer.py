@@ -6,16 +6,18 @@ Nothing is generated here: every sentence of an answer stands in a memory as it 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from memctl.records import Answer
 from memctl.retrieve.citing import citation_of
+from memctl.retrieve.demand import is_in_steps
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
 from memctl.retrieve.forms import is_row, spoken_from
+from memctl.retrieve.outcome import SearchOutcome
 from memctl.retrieve.parts import UNDER
-from memctl.retrieve.question import Question
-from memctl.retrieve.search import SearchOutcome
+from memctl.retrieve.question import Question, Slot
+from memctl.retrieve.scoring import coverage
 from memctl.retrieve.statements import Statement, answering, likeness, same_document
 from memctl.understand.terms import query_terms
 
@@ -27,6 +29,9 @@ _ENOUGH = 0.72
 """A further sentence must score this share of the best one's."""
 _LEAST_SHARE = 0.3
 """And speak of this share of the question's content itself."""
+_ENOUGH_FOR_A_STEP, _LEAST_STEP = 0.5, 0.15
+"""The same for a sentence that speaks of what no other one does, where a question asks in steps;
+of this share of its content it must speak anew."""
 _SAME = 0.7
 """Sentences whose terms are alike to this degree say the same."""
 _SAME_SUBJECT = 0.45
@@ -47,7 +52,7 @@ def answer(outcome: SearchOutcome) -> Answer:
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     best = candidates[0]
     other = _disagreeing(best, candidates[1:])
-    chosen = [best] if other else _chosen(candidates, outcome.question)
+    chosen = [best] if other else _chosen(candidates, outcome)
     ordered = _newest_first([best, other]) if other else _reading_order(chosen)
     ordered = [replace(item, start=item.start + spoken_from(item.text)) for item in ordered]
     citations = tuple(
@@ -58,19 +63,43 @@ def answer(outcome: SearchOutcome) -> Answer:
     return Answer(text, found=True, method=METHOD, confidence=confidence, citations=citations)
 
 
-def _chosen(candidates: Sequence[Statement], question: Question) -> list[Statement]:
-    """Take the best sentence, then those that are nearly as good and add something."""
-    chosen = [candidates[0]]
-    covered = set(candidates[0].covered)
-    for item in candidates[1:]:
-        if len(chosen) == MOST_SENTENCES or item.score < _ENOUGH * candidates[0].score:
+def _chosen(candidates: Sequence[Statement], outcome: SearchOutcome) -> list[Statement]:
+    """Take the best sentence, then those that are nearly as good and add something.
+
+    Of a question in steps, "the head of the firm that Ann works for", every step is told by a
+    sentence of its own, which is less like the question than one that has several of its words.
+    """
+    best, *others = candidates
+    chosen, covered = [best], set(best.covered)
+    for item in others:
+        if len(chosen) == MOST_SENTENCES:
             break
-        adds = not item.covered <= covered and item.share >= _LEAST_SHARE
-        adds |= bool(question.dates) and item.covered.issuperset(question.dates)
-        if (adds or not question.slots) and not _repeats(item, chosen):
+        adds = _is_as_good(item, best, covered, outcome.question) or _is_a_step(
+            item, best, covered, outcome
+        )
+        if adds and not _repeats(item, chosen):
             chosen.append(item)
             covered |= item.covered
     return chosen
+
+
+def _is_as_good(item: Statement, best: Statement, covered: Set[Slot], question: Question) -> bool:
+    """Tell whether a sentence stands beside the best one and adds to what is covered."""
+    if item.score < _ENOUGH * best.score:
+        return False
+    adds = not item.covered <= covered and item.share >= _LEAST_SHARE
+    adds |= bool(question.dates) and item.covered.issuperset(question.dates)
+    return adds or not question.slots
+
+
+def _is_a_step(
+    item: Statement, best: Statement, covered: Set[Slot], outcome: SearchOutcome
+) -> bool:
+    """Tell whether a sentence speaks of a step of the question that is not covered yet."""
+    if item.score < _ENOUGH_FOR_A_STEP * best.score or not is_in_steps(outcome.question.text):
+        return False
+    added = frozenset(term for slot in item.covered - covered for term in slot)
+    return coverage(outcome.question, added, outcome.statistics) >= _LEAST_STEP
 
 
 def _repeats(item: Statement, chosen: Sequence[Statement]) -> bool:

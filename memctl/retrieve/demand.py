@@ -120,6 +120,11 @@ class Demand:
 NOTHING = Demand()
 
 
+def is_in_steps(question: str) -> bool:
+    """Tell whether a question asks of things that are told by other things."""
+    return _IN_STEPS.search(question) is not None
+
+
 def demand_of(question: Question, hits: Sequence[Hit], languages: Sequence[str]) -> Demand:
     """Return what the sentences of the hits must have, in the words of the question."""
     exact = exact_of(question.text)
@@ -176,7 +181,7 @@ class _Word:
 def _related(question: Question, hits: Sequence[Hit], languages: Sequence[str]) -> Demand:
     asks = _ASKS.match(question.text)
     words = list(_content(question, hits))
-    if asks is None or len(words) > _MOST_WORDS or _IN_STEPS.search(question.text):
+    if asks is None or len(words) > _MOST_WORDS or is_in_steps(question.text):
         return NOTHING
     relation = _relation(
         asks, question, [word for word in words if word.plain and not word.is_name]

@@ -22,7 +22,7 @@ from memctl.understand.terms import query_terms
 if TYPE_CHECKING:
     from memctl.models.chat import ChatModel
     from memctl.prompts import Prompt
-    from memctl.retrieve.search import SearchOutcome
+    from memctl.retrieve.outcome import SearchOutcome
 
 UNSUPPORTED = "[unsupported]"
 

@@ -22,7 +22,7 @@ from memctl.retrieve.scoring import KeywordScorer, cosines
 from memctl.retrieve.statistics import TermStatistics
 
 if TYPE_CHECKING:
-    from memctl.retrieve.search import SearchOutcome
+    from memctl.retrieve.outcome import SearchOutcome
 
 MOST_ROUNDS = 3
 ENOUGH_HITS = 3

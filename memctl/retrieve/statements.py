@@ -22,7 +22,7 @@ from memctl.retrieve.scoring import cosines, coverage
 from memctl.understand.terms import query_terms, terms
 
 if TYPE_CHECKING:
-    from memctl.retrieve.search import SearchOutcome
+    from memctl.retrieve.outcome import SearchOutcome
 
 _HITS = 8
 _FRONT_MATTER = re.compile(r"(?:title|author|tags|name|subject|from|to|cc)\s*:", re.IGNORECASE)

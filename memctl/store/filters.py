@@ -15,11 +15,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memctl.errors import UsageError
 from memctl.records import Filters
 from memctl.store.where import checked
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
 
 Value = str | int | float | bool | datetime
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -309,6 +312,19 @@ def where(text: str) -> Expr:
     return Where(checked(text))
 
 
+def as_arrow(expression: Expr) -> pc.Expression:
+    """Return a condition on texts' membership as pyarrow's own, for an engine that adds to it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    match expression:
+        case Membership(column, values):
+            return pc.field(column).isin(pa.array(values, pa.string()))
+        case Negation(part):
+            return ~as_arrow(part)
+    raise TypeError(f"not a condition on membership: {expression!r}")
+
+
 def is_user_written(expression: Expr) -> bool:
     """Tell whether a part of the expression was written by a user, so that errors are theirs."""
     match expression:
@@ -346,13 +362,20 @@ def document_filter(filters: Filters) -> Expr:
     return Every(_flat(Every, tuple(parts)))
 
 
+def namespace_filter(filters: Filters) -> Expr | None:
+    """Return the condition on the namespace; None where there is none."""
+    if filters.namespaces:
+        return col("namespace").is_in(filters.namespaces)
+    return ~col("namespace").is_in(filters.private) if filters.private else None
+
+
 def _after(column: str, instant: datetime) -> Expr:
     return col(column).is_null() | (col(column) > instant)
 
 
 def _shared(filters: Filters) -> Iterable[Expr]:
-    if filters.namespaces:
-        yield col("namespace").is_in(filters.namespaces)
+    if (within := namespace_filter(filters)) is not None:
+        yield within
     if filters.tags:
         yield col("tags").has_any(filters.tags)
     if filters.since is not None:

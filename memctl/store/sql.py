@@ -28,13 +28,17 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from memctl.errors import MemctlError, UsageError
+from memctl.records import Filters
+from memctl.store.filters import as_arrow
 from memctl.store.formats import widened
 from memctl.store.ledger_tables import LEDGER_TABLES, ledger_tables
 from memctl.store.schema import TABLES
+from memctl.store.scope import Scope
 
 if TYPE_CHECKING:
     import duckdb
 
+    from memctl.store.filters import Expr
     from memctl.store.ledger import Ledger
     from memctl.store.snapshot import Snapshot
 
@@ -60,6 +64,7 @@ def run_sql(
     memory_limit: str = "1GB",
     timeout: float = 60.0,
     ledgers: Mapping[str, Ledger] | None = None,
+    scope: Scope | None = None,
 ) -> pa.RecordBatchReader:
     """Run one SELECT or EXPLAIN over the tables of some knowledge bases and stream its rows.
 
@@ -74,6 +79,7 @@ def run_sql(
         timeout: Seconds that the engine may work, not counting what the caller does in between.
         ledgers: By the knowledge base's name; with them there are ``files``, ``jobs``,
             ``events`` and ``queries`` too.
+        scope: The namespaces of which there are rows; by default all.
 
     Raises:
         UsageError: The statement is wrong, or isn't one that may run.
@@ -84,7 +90,7 @@ def run_sql(
     connection = _connect()
     guard = _Guard(connection, timeout, tables)
     try:
-        _register(connection, snapshots, further)
+        _register(connection, snapshots, further, scope or Scope(Filters()))
         _lock(connection, memory_limit)
         with guard:
             reader = _start(connection, sql)
@@ -136,9 +142,10 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
     It must be a ``pyarrow.dataset.Dataset`` for DuckDB to hand projections and filters down.
     """
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, within: Expr | None) -> None:
         # The base class holds a C++ dataset and refuses to be made; nothing of it is used.
         self._dataset = dataset
+        self._within = None if within is None else as_arrow(within)
 
     @property
     def schema(self) -> pa.Schema:
@@ -149,6 +156,8 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
         self, columns: list[str] | None = None, filter: Any = None, **options: Any
     ) -> _Scan:
         """Return a scan of some columns of the rows for which a filter holds."""
+        if self._within is not None:
+            filter = self._within if filter is None else self._within & filter
         return _Scan(
             self._dataset.scanner(
                 columns=columns, filter=filter, batch_size_bytes=_BATCH_BYTES, **options
@@ -169,12 +178,15 @@ def _register(
     connection: duckdb.DuckDBPyConnection,
     snapshots: Mapping[str, Snapshot],
     ledgers: Mapping[str, Mapping[str, pa.Table]],
+    scope: Scope,
 ) -> None:
     """Give every table its view: plain for one knowledge base, a union for several."""
     sources: dict[str, dict[str, Any]] = {}
     for kb, snapshot in snapshots.items():
         for table in TABLES:
-            sources.setdefault(table, {})[kb] = _Wide(snapshot.dataset(table))
+            sources.setdefault(table, {})[kb] = _Wide(
+                snapshot.dataset(table), scope.of(snapshot, table)
+            )
     for kb, extra in ledgers.items():
         for name, rows in extra.items():
             sources.setdefault(name, {})[kb] = rows

@@ -33,6 +33,7 @@ from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.transfer_books import BOOKS, exported_books, restoring
 
 if TYPE_CHECKING:
+    from memctl.store.filters import Expr
     from memctl.store.ledger import Ledger
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
@@ -58,13 +59,15 @@ _HINT = "import takes what `memctl export all` wrote"
 # --- one table -----------------------------------------------------------------------------------
 
 
-def export_batches(snapshot: Snapshot, table: TableName) -> pa.RecordBatchReader:
-    """Return a table as a stream of batches of bounded size, vectors as float32.
+def export_batches(
+    snapshot: Snapshot, table: TableName, where: Expr | None = None
+) -> pa.RecordBatchReader:
+    """Return rows of a table as a stream of batches of bounded size, vectors as float32.
 
     Raises:
         DamagedError: The table cannot be read; reading the stream can raise this too.
     """
-    reader = _batches(snapshot, table)
+    reader = _batches(snapshot, table, where)
     schema = widened(reader.schema)
     return reader if schema == reader.schema else reader.cast(schema)
 
@@ -74,6 +77,7 @@ def export_table(
     table: TableName,
     sink: Path | BinaryIO,
     format_: ExportFormat | None = None,
+    where: Expr | None = None,
     *,
     progress: ProgressListener | None = None,
 ) -> int:
@@ -87,6 +91,7 @@ def export_table(
         format_: By default what the path's ending says, else ``jsonl``.  Arrow is the file format
             at a path (the stream format where it ends in ``.arrows``) and the stream format
             elsewhere.  CSV leaves vectors out and has lists as JSON.
+        where: Only rows for which it holds; by default all.
         progress: Told after every batch, in rows.
 
     Raises:
@@ -94,8 +99,8 @@ def export_table(
     """
     chosen = format_ or (format_of(sink) if isinstance(sink, Path) else None) or "jsonl"
     streamed = not isinstance(sink, Path) or is_streamed(sink) or _is_kept(sink)
-    reader = export_batches(snapshot, table)
-    counter = _Counter(snapshot.count(table), progress)
+    reader = export_batches(snapshot, table, where)
+    counter = _Counter(snapshot.count(table, where), progress)
     with _opened(sink) as file, writer(file, reader.schema, chosen, streamed=streamed) as write:
         for batch in reader:
             write(batch)
@@ -103,9 +108,11 @@ def export_table(
     return counter.done
 
 
-def _batches(snapshot: Snapshot, table: TableName) -> pa.RecordBatchReader:
+def _batches(
+    snapshot: Snapshot, table: TableName, where: Expr | None = None
+) -> pa.RecordBatchReader:
     """Rows as stored, in batches by size."""
-    return snapshot.batches(table, batch_bytes=_BATCH_BYTES)
+    return snapshot.batches(table, where, batch_bytes=_BATCH_BYTES)
 
 
 def _is_kept(path: Path) -> bool:
@@ -228,6 +235,7 @@ def import_all(
     *,
     embedder: str,
     now: datetime,
+    told: Callable[[Manifest], None] | None = None,
     progress: ProgressListener | None = None,
 ) -> int:
     """Bring an export back into an empty store, all of it or nothing; return how many rows.
@@ -237,6 +245,7 @@ def import_all(
         source: A path or a binary file, which need not be seekable.
         embedder: Id of the model that the store is for.
         now: When that is.
+        told: Told what the export says of itself, before anything is written.
         progress: Told after every part, in rows.
 
     Raises:
@@ -246,12 +255,14 @@ def import_all(
     """
     if isinstance(source, Path):
         with source.open("rb") as file:
-            return import_all(store, file, embedder=embedder, now=now, progress=progress)
+            return import_all(store, file, embedder=embedder, now=now, told=told, progress=progress)
     with _archive(source) as archive:
         manifest = _manifest(archive)
         _check_model(manifest, embedder, store.dimension)
         with store.write() as transaction:
             _check_empty(transaction.snapshot())
+            if told is not None:
+                told(manifest)
             counter = _Counter(sum(manifest.rows.values()), progress)
             books = partial(restoring, store.ledger, now=now)
             expected = schemas(store.dimension)

@@ -178,6 +178,36 @@ def test_parts_of_a_question_are_answered_from_several_memories(roastery: Search
     assert len(more.citations) <= 3
 
 
+def test_each_step_of_a_question_is_told(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = "Tom is the husband of Ann; he works at Nordwind. Its chairman is Ingrid Solberg."
+    shelf.put([memory_of("x", text), memory_of("y", "The kitchen of Ann has a blue door.")])
+    given = ask(shelf.searcher(), "Who is chairman of the firm where the husband of Ann works?")
+    assert [c.quote.split()[-1] for c in given.citations] == ["Nordwind.", "Solberg."]
+
+
+def test_both_sides_of_a_comparison_are_told(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("x", "The Lindau is a mountain lodge that is open the whole winter long."),
+            memory_of("y", "Seeblick is a lodge by the lake and closes its doors in October."),
+            memory_of("z", "The kitchen has a blue door."),
+        ]
+    )
+    given = ask(shelf.searcher(), "Which lodge is open in winter, Lindau or Seeblick?")
+    assert {c.memory_id for c in given.citations} == {"m_x", "m_y"}
+
+
+def test_what_is_asked_in_one_step_is_not_padded(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("x", "The lodge Lindau is open the whole winter long."),
+            memory_of("y", "Seeblick is a lodge by the lake and closes its doors in October."),
+        ]
+    )
+    given = ask(shelf.searcher(), "Is the lodge Lindau open in winter for guests of Seeblick?")
+    assert [c.memory_id for c in given.citations] == ["m_x"]
+
+
 def test_a_sentence_without_end_is_cut_between_words(shelf: Shelf, memory_of: MemoryOf) -> None:
     text = "the key word kumquat " + "goes on and on " * 70
     shelf.put([memory_of("x", text.strip())])

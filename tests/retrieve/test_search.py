@@ -11,7 +11,8 @@ from memctl.models import Embedder
 from memctl.records import Filters
 from memctl.retrieve.answer import answer
 from memctl.retrieve.fusion import FUSIONS
-from memctl.retrieve.search import MODES, Searcher, SearchOutcome
+from memctl.retrieve.outcome import SearchOutcome
+from memctl.retrieve.search import MODES, Searcher
 
 from .conftest import NOW, ROASTERY, WRITTEN, MemoryOf, Shelf
 

@@ -154,7 +154,7 @@ def test_words_of_a_table_too_large_to_be_known_are_looked_up(
 ) -> None:
     """By the index, and what is not in that yet among the newest."""
     monkeypatch.setattr("memctl.retrieve.statistics.SAMPLE", 16)
-    monkeypatch.setattr("memctl.retrieve.search.MOST_KEPT", 0)
+    monkeypatch.setattr("memctl.retrieve.corpus.MOST_KEPT", 0)
     filler = [memory_of(f"{n:03}", f"nothing of note on day {n}") for n in range(60)]
     shelf.put([*filler[:30], memory_of("aurora", NOTES["aurora"]), *filler[30:]])
     if not newest:

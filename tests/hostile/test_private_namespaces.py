@@ -1,0 +1,251 @@
+"""A namespace that is private: read only where it is named, sent nowhere, noted nowhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from cli.test_facts import understood
+from fake_endpoint import FakeEndpoint
+from PIL import Image
+
+if TYPE_CHECKING:
+    from cli.conftest import Result, Run
+
+ANN = ("--namespace", "user:ann")
+WORDS = ("Zanzibar", "Quillfeather")
+"""They stand in what is private alone."""
+SECRETS = (
+    "Ann Quillfeather flew to Zanzibar on 3 May 2026.",
+    "Ann Quillfeather came back from Zanzibar on 9 May 2026.",
+    "The tickets of Ann Quillfeather to Zanzibar are in the drawer. See [[Zanzibar]].",
+)
+OPEN = "The surgeon of the ship was called Maturin. He had a drawer."
+
+
+@pytest.fixture
+def guarded(memctl: Run) -> Run:
+    """A knowledge base in which one of two namespaces is private."""
+    memctl("kb", "create", "default", "--private-namespace", "user:ann")
+    lines = [{"text": text, "namespace": "user:ann"} for text in SECRETS]
+    memctl("ingest", "--jsonl", "-", stdin="\n".join(map(json.dumps, [*lines, {"text": OPEN}])))
+    memctl("consolidate")
+    return memctl
+
+
+@pytest.fixture
+def distant(endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> FakeEndpoint:
+    """Models for everything, on a machine that counts as another one."""
+    tasks = ("understand", "answer", "consolidate", "rerank", "image")
+    for name, value in endpoint.settings(**dict.fromkeys(tasks, "m")).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("memctl.models.endpoint._LOOPBACK", ("elsewhere",))
+    endpoint.on("DocumentReply", understood)
+    return endpoint
+
+
+def tells(result: Result) -> list[str]:
+    """Which of the words that are private stand in what a command gave."""
+    return [word for word in WORDS if word.casefold() in f"{result.out}{result.err}".casefold()]
+
+
+READING = (
+    ("query", "Who flew in May?", "-o", "json", "--explain"),
+    ("query", "What is in the drawer?", "-o", "json", "--mode", "keyword"),
+    ("query", "What is in the drawer?", "-o", "json", "--mode", "vector"),
+    ("query", "What is in the drawer?", "-o", "json", "--mode", "graph", "--explain"),
+    ("query", "What is in the drawer?", "-o", "json", "--mode", "agentic", "--explain"),
+    ("query", "Who flew?", "-o", "json", "--where", "namespace = 'user:ann'"),
+    ("query", "Zanzi*", "-o", "json", "--no-answer"),
+    ("context", "What is in the drawer?"),
+    ("memory", "list", "-n", "0", "-o", "json"),
+    ("memory", "list", "--as-of", "2099-01-01", "-o", "json"),
+    ("document", "list", "-o", "json"),
+    ("insight", "list", "-o", "json"),
+    ("graph", "show", "-o", "json"),
+    ("graph", "communities", "-o", "json"),
+    ("graph", "export", "-f", "dot"),
+    ("export", "documents"),
+    ("export", "memories", "-f", "csv"),
+    ("export", "entities"),
+    ("export", "relations"),
+    ("sql", "select title, text, source from documents", "-o", "json"),
+    ("sql", "select text, entities from memories", "-o", "json"),
+    ("sql", "from entities", "-o", "json"),
+    ("sql", "from relations", "-o", "json"),
+    ("stats", "-o", "json"),
+    ("stats", "--queries", "-o", "json"),
+)
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_nothing_of_a_private_namespace_is_read_where_it_is_not_named(
+    guarded: Run, command: tuple[str, ...]
+) -> None:
+    asked = guarded(*command)
+    assert asked.code == 0, asked.err
+    assert tells(asked) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        each
+        for each in READING
+        if each[0] != "stats"
+        and each[:2] not in (("insight", "list"), ("graph", "communities"))
+        and "agentic" not in each
+    ],
+    ids=" ".join,
+)
+def test_a_private_namespace_is_read_where_it_is_named(
+    guarded: Run, command: tuple[str, ...]
+) -> None:
+    asked = guarded(*command, *ANN)
+    assert asked.code == 0, asked.err
+    assert tells(asked) != []
+    assert "Maturin" not in asked.out
+
+
+def test_a_batch_names_the_namespace_of_each_question(guarded: Run, tmp_path: Path) -> None:
+    asked = [{"id": "1", "question": "Who flew?", "namespace": "user:ann"}]
+    asked += [{"id": "2", "question": "Who flew?"}]
+    lines = "\n".join(map(json.dumps, asked))
+    first, second = guarded("query", "--batch", "-", "-o", "ndjson", stdin=lines).rows
+    assert {hit["namespace"] for hit in first["hits"]} == {"user:ann"}
+    assert "user:ann" not in {hit["namespace"] for hit in second["hits"]}
+
+
+def test_by_its_id_a_private_memory_is_shown(guarded: Run) -> None:
+    row = guarded("memory", "list", *ANN).rows[0]
+    assert tells(guarded("memory", "show", row["id"])) != []
+
+
+def test_questions_on_a_private_namespace_are_noted_without_their_text(
+    guarded: Run, tmp_path: Path
+) -> None:
+    guarded("query", "Who flew to Timbuktu?", *ANN)
+    guarded("context", "Who flew to Timbuktu?", *ANN)
+    guarded("query", "Who was the surgeon of the ship?")
+    noted = guarded("sql", "select question from queries", "-o", "json").json
+    assert {row["question"] for row in noted} == {None, "Who was the surgeon of the ship?"}
+    held = b"".join(p.read_bytes() for p in (tmp_path / "home").rglob("ledger*") if p.is_file())
+    assert b"Timbuktu" not in held
+
+
+def test_nothing_of_a_private_namespace_is_sent_to_another_machine(
+    memctl: Run, distant: FakeEndpoint, tmp_path: Path
+) -> None:
+    memctl("kb", "create", "default", "--private-namespace", "user:ann")
+    lines = [{"text": text, "namespace": "user:ann"} for text in SECRETS]
+    lines += [{"text": OPEN}, {"text": "The surgeon likes coffee. The ship likes rain."}]
+    memctl("ingest", "--jsonl", "-", stdin="\n".join(map(json.dumps, lines)))
+    Image.new("RGB", (400, 300), "teal").save(tmp_path / "ticket.png")
+    memctl("ingest", str(tmp_path / "ticket.png"), *ANN)
+    memctl("memory", "add", "Ann Quillfeather likes Zanzibar", *ANN)
+    memctl("consolidate")
+    memctl("document", "reprocess", "--upgrade")
+    for mode in ("hybrid", "agentic", "graph"):
+        memctl("query", "Who flew to Zanzibar, and who came back?", "--mode", mode, *ANN)
+    memctl("query", "What is in the drawer?", "--mode", "agentic")
+    memctl("context", "Zanzibar", *ANN)
+    assert distant.count(shape="DocumentReply") == 2, "what is not private is understood by it"
+    assert distant.count("rerank") >= 1
+    assert distant.count(shape="Picture") == 0
+    assert [word for asked in distant.asked for word in WORDS if word in str(asked.body)] == []
+
+
+def test_with_may_send_a_private_namespace_is_understood_and_no_reply_is_kept(
+    memctl: Run, distant: FakeEndpoint, tmp_path: Path
+) -> None:
+    memctl("kb", "create", "default", "--private-namespace", "user:ann", "--may-send")
+    memctl("ingest", "--text", SECRETS[0], *ANN)
+    assert distant.count(shape="DocumentReply") == 1
+    memctl("document", "delete", memctl("document", "list", *ANN).rows[0]["id"], "--yes")
+    memctl("ingest", "--text", SECRETS[0], *ANN)
+    assert distant.count(shape="DocumentReply") == 2
+
+
+def test_what_waits_to_be_compared_is_not_sent_once_it_is_private(
+    memctl: Run, distant: FakeEndpoint
+) -> None:
+    memctl("ingest", "--text", SECRETS[0], *ANN)
+    distant.fail(path="completions", times=-1, after=1)
+    memctl("ingest", "--text", SECRETS[1], *ANN)
+    distant.mend()
+    memctl("kb", "set", "default", "--private-namespace", "user:ann")
+    before = len(distant.asked)
+    assert memctl("consolidate").code == 0
+    assert len(distant.asked) == before
+
+
+def test_a_namespace_that_becomes_private_takes_questions_and_replies_with_it(
+    memctl: Run, distant: FakeEndpoint, tmp_path: Path
+) -> None:
+    memctl("ingest", "--text", SECRETS[0], *ANN)
+    memctl("query", "Who flew to Timbuktu?")
+    memctl("kb", "set", "default", "--private-namespace", "user:ann")
+    assert memctl("sql", "select question from queries").rows == [{"question": None}]
+    memctl("kb", "set", "default", "--open-namespace", "user:ann")
+    before = distant.count(shape="DocumentReply")
+    memctl("document", "delete", memctl("document", "list").rows[0]["id"], "--yes")
+    memctl("ingest", "--text", SECRETS[0], *ANN)
+    assert distant.count(shape="DocumentReply") == before + 1
+
+
+def test_vectors_from_another_machine_and_a_private_namespace_exclude_each_other(
+    memctl: Run, distant: FakeEndpoint
+) -> None:
+    memctl("kb", "create", "far", "--embedder", "endpoint/e")
+    refused = memctl("kb", "set", "far", "--private-namespace", "user:ann")
+    assert refused.code == 2
+    assert "reembed far --embedder builtin" in refused.err
+    assert memctl("kb", "show", "far", "-o", "json").json["private_namespaces"] == []
+    memctl("kb", "create", "near", "--private-namespace", "user:ann")
+    before = len(distant.asked)
+    assert memctl("kb", "reembed", "near", "--embedder", "endpoint/e").code == 2
+    assert len(distant.asked) == before
+
+
+def test_private_namespaces_are_shown_and_can_be_opened_again(guarded: Run) -> None:
+    (row,) = guarded("kb", "list").rows
+    assert (row["private_namespaces"], row["privacy"]) == (["user:ann"], "user:ann")
+    assert "user:ann" in guarded("kb", "list", "-o", "table").out
+    assert "user:ann" in guarded("kb", "show", "default").out
+    wrong = guarded("kb", "set", "default", "--open-namespace", "user:bob")
+    assert wrong.code == 2
+    assert "user:ann" in wrong.err
+    guarded("kb", "set", "default", "--open-namespace", "user:ann")
+    assert tells(guarded("query", "Who flew in May?")) != []
+
+
+def test_an_export_of_everything_has_it_and_stays_private_where_it_is_imported(
+    guarded: Run, tmp_path: Path
+) -> None:
+    archive = str(tmp_path / "all.memctl")
+    guarded("export", "all", "--to", archive)
+    assert guarded("import", archive, "-k", "copy").code == 0
+    assert guarded("kb", "show", "copy", "-o", "json").json["private_namespaces"] == ["user:ann"]
+    assert tells(guarded("query", "Who flew in May?", "-k", "copy")) == []
+    assert tells(guarded("query", "Who flew in May?", "-k", "copy", *ANN)) != []
+
+
+def test_a_private_knowledge_base_stays_private_where_it_is_imported(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("kb", "create", "diary", "--private", "--redact")
+    memctl("ingest", "-k", "diary", "--text", SECRETS[0])
+    memctl("export", "all", "-k", "diary", "--to", str(tmp_path / "diary.memctl"))
+    memctl("import", str(tmp_path / "diary.memctl"), "-k", "copy")
+    copy = memctl("kb", "show", "copy", "-o", "json").json
+    assert (copy["private"], copy["redact"]) == (True, True)
+
+
+def test_a_table_is_exported_with_the_rows_of_what_is_named_alone(guarded: Run) -> None:
+    written = guarded("export", "memories", "-f", "csv", *ANN).out
+    rows = list(csv.DictReader(io.StringIO(written)))
+    assert {row["namespace"] for row in rows} == {"user:ann"}
