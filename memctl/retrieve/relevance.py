@@ -26,6 +26,7 @@ those whose answer is among the hits scores lower, and 70 to 95 in a hundred off
 
 _FOCUS, _LOST_NAMES, _COSINE, _BIAS = 4.46, -5.54, 5.07, -4.00
 _UNKNOWN_WORD, _UNTOLD_WORD, _TOGETHER = 0.5, 0.1, 0.6
+_LEAD, _USUAL_LEAD = 0.4, 3.0
 _LOOKED_AT = 5
 _AVERAGED = 3
 
@@ -58,6 +59,24 @@ class Relevance:
     def is_near(self) -> bool:
         """Whether they may have to do with the question at all."""
         return self.score >= NEAR
+
+
+def confident(relevance: Relevance, lead: float | None) -> float:
+    """Return the probability that a question can be answered, by how far the best hit leads, too.
+
+    Where the answer is not there, many memories are about equally near.  That the spread of the
+    best scores tells how well a search went is from Shtok et al. (2012).  It orders questions
+    better, but decides nothing: at the threshold it would refuse as many wrongly as before.
+
+    Args:
+        relevance: Of what was found; what is not relevant gets no more than its score.
+        lead: By how many standard deviations the best hit is ahead; None where that is unknown.
+    """
+    score = relevance.score
+    if lead is None:
+        return score
+    odds = score / (1 - score) * math.exp(_LEAD * (lead - _USUAL_LEAD))
+    return odds / (1 + odds) if relevance.is_relevant else min(score, odds / (1 + odds))
 
 
 NOT_RELEVANT = Relevance(0.0, 1.0, 0.0)

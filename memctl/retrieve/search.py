@@ -30,7 +30,7 @@ from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kept import Condition
 from memctl.retrieve.outcome import SearchOutcome
 from memctl.retrieve.question import Meaning, Question, understood
-from memctl.retrieve.ranking import Plan, scored
+from memctl.retrieve.ranking import Plan, lead, scored
 from memctl.retrieve.relevance import relevance
 from memctl.retrieve.rerank import NO_RERANKING, Reranking, reranked
 from memctl.retrieve.rounds import Reformulate, in_rounds
@@ -167,6 +167,7 @@ class Searcher:
         found, ways = self._ranked(
             gatherer, condition, plan, statistics, meaning if by_words else None
         )
+        ahead = lead(found, plan)
         at = plan.filters.as_of or self._clock()
         ranked, more_notes = reranked(reranking, self._sources, asked.text, found)
         return SearchOutcome(
@@ -179,6 +180,7 @@ class Searcher:
             explain={
                 **explained_search(plan, asked, statistics, self._languages, self._clock().date()),
                 "candidates": len(ranked),
+                **({} if ahead is None else {"lead": round(ahead, 3)}),
                 **self._comparing.explained(plan.spaces),
                 **explained_syntax(required, meant),
                 **explained_ways(ways, ranked[: plan.limit]),
@@ -186,6 +188,7 @@ class Searcher:
             meaning=meaning,
             candidates=tuple(item.candidate for item in ranked[: plan.limit]),
             has_cosines=by_words,
+            lead=ahead,
             notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
             themes=self._themes(plan, condition),
         )
