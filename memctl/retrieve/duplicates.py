@@ -9,9 +9,9 @@ containment of documents" (1997), as the share of runs of words that both have.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import get_args
 
 from memctl.choices import Duplicates
 from memctl.errors import UsageError
@@ -26,10 +26,12 @@ NEAR = 0.8
 _RUN = 3
 """Words; Broder takes runs of ten of whole web pages."""
 _ENDING = 3
-"""So many terms at the end of two texts are compared before the texts are read.  Search terms
-begin with the title, so shorter texts are copies only under the same one, without which they say
-little."""
-_COLUMNS = ("text", "heading", "created_at")
+"""So many terms at the end of two texts are compared first.  Search terms begin with the title, so
+shorter texts are copies only under the same one, without which they say little."""
+_OF_TITLE = 6
+"""So many characters of search terms are for each of the title's at most: it counts twice, and a
+compound gives its parts and itself."""
+_COLUMNS = ("text", "heading")
 _WORD = re.compile(r"\w+")
 
 _Kind = tuple[Hashable, ...]
@@ -42,7 +44,7 @@ class _Text:
     words: str
     """Without the differences of white space and case."""
     kind: _Kind
-    """What copies share besides: level, heading and, where it matters, the time."""
+    """What copies share besides: level, where it matters the time, and heading."""
 
 
 def checked_duplicates(name: str) -> Duplicates:
@@ -69,9 +71,10 @@ def without_duplicates(
     """
     if duplicates == "keep":
         return list(items)
-    suspects = list(items) if duplicates == "near" else _with_same_ending(items)
     by_day = any(TIME in item.legs for item in items)
-    texts = _texts(sources, [item.candidate for item in suspects], by_day=by_day)
+    kinds = {item.candidate.key: _kind(item.candidate, by_day) for item in items}
+    suspects = list(items) if duplicates == "near" else _with_same_ending(items, kinds)
+    texts = _texts(sources, [item.candidate for item in suspects], kinds)
     if not texts:
         return list(items)
     first = _Near() if duplicates == "near" else _Exact()
@@ -88,30 +91,60 @@ def _joined(first: Collapsed, copy: Collapsed, likeness: float) -> Collapsed:
     return replace(first, copies=tuple(sorted(copies, key=lambda copy: -copy.likeness)))
 
 
-def _with_same_ending(items: Iterable[Collapsed]) -> list[Collapsed]:
-    """Return the items whose last terms another one has for its last: no others can be copies."""
-    endings: dict[tuple[str, ...], list[Collapsed]] = {}
+def _kind(candidate: Candidate, by_day: bool) -> _Kind:
+    if candidate.type == "turn":
+        return candidate.level, candidate.row["created_at"]
+    return candidate.level, candidate.row["created_at"].date() if by_day else None
+
+
+def _with_same_ending(items: Iterable[Collapsed], kinds: Mapping[Key, _Kind]) -> list[Collapsed]:
+    """Return the items whose search terms end as those of another: no others can be copies.
+
+    Most differ already in this, and so need not be read.
+    """
+    endings: dict[_Kind, list[Collapsed]] = {}
     for item in items:
-        terms = item.candidate.row["search_text"].rsplit(" ", _ENDING)[-_ENDING:]
-        endings.setdefault(tuple(terms), []).append(item)
-    return [item for alike in endings.values() if len(alike) > 1 for item in alike]
+        candidate = item.candidate
+        terms = candidate.row["search_text"].rsplit(" ", _ENDING)[-_ENDING:]
+        endings.setdefault((*kinds[candidate.key], *terms), []).append(item)
+    return [
+        item
+        for alike in endings.values()
+        for item in alike
+        if any(_may_say_the_same(item, other) for other in alike if other is not item)
+    ]
 
 
-def _texts(sources: Sources, candidates: Sequence[Candidate], *, by_day: bool) -> dict[Key, _Text]:
+def _may_say_the_same(one: Collapsed, other: Collapsed) -> bool:
+    """Tell whether the search terms of two end the same, as far as no title can reach."""
+    left, right = (item.candidate.row["search_text"] for item in (one, other))
+    common = max(_below_title(one), _below_title(other))
+    fits = common <= min(len(left), len(right))
+    return fits and bool(left.endswith(right[len(right) - common :]))
+
+
+def _below_title(item: Collapsed) -> int:
+    """Return how many characters at the end of the search terms cannot be the title's."""
+    row = item.candidate.row
+    of_title = _OF_TITLE * (len(row["title"]) + 1) if row["title"] else 0
+    return max(0, len(row["search_text"]) - of_title)
+
+
+def _texts(
+    sources: Sources, candidates: Sequence[Candidate], kinds: Mapping[Key, _Kind]
+) -> dict[Key, _Text]:
     found: dict[Key, _Text] = {}
     for kb in dict.fromkeys(each.key[0] for each in candidates):
         own = [each for each in candidates if each.key[0] == kb]
         rows = sources[kb].rows("memories", [each.number for each in own], _COLUMNS).to_pylist()
-        found |= {each.key: _text(each, row, by_day) for each, row in zip(own, rows, strict=True)}
+        for each, row in zip(own, rows, strict=True):
+            words, heading = (_plain(row[column]) for column in _COLUMNS)
+            found[each.key] = _Text(words, (*kinds[each.key], heading))
     return found
 
 
-def _text(candidate: Candidate, row: dict[str, Any], by_day: bool) -> _Text:
-    day = row["created_at"].date() if by_day else None
-    time = row["created_at"] if candidate.type == "turn" else day
-    heading = " ".join((row["heading"] or "").split()).casefold()
-    words = " ".join((row["text"] or "").split()).casefold()
-    return _Text(words, (candidate.level, heading, time))
+def _plain(text: str | None) -> str:
+    return " ".join((text or "").split()).casefold()
 
 
 class _Exact:
