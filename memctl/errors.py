@@ -13,6 +13,7 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── NothingFound                4   only with --exit-code
     ├── KnowledgeBaseNotFound      10
     ├── KnowledgeBaseUnavailable    1   paused, archived, or made by a newer version
+    │   └── DiskRefused             1   the disk is full or read-only, or permission is missing
     ├── LockedError                11   another process is writing
     ├── DamagedError               12   a table or the ledger cannot be read
     ├── CoverageLost                1   a job would have made memories unfindable
@@ -84,6 +85,10 @@ class KnowledgeBaseNotFound(MemctlError):
 
 class KnowledgeBaseUnavailable(MemctlError):
     """The knowledge base exists but cannot serve this: paused, archived, from a newer version."""
+
+
+class DiskRefused(KnowledgeBaseUnavailable):
+    """The disk is full or read-only, or permission is missing: it may do later what it does not."""
 
 
 class LockedError(MemctlError):

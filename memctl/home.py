@@ -20,6 +20,7 @@ from typing import Any
 from memctl.choices import StoredStatus
 from memctl.config import Config
 from memctl.errors import (
+    DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
     LockedError,
@@ -69,7 +70,7 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise KnowledgeBaseUnavailable(
+        raise DiskRefused(
             f"cannot write to {shown(folder)}: {reason(error)}",
             next_step(error, "check the disk's space and permissions"),
         ) from error
@@ -81,7 +82,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
 
     Raises:
         LockedError: Somebody does.
-        KnowledgeBaseUnavailable: There is no permission to.
+        DiskRefused: There is no permission to.
     """
     from filelock import FileLock, Timeout
 
@@ -94,7 +95,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         except Timeout as error:
             raise LockedError(
                 f"{layout.name!r} is being watched",
-                "stop that first; memctl status names the process",
+                f"memctl kb pause {layout.name} ends that; memctl status names the process",
             ) from error
         yield
 
@@ -138,14 +139,14 @@ class Home:
         """Refuse a folder that is there and cannot be listed: it would look like an empty one.
 
         Raises:
-            KnowledgeBaseUnavailable: Its permissions forbid it, or it is no folder.
+            DiskRefused: Its permissions forbid it, or it is no folder.
         """
         try:
             os.scandir(self._folder).close()
         except FileNotFoundError:
             return  # made with the first knowledge base
         except OSError as error:
-            raise KnowledgeBaseUnavailable(
+            raise DiskRefused(
                 f"cannot list {shown(self._folder)}: {reason(error)}", next_step(error)
             ) from error
 
@@ -386,14 +387,20 @@ class Home:
             )
         changed = dataclasses.replace(settings, **changes)
         _refuse_distant(self.config, changed)
+        new_namespaces = {*changed.private_namespaces}.difference(settings.private_namespaces)
+        becomes_private = bool(new_namespaces) or (changed.private and not settings.private)
+        if becomes_private:  # first: killed after it is private, nothing would forget it any more
+            self._forget_what_was_asked(name)
         with _writing(layout.folder):
             save_settings(layout.settings, changed)
-        new_namespaces = {*changed.private_namespaces}.difference(settings.private_namespaces)
-        if new_namespaces or (changed.private and not settings.private):
-            with self.open(name) as base:
-                base.store.ledger.queries.forget_texts()
-                base.store.ledger.replies.forget_all()
+        if becomes_private:  # what was asked meanwhile
+            self._forget_what_was_asked(name)
         return changed
+
+    def _forget_what_was_asked(self, name: str) -> None:
+        with self.open(name) as base:
+            base.store.ledger.queries.forget_texts()
+            base.store.ledger.replies.forget_all()
 
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:
         """Pause, resume (``active``) or archive a knowledge base.

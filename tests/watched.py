@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+from memctl.cli.main import run
 from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
+from memctl.errors import MemctlError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.pinned import Inbox, Layout
@@ -94,18 +96,32 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def memctl(place: Place, *arguments: str, wait: str = "30") -> subprocess.Popen[str]:
+def memctl(
+    place: Place, *arguments: str, wait: str = "30", rescan: str = "0.1"
+) -> subprocess.Popen[str]:
     """Start a command on a place; its watcher does not let files settle."""
     environment = os.environ | {
         "MEMCTL_HOME": str(place.home.config.home),
         "MEMCTL_WATCH_SETTLE_SECONDS": "0",
-        "MEMCTL_WATCH_RESCAN_SECONDS": "0.1",
+        "MEMCTL_WATCH_RESCAN_SECONDS": rescan,
         "MEMCTL_STORE_WAIT_SECONDS": wait,
     }
     command = [sys.executable, "-m", "memctl", *arguments]
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def command(home: Path, *arguments: str) -> int:
+    """Run a command in this process, or an upkeep, which has none; return its exit code."""
+    if arguments[0] == "upkeep":
+        try:
+            with Home(load_config({"home": str(home)})).open(arguments[-1]) as base:
+                base.store.upkeep(force=True)
+        except MemctlError as error:
+            return error.exit_code
+        return 0
+    return run(arguments)
 
 
 class Daemon:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from memctl.errors import DamagedError, KnowledgeBaseUnavailable
+from memctl.errors import DamagedError, DiskRefused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +75,7 @@ def changing(what: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, RuntimeError) as error:
         if any(mark in str(error) for mark in _DISK_REFUSALS):
-            raise KnowledgeBaseUnavailable(
+            raise DiskRefused(
                 f"cannot write {what}: {first_line(error)}",
                 "check the disk's space and permissions",
             ) from error

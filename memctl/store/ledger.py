@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memctl.errors import (
     DamagedError,
+    DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
     LockedError,
@@ -218,7 +219,7 @@ class Ledger:
         """Raise where it cannot be written.
 
         Raises:
-            KnowledgeBaseUnavailable: This process may only read it.
+            DiskRefused: This process may only read it.
         """
         if self._obstacle:
             raise _refused(self._path.parent, self._obstacle)
@@ -279,7 +280,7 @@ class Ledger:
 
         Raises:
             LockedError: It did not end.
-            KnowledgeBaseUnavailable: The disk is full, or this process may only read.
+            DiskRefused: The disk is full, or this process may only read.
         """
         with self._mutex, _translated(self._path):
             if self._depth:
@@ -418,7 +419,7 @@ def _readable(path: Path) -> tuple[sqlite3.Connection, Fingerprint | None]:
     try:
         connection, frozen = connect_read_only(path, BUSY_SECONDS)
     except OSError as error:
-        raise KnowledgeBaseUnavailable(
+        raise DiskRefused(
             f"cannot read {path}: {error.strerror}", "check its permissions"
         ) from error
     try:
@@ -503,10 +504,8 @@ def _why(error: sqlite3.OperationalError) -> str:
     return f"{error}, perhaps no space is left" if is_vague else str(error)
 
 
-def _refused(path: Path, why: str) -> KnowledgeBaseUnavailable:
-    return KnowledgeBaseUnavailable(
-        f"cannot write to {path}: {why}", "check the disk's space and permissions"
-    )
+def _refused(path: Path, why: str) -> DiskRefused:
+    return DiskRefused(f"cannot write to {path}: {why}", "check the disk's space and permissions")
 
 
 def _damaged(path: Path, error: sqlite3.Error) -> DamagedError:

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from memctl.errors import KnowledgeBaseUnavailable, LockedError
+from memctl.errors import DiskRefused, LockedError
 from memctl.files import save_file
 
 WAIT_SECONDS = 30.0
@@ -57,7 +57,7 @@ class WriteLock:
         except Timeout as error:
             raise self._locked() from error
         except OSError as error:
-            raise KnowledgeBaseUnavailable(
+            raise DiskRefused(
                 f"cannot lock {self._path}: {error.strerror}", "check the folder's permissions"
             ) from error
         try:

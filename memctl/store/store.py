@@ -5,6 +5,7 @@ Opening it, taking a snapshot and reading never wait for a writer; a writer wait
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ LEDGER_FILE = "ledger.sqlite"
 TABLES_FOLDER = "lance"
 LEASES_FOLDER = "readers"
 UPKEEPS_A_CONNECTION = 10
+_READERS_ARE_ASKED, _READERS_PAUSE = 25, 0.2
 EMBEDDER, DIMENSION = "embedder", "dimension"
 FORMER_EMBEDDER, FORMER_DIMENSION = "former_embedder", "former_dimension"
 EMBEDDER_SINCE = "embedder_since"
@@ -76,7 +78,7 @@ class Store:
         self._clock = clock
         self._datasets = Datasets(folder / TABLES_FOLDER)
         self._lock = WriteLock(folder, clock)
-        self._leases = Leases(folder / LEASES_FOLDER, clock)
+        self._leases = Leases(folder / LEASES_FOLDER)
         self._upkeeps = 0
 
     @classmethod
@@ -146,6 +148,10 @@ class Store:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def rest(self) -> None:
+        """Keep no version from being pruned that nobody here looks at; before a long pause."""
+        self._leases.trim()
+
     def writer(self) -> Holder | None:
         """Return which process is writing now."""
         return self._lock.writer()
@@ -154,7 +160,7 @@ class Store:
         """Raise where this process may only read, before work is done in vain.
 
         Raises:
-            KnowledgeBaseUnavailable: On a read-only mount, or without the permission.
+            DiskRefused: On a read-only mount, or without the permission.
         """
         self.ledger.require_writable()
 
@@ -190,7 +196,7 @@ class Store:
 
         Raises:
             LockedError: Another process or thread kept writing; the message names it.
-            KnowledgeBaseUnavailable: This process may only read, or the disk is full.
+            DiskRefused: This process may only read, or the disk is full.
             KnowledgeBaseNotFound: It has been renamed or deleted since it was opened.
             DamagedError: A table cannot be read.
         """
@@ -333,7 +339,7 @@ class Store:
 
     def _pruned(self, *, force: bool) -> Pruned:
         now = self._clock()
-        return prune(self._datasets, self.ledger, self._leases.held(now), now, force=force)
+        return prune(self._datasets, self.ledger, self._leases.held(), now, force=force)
 
     def purge(self, wait: float | None = 30.0) -> Purged:
         """Remove from the tables' files what is in no row any more.
@@ -354,8 +360,17 @@ class Store:
                 rewrite(transaction, self.ledger)
                 require_all_found(before, transaction.snapshot(), UPKEEP)
             self._datasets.renew()
+            self._await_readers()
             now = self._clock()
-            return purge(self._datasets, self.ledger, self._leases.held(now), now)
+            return purge(self._datasets, self.ledger, self._leases.held(), now)
+
+    def _await_readers(self) -> None:
+        """Give whoever reads an earlier state a moment to come to an end."""
+        for _ in range(_READERS_ARE_ASKED):
+            named = list(self.ledger.heads().values())
+            if all(versions in named for versions in self._leases.held()):
+                return
+            time.sleep(_READERS_PAUSE)
 
     def needs_upkeep(self) -> bool:
         """Tell whether an upkeep would pay; cheap enough to ask after every commit."""

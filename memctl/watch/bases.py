@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memctl.errors import KnowledgeBaseUnavailable, MemctlError
@@ -52,10 +53,20 @@ class HomeBases:
         ]
 
     def open(self, name: str) -> KnowledgeBase:
-        """Open one of them, and make its own inbox where somebody has removed that."""
+        """Open one of them, and make its own inbox where somebody has removed that.
+
+        Raises:
+            DiskRefused: It cannot be written to.
+        """
         base = self._home.open(name)
-        base.layout.inbox.mkdir(mode=0o700, exist_ok=True)
-        base.note_settings()
+        try:
+            base.store.require_writable()
+            base.note_settings()
+        except BaseException:
+            base.close()
+            raise
+        with suppress(OSError):  # what keeps an inbox from being looked into is told when it is
+            base.layout.inbox.mkdir(mode=0o700, exist_ok=True)
         return base
 
     def is_changed(self, base: Served) -> bool:

@@ -43,6 +43,15 @@ class WatchEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """What one look at a knowledge base, or at an inbox, came to."""
+
+    worked: bool
+    look_again_in: float | None = None
+    """Seconds until something that is there may be taken; None when there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """What had to be left in one knowledge base, and why."""
 

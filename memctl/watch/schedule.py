@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +10,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memctl.consolidate.job import CONSOLIDATION
+from memctl.records import Compared
 
 if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
 
 Clock = Callable[[], datetime]
+
+_log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 60.0
 """So long a consolidation that is due waits for files that have not settled yet."""
@@ -64,11 +68,12 @@ class Schedule:
             return False
         return self.ledger.comparisons.count() > 0
 
-    def note_comparison(self, *, waits: bool) -> None:
+    def note_comparison(self, facts: Compared) -> None:
         """Note whether facts could be compared; if not, it is tried again ever more seldom."""
-        if not waits:
+        if not facts.note:
             self._compare_at, self._compare_seconds = None, 0.0
             return
+        _log.info("%d facts are still to be compared: %s", facts.waiting, facts.note)
         longer = min(2 * self._compare_seconds, LONGEST_COMPARE_SECONDS)
         self._compare_seconds = longer or FIRST_COMPARE_SECONDS
         self._compare_at = self.monotonic() + self._compare_seconds

@@ -64,6 +64,10 @@ class Keeping(Protocol):
         """Tidy up where that pays."""
         ...
 
+    def rest(self) -> None:
+        """Keep no version that nobody looks at, before a pause."""
+        ...
+
     def writer(self) -> Holder | None:
         """Return which process is writing now."""
         ...

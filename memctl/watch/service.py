@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from typing import Protocol
 from filelock import FileLock, Timeout
 
 from memctl.consolidate.job import CONSOLIDATION
-from memctl.errors import KnowledgeBaseUnavailable, LockedError, MemctlError
+from memctl.errors import DiskRefused, LockedError, MemctlError
 from memctl.watch.base import BaseWatch, WatchOptions
 from memctl.watch.hints import Hints, Wake
 from memctl.watch.report import Drained, EventKind, Left, Listener, WatchEvent
@@ -66,6 +66,16 @@ class _Held:
 
     watch: BaseWatch
     lock: FileLock
+    is_signed: bool = False
+    """Whether the ledger says which process serves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a knowledge base could not be taken up, and when (monotonic) that was last tried."""
+
+    error: MemctlError
+    at: float
 
 
 class WatchService:
@@ -96,7 +106,7 @@ class WatchService:
         self._held: dict[str, _Held] = {}
         self._stopping = False
         self._interrupted = False
-        self._complaints: set[str] = set()
+        self._refused: dict[str, _Refusal] = {}
         self._polling_told = options.poll
         self._beaten = 0.0
         self._idle_since = monotonic()
@@ -117,7 +127,9 @@ class WatchService:
             step = self._drained if self._options.once else self._round
             while not self._stopping and not step():
                 pass
-        return Drained(self._dealt_with, tuple(self._left))
+        refused = [(name, each.error) for name, each in self._refused.items()]
+        left = [Left(name, (), error.message, error.hint) for name, error in refused]
+        return Drained(self._dealt_with, (*self._left, *left))
 
     def stop(self) -> None:
         """Stop once the files in hand are dealt with; may be called from anywhere."""
@@ -128,10 +140,12 @@ class WatchService:
 
     def _round(self) -> bool:
         """Look at every knowledge base once, then sleep until there may be something to do."""
-        self._refresh(strict=False)
+        self._tell_refused(self._refresh())
         worked, wait = self._turns()
         self._beat()
         if not worked and not self._stopping:
+            for held in self._held.values():
+                held.watch.rest()
             self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
         return False
 
@@ -169,7 +183,7 @@ class WatchService:
     @contextmanager
     def _serving(self) -> Iterator[None]:
         try:
-            self._refresh(strict=True)
+            self._start()
             yield
         finally:
             self._hints.stop()
@@ -177,18 +191,47 @@ class WatchService:
                 self._leave(name)
             self._say("stopped")
 
-    def _refresh(self, *, strict: bool) -> None:
-        """Take up knowledge bases that are new, leave those that are paused or gone."""
+    def _start(self) -> None:
+        """Take up what can be taken up now; the disk of the rest may be free or back later.
+
+        Raises:
+            LockedError: Another daemon serves one of them.
+            MemctlError: None can be served, and waiting does not help.
+        """
+        refused = self._refresh()
+        for error in refused.values():
+            may_pass = isinstance(error, DiskRefused) and not self._options.once
+            if isinstance(error, LockedError) or not (self._held or may_pass):
+                raise error
+        self._tell_refused(refused)
+
+    def _refresh(self) -> dict[str, MemctlError]:
+        """Take up knowledge bases that are new, leave those that are paused or gone.
+
+        Returns:
+            Why some cannot be served, where that is news.
+        """
         wanted = list(self._bases.names())
         for name in set(self._held) - set(wanted):
             self._leave(name)
+        for name in self._refused.keys() - set(wanted):
+            del self._refused[name]
+        before = {name: type(each.error) for name, each in self._refused.items()}
         for name in wanted:
-            if name not in self._held:
-                self._take_up(name, strict=strict)
+            if name not in self._held and self._may_be_tried(name):
+                self._take_up(name)
         self._reload()
         self._observe()
+        now = {name: each.error for name, each in self._refused.items()}
+        return {name: error for name, error in now.items() if before.get(name) is not type(error)}
 
-    def _take_up(self, name: str, *, strict: bool) -> None:
+    def _may_be_tried(self, name: str) -> bool:
+        """What was refused is tried again at the pace of looking, however busy the others are."""
+        refusal = self._refused.get(name)
+        pause = self._options.rescan_seconds
+        return refusal is None or self._monotonic() - refusal.at >= pause
+
+    def _take_up(self, name: str) -> None:
         try:
             base = self._bases.open(name)
             try:
@@ -197,18 +240,24 @@ class WatchService:
                 base.close()
                 raise
         except MemctlError as error:
-            if strict:
-                raise
-            self._complain_of(name, error)
+            self._refused[name] = _Refusal(error, self._monotonic())
             return
-        with suppress(MemctlError):  # a full disk is waited for, not given up on
-            base.store.ledger.daemon.register(os.getpid(), socket.gethostname(), self._clock())
-            base.store.ledger.jobs.abandon(self._clock(), CONSOLIDATION)
         watch = BaseWatch(
             base, self._options, self._listener, self._clock, self._beat, self._monotonic
         )
         self._held[name] = _Held(watch, lock)
+        self._sign(self._held[name])
+        if self._refused.pop(name, None):
+            self._say("resumed", name)
         self._say("serving", name)
+
+    def _sign(self, held: _Held) -> None:
+        """Have the ledger say who serves it; a full disk has room for that later."""
+        ledger, now = held.watch.base.store.ledger, self._clock()
+        with suppress(MemctlError), ledger.transaction():
+            ledger.daemon.register(os.getpid(), socket.gethostname(), now)
+            ledger.jobs.abandon(now, CONSOLIDATION)
+            held.is_signed = True
 
     def _locked(self, base: Served) -> FileLock:
         lock = FileLock(base.layout.watch_lock, thread_local=False)
@@ -221,7 +270,7 @@ class WatchService:
                 f"{who} is watching {base.name!r} already", "stop it first, or leave it to it"
             ) from error
         except OSError as error:
-            raise KnowledgeBaseUnavailable(
+            raise DiskRefused(
                 f"cannot lock {base.layout.watch_lock}: {error.strerror}",
                 "check the disk and the folder's permissions",
             ) from error
@@ -245,7 +294,7 @@ class WatchService:
         for name, held in list(self._held.items()):
             if self._bases.is_changed(held.watch.base):
                 self._leave(name)
-                self._take_up(name, strict=False)
+                self._take_up(name)
 
     def _observe(self) -> None:
         if self._options.poll or self._options.once:
@@ -265,12 +314,13 @@ class WatchService:
             return
         self._beaten = now
         for held in self._held.values():
+            if not held.is_signed:
+                self._sign(held)
             with suppress(MemctlError):
                 held.watch.base.store.ledger.daemon.beat(os.getpid(), self._clock())
 
-    def _complain_of(self, name: str, error: MemctlError) -> None:
-        if error.message not in self._complaints:
-            self._complaints.add(error.message)
+    def _tell_refused(self, refused: Mapping[str, MemctlError]) -> None:
+        for name, error in refused.items():
             self._say("waiting", name, error.message, error.hint)
 
     def _say(self, kind: EventKind, kb: str = "", message: str = "", hint: str = "") -> None:

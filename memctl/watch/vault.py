@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -74,25 +74,29 @@ class Vault:
             supersedes=supersedes,
         )
 
-    def note(self, file: InboxFile, outcome: FileOutcome) -> None:
-        """Write down what became of a file; a failure leaves its earlier version standing."""
+    def entry(self, file: InboxFile, outcome: FileOutcome) -> FileEntry:
+        """Return the row of a file; after a failure its earlier version still stands for it."""
         now = self.clock()
         known = self.ledger.files.get(str(file.path))
         earlier = known.document_id if known else None
-        self.ledger.files.put(
-            FileEntry(
-                path=str(file.path),
-                inbox=str(self.inbox),
-                size=file.size,
-                mtime_ns=file.mtime_ns,
-                state="failed" if outcome.outcome == "failed" else "done",
-                first_seen=known.first_seen if known else now,
-                updated_at=now,
-                document_id=outcome.document_id or earlier,
-                reason=outcome.reason,
-                hint=outcome.hint,
-            )
+        return FileEntry(
+            path=str(file.path),
+            inbox=str(self.inbox),
+            size=file.size,
+            mtime_ns=file.mtime_ns,
+            state="failed" if outcome.outcome == "failed" else "done",
+            first_seen=known.first_seen if known else now,
+            updated_at=now,
+            document_id=outcome.document_id or earlier,
+            reason=outcome.reason,
+            hint=outcome.hint,
         )
+
+    def note(self, entries: Iterable[FileEntry]) -> None:
+        """Write down in one step what became of some files."""
+        with self.ledger.transaction():
+            for entry in entries:
+                self.ledger.files.put(entry)
 
     def missing(self, scan: Scan, rows: dict[str, FileEntry]) -> Missing:
         """Tell what became of files that two looks, some seconds apart, did not find.

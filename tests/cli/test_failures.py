@@ -26,7 +26,7 @@ def test_every_error_has_the_documented_exit_code() -> None:
     assert codes == {
         "MemctlError": 1, "UsageError": 2, "ConfigError": 2, "NotFoundError": 1,
         "PartialFailure": 3, "NothingFound": 4, "KnowledgeBaseNotFound": 10,
-        "KnowledgeBaseUnavailable": 1, "LockedError": 11, "DamagedError": 12,
+        "KnowledgeBaseUnavailable": 1, "DiskRefused": 1, "LockedError": 11, "DamagedError": 12,
         "UnreadableSource": 1, "EmptySource": 1, "EncryptedSource": 1, "MissingReader": 1,
         "BadRecord": 1, "ChangedSource": 1, "OverLimit": 1, "CoverageLost": 1,
         "ModelError": 1, "ModelUnavailable": 1, "ModelRefused": 1, "RequestRefused": 1,

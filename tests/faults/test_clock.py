@@ -86,13 +86,57 @@ def test_versions_that_ceased_to_count_in_the_future_are_pruned_all_the_same(
     with Store.create(tmp_path / "kb", 8, clock=clock) as store:
         path = store.folder / "lance" / "memories.lance"
         for _ in range(3):
-            with store.write() as transaction:
-                transaction.dataset("memories").update_config({"touched": "yes"})
+            touch(store)
         clock.ahead = timedelta(0)
         store.prune()
         clock.ahead = timedelta(hours=2)
         assert store.prune().versions >= 2
         assert len(list((path / "_versions").glob("*.manifest"))) == 1
+
+
+@pytest.mark.parametrize("way", [YEAR, -YEAR], ids=["ahead", "back"])
+def test_what_a_reader_looks_at_is_not_pruned_though_the_clock_jumps(
+    tmp_path: Path, way: timedelta
+) -> None:
+    clock = Clock()
+    with Store.create(tmp_path / "kb", 8, clock=clock) as store:
+        with Store.open(store.folder, clock=clock) as reader:
+            held = reader.snapshot()
+            touch(store)
+            clock.ahead = way
+            touch(store)
+            for _ in range(2):  # a clock that went back is noticed by the first
+                clock.ahead += timedelta(hours=2)
+                store.prune()
+            assert held.dataset("memories").count_rows() == 0, "its files are still there"
+            assert held.versions["memories"] in versions(store)
+        store.prune()
+        assert held.versions["memories"] not in versions(store)
+
+
+def test_a_lease_ends_with_its_process_though_another_one_gets_its_number(tmp_path: Path) -> None:
+    clock = Clock()
+    with Store.create(tmp_path / "kb", 8, clock=clock) as store:
+        before = store.ledger.head()
+        lease = store.folder / "readers" / f"{os.getpid()}-0123abcd.json"
+        lease.parent.mkdir()
+        lease.write_text(json.dumps({"pid": os.getpid(), "versions": [before]}))
+        touch(store)
+        clock.ahead = timedelta(hours=2)
+        store.prune()
+        assert not lease.exists()
+        assert before["memories"] not in versions(store)
+
+
+def touch(store: Store) -> None:
+    """Commit a change."""
+    with store.write() as transaction:
+        transaction.dataset("memories").update_config({"touched": "yes"})
+
+
+def versions(store: Store) -> set[int]:
+    """The versions of the memories that are still on disk."""
+    return {item["version"] for item in store.snapshot().dataset("memories").versions()}
 
 
 LIMITED = """

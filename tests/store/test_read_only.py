@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.errors import KnowledgeBaseUnavailable
+from memctl.errors import DiskRefused
 from memctl.store.ledger import Ledger
 from memctl.store.store import Store
 
@@ -77,7 +77,7 @@ with Store.open(folder) as store:
         except MemctlError as error:
             print(type(error).__name__, 'read-only' in error.message, bool(error.hint))
 """)
-    assert said == ["3", *["KnowledgeBaseUnavailable True True"] * 3]
+    assert said == ["3", *["DiskRefused True True"] * 3]
     assert sorted(folder.rglob("*")) == before
 
 
@@ -132,4 +132,4 @@ try:
 except MemctlError as error:
     print(type(error).__name__)
 """)
-    assert said == [KnowledgeBaseUnavailable.__name__]
+    assert said == [DiskRefused.__name__]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, UsageError
+from memctl.errors import DamagedError, DiskRefused, LockedError, UsageError
 from memctl.store.durability import files_below
 from memctl.store.filters import EVERYTHING, col, where
 from memctl.store.schema import documents_table, memory_rows
@@ -357,7 +357,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
 print(store.snapshot().count('memories'))
 """
     )
-    assert done.stdout.split() == [KnowledgeBaseUnavailable.__name__, "0"], done.stderr
+    assert done.stdout.split() == [DiskRefused.__name__, "0"], done.stderr
     assert ids(store) == []
 
 

@@ -99,6 +99,40 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
     assert all(Path(entry.path).exists() for entry in entries)
 
 
+TURNING_AWAY = [
+    ("memctl.watch.vault", "Vault.note", "after", 0),
+    ("memctl.ingest.pipeline", "Ingestor.ingest", "after", 0),
+    ("memctl.ingest.pipeline", "Ingestor.retire", "before", 0),
+    ("memctl.ingest.pipeline", "Ingestor.retire", "after", 0),
+    ("memctl.ingest.pipeline", "Ingestor.rename", "after", 0),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "moment", "skip"), TURNING_AWAY)
+def test_what_a_kept_file_was_before_goes_though_the_daemon_is_killed_at_any_step(
+    place: Place, tmp_path: Path, module: str, name: str, moment: str, skip: int
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    place.keep(vault)
+    old = {"a.md": "Tea with Ann.", "b.md": "Coffee with Bo.", "c.md": "Juice.", "d.md": "Milk."}
+    new = {"a.md": "Coffee with Bo.", "b.md": "Water.", "c.md": "Milk.", "d.md": "Juice."}
+    for file, text in old.items():
+        (vault / file).write_text(text)
+    place.drain()
+    for file, text in new.items():
+        (vault / file).write_text(text)
+        os.utime(vault / file, (1_700_000_000, 1_700_000_000))
+    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
+    child = subprocess.run([*command, module, name, moment, str(skip)], timeout=120, check=False)
+    assert child.returncode == -signal.SIGKILL
+    place.drain()
+    rows = place.rows("documents", "source", "text", "status")
+    live = {Path(row["source"]).name: row["text"] for row in rows if row["status"] == "indexed"}
+    assert live == new
+    assert place.damage() == []
+
+
 def test_what_was_committed_before_the_kill_is_moved_on_without_being_read_again(
     place: Place, monkeypatch: pytest.MonkeyPatch, said: Callable[..., list[str]]
 ) -> None:

@@ -18,8 +18,7 @@ from watched import Daemon, wait_for
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
 from memctl.ingest.pipeline import Ingestor
 from memctl.pinned import Inbox
-from memctl.watch import base as base_module
-from memctl.watch import moving
+from memctl.watch import base, looking, moving
 from memctl.watch.bases import HomeBases
 from memctl.watch.status import watch_status
 
@@ -161,7 +160,7 @@ def test_a_file_that_may_not_be_read_is_left_and_told_once(place: Place, said: S
     original = os.access
     denied = lambda p, mode: Path(p) != path and original(p, mode)  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base_module.os, "access", denied)
+        patch.setattr(looking.os, "access", denied)
         assert said(place.drain()) == ["failed"]
     assert path.exists()
     assert "permission denied" in place.events[-3].message + place.events[-4].message
@@ -258,7 +257,7 @@ def test_a_crash_between_a_sidecar_and_its_recording_loses_neither(
 
     with monkeypatch.context() as patch:
         patch.setattr(claim, "move_file", dies)
-        patch.setattr(base_module.BaseWatch, "put_back", lambda self: None)
+        patch.setattr(base.BaseWatch, "put_back", lambda self: None)
         with pytest.raises(KeyboardInterrupt):
             place.drain()
     assert place.tree(place.layout.inbox) == ["talk.mp3"]

@@ -147,6 +147,17 @@ def test_a_file_that_becomes_like_another_one_leaves_its_own_past(
     assert current(place) == ["Words of b."]
 
 
+def test_a_file_takes_over_what_another_one_was_until_then(place: Place, vault: Path) -> None:
+    (vault / "a.md").write_text("Tea with Ann.")
+    (vault / "b.md").write_text("Coffee with Bo.")
+    place.drain()
+    (vault / "a.md").write_text("Coffee with Bo.")
+    (vault / "b.md").write_text("Water.")
+    place.drain()
+    assert live(place) == {"a.md": "Coffee with Bo.", "b.md": "Water."}
+    assert current(place) == ["Coffee with Bo.", "Water."]
+
+
 def test_a_file_that_fails_keeps_its_earlier_version_and_is_not_tried_again(
     place: Place, vault: Path, said: Said
 ) -> None:

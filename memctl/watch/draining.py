@@ -1,0 +1,115 @@
+"""Inboxes that are emptied: files are claimed, taken in, and moved to where they belong then."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memctl.choices import After
+from memctl.errors import ModelError
+from memctl.ingest.pipeline import IngestStopped
+from memctl.ingest.reading import CHANGED
+from memctl.ingest.sources import Source, printable
+from memctl.pinned import Inbox
+from memctl.records import FileOutcome
+from memctl.watch.claim import Claimed, Claims, Fate
+from memctl.watch.inbox import InboxFile
+from memctl.watch.intake import Intake, numbered
+from memctl.watch.looking import Lookout, group
+from memctl.watch.report import Turn
+from memctl.watch.served import Served
+from memctl.watch.voice import Voice, told
+
+_HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
+
+
+@dataclass(slots=True)
+class Drainer:
+    """Empties the inboxes of one knowledge base."""
+
+    base: Served
+    voice: Voice
+    lookout: Lookout
+    intake: Intake
+    claims: Claims
+
+    def turn(self, inbox: Inbox) -> Turn:
+        """Take the first files of an inbox that stand still."""
+        found = self.lookout.look(inbox)
+        ready, wait = self.lookout.settled(inbox, found.files)
+        claimed = self.claims.claim(group(ready), self._refused) if ready else []
+        self._put_through(claimed)
+        more = bool(claimed) and len(claimed) < len(ready)
+        return Turn(bool(claimed), 0.0 if more else wait)
+
+    def recover(self) -> None:
+        """Take in what a daemon that was killed, or a failure of the store, has left half-way."""
+        self.claims.sweep()
+        self._put_through(self._left_behind())
+
+    def put_back(self) -> None:
+        """Return files whose ingest was interrupted to the inboxes they came from."""
+        for claimed in self._left_behind():
+            self.claims.put_back(claimed)
+            self.voice.say("put_back", claimed.source)
+
+    def let_wait(self) -> None:
+        """Return them without a word, for they are taken again as soon as may be."""
+        for claimed in self._left_behind():
+            self.claims.put_back(claimed)
+
+    def _refused(self, file: InboxFile, error: OSError) -> None:
+        if error.errno in _HOPELESS_ERRNOS:
+            raise error
+        self.voice.complain("failed", printable(file.path), *told(error))
+
+    def _left_behind(self) -> list[Claimed]:
+        """Files in processing that are to be taken in; what is remembered already is sent on."""
+        found = self.claims.leftovers()
+        settled = [each for each in found if each.document_id]
+        self._send_on(
+            (each, FileOutcome(each.source, "known", document_id=each.document_id))
+            for each in settled
+        )
+        return [each for each in found if not each.document_id]
+
+    def _put_through(self, claimed: Sequence[Claimed]) -> None:
+        """Take claimed files in, and move each to where its fate sends it."""
+        sources = [
+            Source(c.source, c.path, name=c.original.name, tags=c.tags, line=number)
+            for number, c in enumerate(claimed)
+        ]
+
+        def of_claims(outcomes: Iterable[FileOutcome]) -> list[tuple[Claimed, FileOutcome]]:
+            """Put each outcome to the file that it is of."""
+            return [(claimed[number], outcome) for number, outcome in numbered(outcomes)]
+
+        try:
+            outcomes = self.intake.ingest(
+                sources, lambda outcomes: self.claims.note_settled(of_claims(outcomes))
+            )
+        except IngestStopped as stopped:
+            if isinstance(stopped.cause, ModelError):  # the store is well, so what is in it is done
+                self._send_on(of_claims(stopped.report.outcomes))
+            raise
+        self._send_on(of_claims(outcomes))
+
+    def _send_on(self, settled: Iterable[tuple[Claimed, FileOutcome]]) -> None:
+        fates: list[Fate] = []
+        for claimed, outcome in settled:
+            if outcome.error == CHANGED:  # somebody still had it open: let it settle once more
+                self.claims.put_back(claimed)
+                self.voice.say("put_back", claimed.source, outcome.reason)
+            else:
+                fates.append(Fate(claimed, outcome, self._after(claimed.inbox)))
+        if fates:
+            self.claims.send_on(fates, self._sent_on)
+
+    def _sent_on(self, fate: Fate, place: Path | None) -> None:
+        claimed = fate.claimed
+        self.intake.tell(fate.outcome, claimed.sidecars, printable(place or claimed.path))
+
+    def _after(self, path: Path) -> After:
+        return next((i.after for i in self.base.settings.inboxes if i.path == path), "move")

@@ -1,0 +1,90 @@
+"""Looking into the inboxes of one knowledge base: what lies there, and what stands still."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from memctl.ingest.sources import printable
+from memctl.pinned import Inbox
+from memctl.watch.inbox import InboxFile, Scan, Settling, note_mount, out_of_reach, scan
+from memctl.watch.served import Served
+from memctl.watch.voice import Voice
+
+FILES_AT_ONCE = 64
+BYTES_AT_ONCE = 32 << 20
+"""Files are taken in groups of at most so many, so that stopping never takes long."""
+
+
+@dataclass(slots=True)
+class Lookout:
+    """Looks into inboxes, and says once what cannot be looked into."""
+
+    base: Served
+    voice: Voice
+    settle_seconds: float
+    clock: Callable[[], datetime]
+    monotonic: Callable[[], float] = time.monotonic
+    _settling: dict[Path, Settling] = field(default_factory=dict)
+    _out_of_reach: dict[Path, set[str]] = field(default_factory=dict)
+    """What keeps folders of an inbox from being looked into."""
+
+    def look(self, inbox: Inbox) -> Scan:
+        """Return what lies in an inbox."""
+        layout = self.base.layout
+        inside = inbox.path == layout.folder or layout.folder in inbox.path.parents
+        if problem := out_of_reach(inbox.path, self.base.store.ledger):
+            found = Scan(problems=(problem,))
+        else:
+            note_mount(inbox.path, self.base.store.ledger)
+            found = scan(inbox.path, () if inside else (layout.folder,))
+        self._tell_of_problems(inbox, set(found.problems))
+        return found
+
+    def settled(
+        self, inbox: Inbox, files: Sequence[InboxFile]
+    ) -> tuple[list[InboxFile], float | None]:
+        """Return the files that may be taken, and in how many seconds to look at the others."""
+        if inbox.path not in self._settling:
+            self._settling[inbox.path] = Settling(
+                self.settle_seconds, lambda: self.clock().timestamp(), self.monotonic
+            )
+        ready, wait = self._settling[inbox.path].ready(files)
+        return [file for file in ready if self.is_readable(file)], wait
+
+    def is_readable(self, file: InboxFile) -> bool:
+        """Whether a file and its sidecars may be read; say so if they may not."""
+        if all(os.access(path, os.R_OK) for path in (file.path, *file.sidecars)):
+            return True
+        name = printable(file.path)
+        if file.path.exists():
+            hint = "allow it to be read; it is left where it is"
+            self.voice.complain("failed", name, f"cannot read {name}: permission denied", hint)
+        return False
+
+    def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:
+        """Say once that folders cannot be looked into, and that they can again."""
+        place, before = printable(inbox.path), self._out_of_reach.get(inbox.path, set())
+        for problem in sorted(problems):
+            self.voice.complain("waiting", place, problem, "it is looked at again later")
+        for problem in before - problems:
+            self.voice.is_over(problem)
+        if before and not problems:
+            self.voice.say("resumed", place)
+        self._out_of_reach[inbox.path] = problems
+
+
+def group(files: Sequence[InboxFile]) -> list[InboxFile]:
+    """The first files, as many as may be taken at once and at least one."""
+    taken: list[InboxFile] = []
+    size = 0
+    for file in files[:FILES_AT_ONCE]:
+        size += file.size
+        if taken and size > BYTES_AT_ONCE:
+            break
+        taken.append(file)
+    return taken
