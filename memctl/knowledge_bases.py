@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
-from memctl.choices import HOPS, Fusion, Mode
+from memctl.choices import HOPS, Duplicates, Fusion, Mode
 from memctl.errors import ConfigError, MemctlError, NotFoundError, UsageError
 from memctl.query_log import Asked, shown_text, without_text
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
@@ -48,6 +48,12 @@ class AskOptions(TypedDict, total=False):
     """What the hits are limited to."""
     limit: int | None
     """How many hits."""
+    duplicates: Duplicates | None
+    """What is folded of memories that say the same: ``exact``, ``near`` or, with ``keep``, none."""
+    diversity: float | None
+    """0 to 1: how much it counts against a hit that it is like a better one."""
+    per_document: int | None
+    """So many hits of one document at most; 0 for any number."""
     answer: bool
     """Whether to answer, with citations, besides finding memories; True by default."""
     explain: bool
@@ -71,6 +77,9 @@ class _Search(TypedDict):
     fusion: Fusion
     keyword_weight: float
     hops: int
+    duplicates: Duplicates
+    diversity: float
+    per_document: int
 
 
 def _found(
@@ -185,12 +194,12 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         started, defaults = time.monotonic(), self._config.query
         mode = options.get("mode") or defaults.mode
         limit = options.get("limit") or defaults.limit
-        search = self._search(filters, limit, options.get("fusion"), options.get("hops"))
+        search = self._search(filters, limit, options)
         outcome, notes = _found(searcher, asked.text, mode, search)
         answer = self._answered(outcome, options) if options.get("answer", True) else None
         result = QueryResult(
             question=asked.text,
-            hits=outcome.hits,
+            hits=outcome.listed,
             insights=outcome.insights,
             answer=answer,
             mode=mode,
@@ -206,7 +215,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         noted = self._asked(
             asked.text, mode, "query", filters, answer.found if answer else found, result.seconds
         )
-        return replace(result, query_id=self._note(noted, outcome.hits))
+        return replace(result, query_id=self._note(noted, outcome.listed))
 
     def _answered(self, outcome: SearchOutcome, options: AskOptions) -> Answer:
         """Return the answer of the model that is configured; the built-in one where it has none."""
@@ -281,7 +290,9 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             return Context(question, "", 0, budget, (), why="not a question")
         started, mode = time.monotonic(), mode or self._config.query.mode
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
-        outcome, notes = _found(self._searcher(mode), question, mode, self._search(filters, limit))
+        whole: AskOptions = {"diversity": 0.0, "per_document": 0}
+        search = self._search(filters, limit, whole)
+        outcome, notes = _found(self._searcher(mode), question, mode, search)
         why = f"refers to what was before: {referring!r}" if referring else ""
         if auto and not referring:
             why = f"relevance {outcome.relevance.score:.2f}"
@@ -303,16 +314,19 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         self,
         filters: Filters,
         limit: int,
-        fusion: Fusion | None = None,
-        hops: int | None = None,
+        options: AskOptions,
     ) -> _Search:
         settings = self._config.query
+        diversity, per_document = options.get("diversity"), options.get("per_document")
         return _Search(
             filters=self._open(filters),
             limit=limit,
-            fusion=fusion or settings.fusion,
+            fusion=options.get("fusion") or settings.fusion,
             keyword_weight=settings.keyword_weight,
-            hops=hops or HOPS,
+            hops=options.get("hops") or HOPS,
+            duplicates=options.get("duplicates") or settings.duplicates,
+            diversity=settings.diversity if diversity is None else diversity,
+            per_document=settings.per_document if per_document is None else per_document,
         )
 
     def _searcher(self, mode: Mode | None) -> Searcher:

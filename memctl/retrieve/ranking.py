@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memctl.choices import HOPS, MOST_HOPS, Fusion, Mode
+from memctl.choices import HOPS, MOST_HOPS, Duplicates, Fusion, Mode
 from memctl.errors import UsageError
 from memctl.records import Filters
 from memctl.retrieve.candidates import Candidate, keywords, vectors
@@ -39,12 +39,26 @@ class Plan:
 
     keyword_weight: float = KEYWORD_WEIGHT
     """The share of the words in the fusion ``weighted``."""
+    duplicates: Duplicates = "exact"
+    diversity: float = 0.0
+    """0 to 1: how much it counts against a hit that it is like a better one."""
+    per_document: int = 0
+    """So many hits of one document at most; 0 for any number."""
 
     def __post_init__(self) -> None:
         if self.limit < 1:
             raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
         if not 1 <= self.hops <= MOST_HOPS:
             raise UsageError(f"cannot go {self.hops} hops", f"1 to {MOST_HOPS}")
+        if not 0 <= self.diversity <= 1:
+            raise UsageError(f"no such diversity: {self.diversity}", "0 to 1")
+        if self.per_document < 0:
+            raise UsageError(f"cannot return {self.per_document} hits a document", "0 for any")
+
+    @property
+    def spreads(self) -> bool:
+        """Whether other hits are shown than the best alone."""
+        return self.diversity > 0 or self.per_document > 0
 
     @property
     def collapses(self) -> bool:

@@ -95,6 +95,25 @@ def test_a_name_that_everything_has_leads_nowhere(shelf: Shelf, memory_of: Memor
     assert not any("bridge" in hit.legs for hit in hits.values())
 
 
+def test_nothing_is_open_after_a_passage_that_has_all_of_the_question(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    lease = "Lease Harbour Street"
+    shelf.put(
+        [
+            memory_of("code", "remember: the door code is 4711"),
+            memory_of("lease", f"{lease}. Quayside Estates pays for the new front door, we pay for "
+                      "the flue, and the deposit is three months of rent.",
+                      title=lease, entities=(lease, "Quayside Estates")),
+            memory_of("search", f"We rent the workshop from Quayside Estates, see {lease}.",
+                      title="Premises search", entities=(lease, "Quayside Estates")),
+            *filling(memory_of, 60),
+        ]
+    )  # fmt: skip
+    hits = shelf.searcher().search("door code").hits
+    assert hits[0].external_id == "code"
+
+
 def related(memory_of: MemoryOf) -> list[Memory]:
     """A name in the first leads to all others, none of which has another word of the question."""
     others = ("keeps bees on the roof of a mill.", "has a sister, Livia.", "sold the old boat.")
@@ -407,7 +426,7 @@ def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
     mode: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memctl.retrieve.search.CANDIDATES", 1)
+    monkeypatch.setattr("memctl.retrieve.finding.CANDIDATES", 1)
     painting, painter, *rest = two_hops(memory_of)
     painter = replace(painter, text="Odile Marchetti swam.", title="", search_text="odil marchetti")
     shelf.put([replace(each, importance=0.5) for each in (painting, painter, *rest[12:])])
