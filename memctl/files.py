@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BINARY = getattr(os, "O_BINARY", 0)
+_UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
+"""Opening fails for a link, and waits for nobody at the other end of a pipe."""
 _KEPT_BYTES = 200
 """Of a name, in that of its temporary file: with what is added it stays below 255 bytes."""
 _TEMPORARY = re.compile(r"\.(.*)\.[0-9a-f]{12}\.tmp", re.DOTALL)
@@ -31,10 +33,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file(path: Path | str) -> None:
-    """Make a file's content durable; nothing is done about one that is not there any more."""
+    """Make a regular file's content durable; nothing is done where there is none any more."""
     try:
-        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-    except FileNotFoundError:
+        descriptor = _open_regular(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    except (FileNotFoundError, NotRegular):
         return
     try:
         os.fsync(descriptor)
@@ -53,9 +55,12 @@ def open_regular(path: Path) -> BufferedReader:
         NotRegular: It is something else.
         OSError: It cannot be opened.
     """
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
+    return os.fdopen(_open_regular(path, os.O_RDONLY), "rb")
+
+
+def _open_regular(path: Path | str, access: int) -> int:
     try:
-        descriptor = os.open(path, os.O_RDONLY | flags)
+        descriptor = os.open(path, access | _UNFOLLOWED)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):  # a link, a socket
             raise NotRegular(error.errno, "it is no regular file", str(path)) from error
@@ -63,7 +68,13 @@ def open_regular(path: Path) -> BufferedReader:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NotRegular(errno.EINVAL, "it is no regular file", str(path))
-    return os.fdopen(descriptor, "rb")
+    return descriptor
+
+
+def read_regular(path: Path) -> bytes:
+    """Return what is in a regular file; see :func:`open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def make_folder(folder: Path) -> None:
