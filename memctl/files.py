@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -75,6 +76,46 @@ def read_regular(path: Path) -> bytes:
     """Return what is in a regular file; see :func:`open_regular`."""
     with open_regular(path) as file:
         return file.read()
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Let nobody else be in a block under the same path, in this process or in another.
+
+    The file is there for as long as somebody is.  Where it cannot be made, and on Windows, nobody
+    is kept out: what is done inside must be right for several at once, if in vain.
+    """
+    descriptor = _locked(path)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            with suppress(OSError):
+                path.unlink()
+            os.close(descriptor)
+
+
+def _locked(path: Path) -> int | None:
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    while True:
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except FileNotFoundError:  # whoever was inside has removed it
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
 
 
 def make_folder(folder: Path) -> None:
