@@ -136,7 +136,7 @@ class Stages:
             self.embedder,
             self._understander(when_unavailable),
             self.clock,
-            perceiver=self._perceiver(),
+            perceiver=self._perceiver(self.readers),
             private=self._private(when_unavailable),
             limits=Limits(together=together),
             comparer=self._comparer(),
@@ -150,8 +150,11 @@ class Stages:
         stages = self.of_private
         if stages is self:
             return None
-        understander, perceiver = stages._understander(when_unavailable), stages._perceiver()
-        return Private(frozenset(self.settings.private_namespaces), understander, perceiver)
+        return Private(
+            frozenset(self.settings.private_namespaces),
+            stages._understander(when_unavailable),
+            stages._perceiver(self.readers),
+        )
 
     @cached_property
     def readers(self) -> Readers:
@@ -200,7 +203,7 @@ class Stages:
         at_once = self.config.endpoint.concurrency
         return Comparer(self.store, models, prompt, at_once, self.clock) if models else None
 
-    def _perceiver(self) -> Perceiver | None:
+    def _perceiver(self, readers: Readers) -> Perceiver | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""
         if not self.config.models.transcribe and not self.config.models.image:
             return None
@@ -212,6 +215,7 @@ class Stages:
             self.providers.transcriber(),
             self.providers.image_reader(prompt.text, prompt.id),
             self.config.endpoint.concurrency,
+            readers,
         )
 
     def estimator(self) -> Estimator:

@@ -17,6 +17,7 @@ from memctl.models.accounts import Spent, cost
 from memctl.models.remote_embedder import PREFIX, TEXTS_A_CALL
 from memctl.pinned import KnowledgeBaseSettings
 from memctl.prompts import load_prompt
+from memctl.readers.clips import length_of
 from memctl.readers.footage import KEY_FRAMES, SECONDS_A_FRAME
 from memctl.readers.media import TRANSCRIPT
 from memctl.readers.sound import MOST_SECONDS
@@ -118,7 +119,7 @@ class Estimator:
         """Count the transcription of a recording; return how much text it will be."""
         if "transcribe" not in self.plan.models or TRANSCRIPT not in source.missing:
             return 0
-        seconds = float(source.metadata.get("duration", 0.0))
+        seconds = length_of(source.metadata)
         self._call("transcribe", 0, 0, max(1, math.ceil(seconds / MOST_SECONDS)))
         self._sums["transcribe"].audio_seconds += seconds
         return round(seconds * SPOKEN_CHARACTERS_A_SECOND)
@@ -127,7 +128,7 @@ class Estimator:
         kind = source.media_type.partition("/")[0]
         if "image" not in self.plan.models or kind not in ("image", "video"):
             return
-        seconds = float(source.metadata.get("duration", 0.0))
+        seconds = length_of(source.metadata)
         frames = min(KEY_FRAMES, int(seconds / SECONDS_A_FRAME) + 1) if kind == "video" else 1
         told = self._prompt("image") + PICTURE_TOKENS
         self._call("image", frames * told, frames * PICTURE_REPLY, frames)

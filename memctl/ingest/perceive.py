@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.ingest.batch import Wanted
+from memctl.readers import Readers
+from memctl.readers.apart import ReaderFault
+from memctl.readers.clips import length_of
 from memctl.records import SourceText
 
 if TYPE_CHECKING:
@@ -25,8 +28,6 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "description"
 """What is missing of a picture or a video that a model should have described."""
-
-MOST_PAGES = 12
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Perceiver:
         transcriber: Writes down what is said.
         image_reader: Describes and reads pictures.
         at_once: So many documents are worked on at the same time.
+        readers: What opens the files, in processes apart.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class Perceiver:
         transcriber: RemoteTranscriber | None,
         image_reader: ImageReader | None,
         at_once: int,
+        readers: Readers,
     ) -> None:
         self._transcriber = transcriber
         self._image_reader = image_reader
         self._at_once = at_once
-        self._decoding = threading.Lock()  # Pillow's warnings are silenced for the whole process
+        self._readers = readers
+        self._decoding = threading.Lock()  # one process is enough: it is models that take long
 
     def complete(self, read: Sequence[Read]) -> list[Read]:
         """Return the documents in order, those with sound or pictures with what was made out."""
@@ -91,7 +95,7 @@ class Perceiver:
         for step in self._steps(source):
             try:
                 pieces = list(step.pieces(path, name, source))
-            except (MemctlError, OSError) as error:
+            except (MemctlError, OSError, ReaderFault) as error:
                 problems.append(f"{name}: no {step.adds} yet: {_told(error)}")
                 source = replace(source, missing=_with(source.missing, step.adds))
             else:
@@ -118,11 +122,10 @@ class Perceiver:
     def _heard(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
         """What is said, each stretch with its times in the whole recording."""
         from memctl.readers.pieces import Piece
-        from memctl.readers.sound import sounds_of
 
         assert self._transcriber is not None
-        length = float(source.metadata.get("duration", 0.0))
-        for sound in sounds_of(path, name, source.media_type, length):
+        length = length_of(source.metadata)
+        for sound in self._readers.clips("sounds", path, name, source.media_type, length):
             for spoken in self._transcriber.transcribe(sound.content, sound.name, sound.seconds):
                 yield Piece(
                     f"{spoken.text}\n",
@@ -133,38 +136,32 @@ class Perceiver:
 
     def _seen(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
         """What a picture shows, and its text where nobody has read any yet."""
-        from memctl.models.image_reader import jpeg_of
-        from memctl.readers.image import pages_of
         from memctl.readers.pieces import Piece
 
         assert self._image_reader is not None
         has_text = any(segment.kind == "prose" for segment in source.segments)
         with self._decoding:
-            pages = [(page, jpeg_of(image)) for page, image in pages_of(path, name, MOST_PAGES)]
-        for page, jpeg in pages:
-            description, text = self._image_reader.read(jpeg)
-            yield Piece(f"{description}\n\n", heading="What it shows", page=page)
+            pages = list(self._readers.clips("pages", path, name, source.media_type))
+        for page in pages:
+            description, text = self._image_reader.read(page.content)
+            yield Piece(f"{description}\n\n", heading="What it shows", page=page.page)
             if text and not has_text:
-                yield Piece(f"{text}\n\n", heading="Text in it", page=page)
+                yield Piece(f"{text}\n\n", heading="Text in it", page=page.page)
 
     def _watched(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
         """What some frames of a video show, and their text where nobody has read any yet."""
-        from memctl.models.image_reader import jpeg_of
-        from memctl.readers.footage import key_frames
-        from memctl.readers.media import CONTAINERS
         from memctl.readers.pieces import Piece
 
         assert self._image_reader is not None
         is_read = "\nOn screen: " in source.text
         with self._decoding:
-            found = key_frames(path, name, CONTAINERS[source.media_type])
-            frames = [(seconds, jpeg_of(image)) for seconds, image in found]
-        for seconds, jpeg in frames:
-            description, text = self._image_reader.read(jpeg)
+            frames = list(self._readers.clips("frames", path, name, source.media_type))
+        for frame in frames:
+            description, text = self._image_reader.read(frame.content)
             shown = f"\nShown: {description}\n"
             if text and not is_read:
                 shown += f"On screen: {text}\n"
-            yield Piece(shown, "caption", time_start=seconds, time_end=seconds)
+            yield Piece(shown, "caption", time_start=frame.start, time_end=frame.start)
 
 
 def _extended(source: SourceText, pieces: list[Piece], step: _Step) -> SourceText:
@@ -189,7 +186,7 @@ def _extended(source: SourceText, pieces: list[Piece], step: _Step) -> SourceTex
     )
 
 
-def _told(error: MemctlError | OSError) -> str:
+def _told(error: Exception) -> str:
     hint = error.hint if isinstance(error, MemctlError) else ""
     return f"{error}; {hint}" if hint else str(error)
 

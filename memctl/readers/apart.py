@@ -16,20 +16,23 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Generator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from memctl import errors
 from memctl.config import LimitSettings
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers.child import OVER_MEMORY
+from memctl.readers.clips import MOST_CLIPS, Clip, ClipKind
 from memctl.readers.names import shown_name
 from memctl.readers.reading import here, read
 from memctl.readers.registry import Reader
-from memctl.readers.wire import Garbled, line_of, message_of, source_text
+from memctl.readers.wire import Garbled, clip_of, line_of, message_of, source_text
 from memctl.records import SourceText
+
+Part = TypeVar("Part")
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +84,24 @@ class Readers:
         """
         yield from read(path, name=name, run=self._run)
 
+    def clips(
+        self, kind: ClipKind, path: Path, name: str, media_type: str, seconds: float = 0.0
+    ) -> Generator[Clip, None, None]:
+        """Yield pieces of a file for a model to hear or see; they are made in a process apart.
+
+        Args:
+            kind: What pieces; see :func:`memctl.readers.clips.clips`.
+            path: Where the file is.
+            name: What it is called.
+            media_type: What it is.
+            seconds: The length of a recording, 0 where that is not known.
+
+        Raises:
+            OverLimit, UnreadableSource, ReaderFault: As :meth:`read`.
+        """
+        asked = {"cut": kind, "is": media_type, "seconds": seconds}
+        yield from self._apart(lambda process: process.clips(asked, path, name))
+
     def close(self) -> None:
         """End the processes that wait for work."""
         with self._mutex:
@@ -93,15 +114,21 @@ class Readers:
     def _run(self, reader: Reader, path: Path, name: str) -> Generator[SourceText, None, None]:
         if not reader.is_apart:
             yield from here(reader, path, name)
-            return
+        else:
+            yield from self._apart(lambda process: process.texts(reader, path, name))
+
+    def _apart(
+        self, work: Callable[[_Process], Generator[Part, None, None]]
+    ) -> Generator[Part, None, None]:
+        """Yield what a process gives; another one is asked where it had left before."""
         process = self._taken()
         try:
             try:
-                yield from process.texts(reader, path, name)
+                yield from work(process)
             except _Left:
                 process.close()
                 process = _Process(self.limits)
-                yield from process.texts(reader, path, name)
+                yield from work(process)
         finally:
             self._give_back(process)
 
@@ -150,39 +177,46 @@ class _Process:
 
     def texts(self, reader: Reader, path: Path, name: str) -> Generator[SourceText, None, None]:
         """Yield what a reader makes of a file, part by part; raises as :meth:`Readers.read`."""
-        try:
-            yield from self._texts(reader, path, name)
-        except Garbled as error:
-            raise UnreadableSource(
-                f"{shown_name(name)}: the process that read it said something that no reader says",
-                "the file may be damaged, or made to do harm",
-            ) from error
+        characters = 0
+        with _believing_nothing(name):
+            for part in self._parts("text", {"read": reader.media_type}, path, name):
+                text = source_text(part, reader.media_type, reader.name)
+                characters += len(text.text)
+                if characters > self._limits.text_mb * 1_000_000:
+                    most = f"{self._limits.text_mb:,} million characters"
+                    raise _over(name, f"gives more than {most} of text", "text_mb")
+                yield text
+
+    def clips(self, asked: Mapping[str, Any], path: Path, name: str) -> Generator[Clip, None, None]:
+        """Yield pieces of a file; raises as :meth:`Readers.clips`."""
+        with _believing_nothing(name):
+            for number, part in enumerate(self._parts("clip", asked, path, name)):
+                if number >= MOST_CLIPS:
+                    raise Garbled("there is no end to them")
+                yield clip_of(part)
 
     # --- inside ---
 
-    def _texts(self, reader: Reader, path: Path, name: str) -> Generator[SourceText, None, None]:
+    def _parts(
+        self, kind: str, asked: Mapping[str, Any], path: Path, name: str
+    ) -> Generator[object, None, None]:
+        """Yield what a process says of a file, part by part."""
         self._is_between_files = False
-        answer = self._answer(self._question(reader, path, name), name)
-        characters = 0
-        while "text" in answer:
-            text = source_text(answer["text"], reader.media_type, reader.name)
-            characters += len(text.text)
-            if characters > self._limits.text_mb * 1_000_000:
-                most = f"{self._limits.text_mb:,} million characters"
-                raise _over(name, f"gives more than {most} of text", "text_mb")
-            yield text
+        answer = self._answer(self._question(asked, path, name), name)
+        while kind in answer:
+            yield answer[kind]
             answer = self._answer({"next": True}, name)
         error = self._error(answer, name)
         self._is_between_files = self._has_served = True
         if error is not None:
             raise error
 
-    def _question(self, reader: Reader, path: Path, name: str) -> dict[str, Any]:
+    def _question(self, asked: Mapping[str, Any], path: Path, name: str) -> dict[str, Any]:
         """What is asked first of a file; from here on its seconds count."""
         allowance = max(1.0, path.stat().st_size / SIZE_OF_ALLOWANCE)
         self._left = self._limits.seconds * allowance
         return {
-            "read": reader.media_type,
+            **asked,
             "path": str(path.absolute()),
             "name": name,
             "processor_seconds": int(self._limits.processor_seconds * allowance),
@@ -258,6 +292,18 @@ class _Process:
         if answer.get("end") is not True:
             raise Garbled("it is no answer")
         return None
+
+
+@contextmanager
+def _believing_nothing(name: str) -> Iterator[None]:
+    """Turn what no reader says into a file that cannot be read."""
+    try:
+        yield
+    except Garbled as error:
+        raise UnreadableSource(
+            f"{shown_name(name)}: the process that read it said something that no reader says",
+            "the file may be damaged, or made to do harm",
+        ) from error
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

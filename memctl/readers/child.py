@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from memctl.errors import UnreadableSource
+from memctl.readers.clips import clips
 from memctl.readers.registry import reader_for
-from memctl.readers.wire import line_of, message_of, plain
-from memctl.records import SourceText
+from memctl.readers.wire import line_of, message_of, plain, plain_clip
 
 OVER_MEMORY = 97
 """The exit code of a process that took more memory than it may."""
@@ -52,13 +52,13 @@ def serve() -> None:
 
 
 def _answer_all(questions: IO[bytes], answers: IO[bytes], most_bytes: int) -> None:
-    reading: Iterator[SourceText] | None = None
+    reading: Iterator[Answer] | None = None
     readings = 0
     while question := _next_question(questions, is_idle=reading is None):
-        if "read" in question:
+        if "next" not in question:
             reading, readings = _reading(question), readings + 1
         answer = _next_answer(reading or iter(()))
-        if "text" not in answer:
+        if not answer.keys() & {"text", "clip"}:
             reading = None
         answers.write(line_of(answer))
         answers.flush()
@@ -77,18 +77,22 @@ def _next_question(questions: IO[bytes], *, is_idle: bool) -> Answer | None:
     return message_of(line) if line else None
 
 
-def _reading(question: Answer) -> Iterator[SourceText]:
-    """Read a file; nothing of that is done before the first part is asked for."""
+def _reading(question: Answer) -> Iterator[Answer]:
+    """Read a file, or cut it up; nothing of that is done before the first part is asked for."""
     _limit_processor(int(question["processor_seconds"]))
-    reader = reader_for(question["read"])
-    yield from reader.load()(Path(question["path"]), question["name"])
+    path, name = Path(question["path"]), question["name"]
+    if "cut" in question:
+        for clip in clips(question["cut"], path, name, question["is"], question["seconds"]):
+            yield {"clip": plain_clip(clip)}
+        return
+    for text in reader_for(question["read"]).load()(path, name):
+        yield {"text": plain(text)}
 
 
-def _next_answer(reading: Iterator[SourceText]) -> Answer:
+def _next_answer(reading: Iterator[Answer]) -> Answer:
     """The next part of a document, that there is none, or why it cannot be read."""
     try:
-        text = next(reading, None)
-        return {"end": True} if text is None else {"text": plain(text)}
+        return next(reading, {"end": True})
     except MemoryError:
         return {"over": "memory"}
     except UnreadableSource as error:

@@ -6,13 +6,16 @@ file that it was reading.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from datetime import UTC, datetime
 from typing import Any, TypeVar, get_args
 
+from memctl.readers.clips import Clip
 from memctl.records import Segment, SegmentKind, SourceText
 
 T = TypeVar("T")
@@ -86,6 +89,31 @@ def source_text(value: object, media_type: str, reader: str) -> SourceText:
         )
     except (KeyError, RecursionError) as error:
         raise Garbled("it is no text of a document") from error
+
+
+def plain_clip(clip: Clip) -> dict[str, Any]:
+    """A piece of a file as JSON knows it."""
+    content = base64.b64encode(clip.content).decode("ascii")
+    return {**asdict(clip), "content": content}
+
+
+def clip_of(value: object) -> Clip:
+    """The piece of a file that :func:`plain_clip` was made of.
+
+    Raises:
+        Garbled: It was not.
+    """
+    fields = _of(value, dict)
+    try:
+        return Clip(
+            content=base64.b64decode(_text(fields["content"]), validate=True),
+            name=_text(fields["name"]),
+            start=_seconds(fields["start"]),
+            seconds=_seconds(fields["seconds"]),
+            page=_optional(fields["page"], _count),
+        )
+    except (KeyError, binascii.Error) as error:
+        raise Garbled("it is no piece of a file") from error
 
 
 def _instant(value: object) -> str:
@@ -164,9 +192,11 @@ def _moment(value: object) -> datetime:
 
 
 def _checked(value: Any) -> Any:
-    """A value of JSON whose texts can be stored."""
+    """A value of JSON whose texts can be stored, and whose numbers can be counted with."""
     if isinstance(value, dict):
         return {_text(key): _checked(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_checked(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Garbled("a number is none")
     return _text(value) if isinstance(value, str) else value

@@ -3,18 +3,24 @@
 A question over two hops ("the father of the painter of ...") shares words with the first passage
 alone; what leads on to the second is a name in the first.  A name that few passages share and the
 question itself lacks is followed from the best hits, and what it leads to counts the more, the
-more it tells of what the first passage leaves open.
+more it tells of what the first passage leaves open: in the same words, or in others like them
+("her sister" where the "sibling" is asked for).  That each hop has a vector of its own to look by
+is from dense retrieval over several hops (Xiong et al. 2021).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import accumulate
 from math import log2
 
+import numpy as np
+
 from memctl.retrieve.candidates import Candidate, Key
 from memctl.retrieve.collapse import Collapsed, ordered, raised
+from memctl.retrieve.fusion import zscore
 from memctl.retrieve.names import Phrase, phrases_of, spaced, title_phrases
 from memctl.retrieve.question import Question, Slot, slot_weight
 from memctl.retrieve.surroundings import Surroundings
@@ -30,6 +36,13 @@ OPEN_SHARE = 0.7
 """Share of the weight that depends on what the passage adds to what is told of the question."""
 MUCH_ADDED = 0.25
 """Share of the question's content that counts as much added."""
+BEARING = 0.75
+"""Of that, for every standard deviation that a passage is nearer to what is left of the question
+than what the names lead to is on average."""
+_FAIRLY_NEAR = 0.5
+"""So many standard deviations say nothing."""
+SINGLE = 0.8
+"""A name of one word counts less: it is often only the first name of several people."""
 MOST_SHARING = 12
 """A name in more documents leads nowhere."""
 _MOST_TERMS = 32
@@ -100,7 +113,7 @@ class _Pool:
         for phrase in phrases:
             holders = self._with(phrase)
             sharing = {own, *(self._documents[at] for at in holders)}
-            rare = rarity(len(sharing))
+            rare = rarity(len(sharing)) * (1.0 if len(phrase) > 1 else SINGLE)
             if not rare:
                 continue
             for at in holders:
@@ -124,6 +137,19 @@ class _Pool:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way from one of the best hits to another passage."""
+
+    rank: int
+    """Of the hit, from 0."""
+    to: Candidate
+    link: float
+    added: float
+    cosine: float
+    """Of the passage with what the hit leaves open of the question; 0 where there is none."""
+
+
 def _gains(
     seeds: Sequence[Collapsed],
     names: Mapping[Key, Sequence[Phrase]],
@@ -131,17 +157,45 @@ def _gains(
     question: Question,
     around: Surroundings,
 ) -> dict[Key, float]:
-    """The best that any seed gives to each passage that it leads to."""
+    """The best that any seed gives to each passage that it leads to.
+
+    Where one passage has all of the question, nothing of it is open any more after that one.
+    """
     weights = {slot: slot_weight(slot, around.statistics) for slot in question.slots}
-    gains: dict[Key, float] = {}
+    ways: list[_Way] = []
+    told: frozenset[str] = frozenset()
     for rank, seed in enumerate(seeds):
+        own = seed.candidate.terms
+        told = own if _has_all(own, question) else told
         phrases = names.get(seed.candidate.key, ())
-        for at, link in pool.linked(seed.candidate, phrases).items():
-            other = pool.candidates[at]
-            share = opening(added(seed.candidate, other, weights))
-            gain = WEIGHT * link * FADING**rank * share
-            gains[other.key] = max(gain, gains.get(other.key, 0.0))
+        ways += _ways(rank, seed.candidate, phrases, told | own, pool, weights, around)
+    bearing = zscore(np.array([way.cosine for way in ways]))
+    gains: dict[Key, float] = {}
+    for way, nearer in zip(ways, bearing.tolist(), strict=True):
+        gain = WEIGHT * way.link * FADING**way.rank * opening(way.added, nearer)
+        gains[way.to.key] = max(gain, gains.get(way.to.key, 0.0))
     return gains
+
+
+def _has_all(terms: Set[str], question: Question) -> bool:
+    """Tell whether a passage has everything that the question speaks of."""
+    return bool(question.slots) and not any(map(terms.isdisjoint, question.slots))
+
+
+def _ways(
+    rank: int,
+    seed: Candidate,
+    phrases: Iterable[Phrase],
+    told: frozenset[str],
+    pool: _Pool,
+    weights: Mapping[Slot, float],
+    around: Surroundings,
+) -> Iterator[_Way]:
+    links = pool.linked(seed, phrases)
+    others = [pool.candidates[at] for at in links]
+    near = around.near_what_is_left(told, others)
+    for other, link, cosine in zip(others, links.values(), near, strict=True):
+        yield _Way(rank, other, link, added(told, other, weights), cosine)
 
 
 def rarity(documents: int) -> float:
@@ -149,17 +203,24 @@ def rarity(documents: int) -> float:
     return 1 / log2(1 + documents) if 2 <= documents <= MOST_SHARING else 0.0
 
 
-def opening(share: float) -> float:
-    """Return what a link counts for that leads to so much of the question's content as is new."""
-    return (1 - OPEN_SHARE) + 2 * OPEN_SHARE * min(share / MUCH_ADDED, 1.0)
+def opening(share: float, nearer: float = 0.0) -> float:
+    """Return what a link counts for that leads to what the question still leaves open.
+
+    Args:
+        share: Of the question's content that is new there.
+        nearer: By how many standard deviations it is nearer to what was left of the question
+            than others are.
+    """
+    told = share / MUCH_ADDED + BEARING * max(nearer - _FAIRLY_NEAR, 0.0)
+    return (1 - OPEN_SHARE) + 2 * OPEN_SHARE * min(told, 1.0)
 
 
-def added(seed: Candidate, other: Candidate, weights: Mapping[Slot, float]) -> float:
-    """Return which share of the question's content the other has and the seed has not."""
+def added(told: frozenset[str], other: Candidate, weights: Mapping[Slot, float]) -> float:
+    """Return which share of the question's content the other has that is not told yet."""
     total = sum(weights.values())
     added = sum(
         weight
         for slot, weight in weights.items()
-        if seed.terms.isdisjoint(slot) and not other.terms.isdisjoint(slot)
+        if told.isdisjoint(slot) and not other.terms.isdisjoint(slot)
     )
     return added / total if total else 0.0

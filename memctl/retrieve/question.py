@@ -129,6 +129,19 @@ class Meaning:
         """The question's vector."""
         return question_vector(self._question, self.embedder, self._statistics)
 
+    def of_what_is_left(self, told: frozenset[str]) -> NDArray[np.float32] | None:
+        """Return the vector of the question's content without what is told by some terms.
+
+        None where nothing is left, or where the model cannot weigh words.
+        """
+        weights = [
+            _word_weight(left, self._statistics) if left else 0.0
+            for left in _left(self._question.word_slots, told)
+        ]
+        if not any(weights) or not isinstance(self.embedder, WordEmbedder):
+            return None
+        return self.embedder.embed_words(self._question.words, weights)
+
 
 def question_vector(
     question: Question, embedder: Embedder, statistics: TermStatistics
@@ -139,6 +152,10 @@ def question_vector(
         return plain
     weights = [_word_weight(slots, statistics) for slots in question.word_slots]
     return embedder.embed_words(question.words, weights)
+
+
+def _left(word_slots: Iterable[Sequence[Slot]], told: frozenset[str]) -> Iterable[tuple[Slot, ...]]:
+    return (tuple(slot for slot in slots if told.isdisjoint(slot)) for slots in word_slots)
 
 
 def _word_weight(slots: tuple[Slot, ...], statistics: TermStatistics) -> float:

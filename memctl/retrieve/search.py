@@ -161,7 +161,12 @@ class Searcher:
         asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], required)
         reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
-        found, ways = self._ranked(gatherer, condition, plan, statistics)
+        by_words = len(vectors) == len(self._sources) and all(
+            vector is meaning.vector for vector in vectors.values()
+        )
+        found, ways = self._ranked(
+            gatherer, condition, plan, statistics, meaning if by_words else None
+        )
         at = plan.filters.as_of or self._clock()
         ranked, more_notes = reranked(reranking, self._sources, asked.text, found)
         return SearchOutcome(
@@ -180,8 +185,7 @@ class Searcher:
             },
             meaning=meaning,
             candidates=tuple(item.candidate for item in ranked[: plan.limit]),
-            has_cosines=len(vectors) == len(self._sources)
-            and all(vector is meaning.vector for vector in vectors.values()),
+            has_cosines=by_words,
             notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
             themes=self._themes(plan, condition),
         )
@@ -203,7 +207,12 @@ class Searcher:
         }
 
     def _ranked(
-        self, gatherer: Gatherer, condition: Condition, plan: Plan, statistics: TermStatistics
+        self,
+        gatherer: Gatherer,
+        condition: Condition,
+        plan: Plan,
+        statistics: TermStatistics,
+        meaning: Meaning | None,
     ) -> tuple[list[Collapsed], Mapping[Key, Way]]:
         found = gatherer.gather(condition, max(CANDIDATES, 2 * plan.limit))
         if plan.collapses:
@@ -222,6 +231,7 @@ class Searcher:
             self._languages,
             self._standing,
             self._clock(),
+            meaning,
         )
         if plan.mode == "hybrid":
             return with_clues(items, gatherer.question, around), {}

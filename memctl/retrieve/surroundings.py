@@ -10,7 +10,9 @@ import numpy as np
 from memctl.retrieve.candidates import Candidate, Gatherer, Key
 from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.kept import Condition
+from memctl.retrieve.question import Meaning
 from memctl.retrieve.ranking import Plan, scored
+from memctl.retrieve.scoring import cosines
 from memctl.retrieve.standing import Standing, with_standing
 from memctl.retrieve.statistics import TermStatistics
 
@@ -27,6 +29,7 @@ class Surroundings:
         languages: Those that the question was asked in, the most frequent first.
         standing: What counts of a memory besides its likeness to the question.
         now: The time.
+        meaning: Of the question; None where the passages' vectors are not all from its embedder.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Surroundings:
         languages: Sequence[str],
         standing: Standing,
         now: datetime,
+        meaning: Meaning | None = None,
     ) -> None:
         self._gatherer = gatherer
         self._condition = condition
@@ -48,6 +52,7 @@ class Surroundings:
         self.languages = languages
         self._standing = standing
         self.now = now
+        self._meaning = meaning
         self.spread = float(np.std([item.score for item in first])) if first else 0.0
         """The standard deviation of the candidates' scores, in which clues are weighed."""
 
@@ -80,6 +85,21 @@ class Surroundings:
         together = [*self._candidates, *more.values()]
         added = scored(together, self._plan, len(self._candidates))[len(self._candidates) :]
         return {item.candidate.key: item for item in self.with_standing(added)}
+
+    def near_what_is_left(
+        self, told: frozenset[str], candidates: Sequence[Candidate]
+    ) -> Sequence[float]:
+        """Return the cosines of candidates with what some terms leave open of the question.
+
+        They are 0 where nothing is left, or where there are no vectors to compare by.
+        """
+        left = self._meaning.of_what_is_left(told) if self._meaning else None
+        directions = [each.direction for each in candidates]
+        known = [each for each in directions if each is not None]
+        if left is None or not known or len(known) < len(directions):
+            return [0.0] * len(directions)
+        near: list[float] = cosines(left, np.stack(known)).tolist()
+        return near
 
     def with_standing(self, items: Sequence[Collapsed]) -> list[Collapsed]:
         """Return the items with what they are worth besides counted in, best first."""

@@ -13,8 +13,9 @@ import pytest
 from fake_endpoint import FakeEndpoint
 from PIL import Image, ImageDraw
 
-from memctl.readers import image as image_reader
+from memctl.errors import MissingReader
 from memctl.readers import sound
+from memctl.readers.clips import clips
 
 from .conftest import Run
 
@@ -38,12 +39,12 @@ def seeing(
     return memctl
 
 
-def recording(path: Path, seconds: float = 3.0) -> Path:
+def recording(path: Path, seconds: float = 3.0, rate: int = RATE) -> Path:
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes(bytes(2 * int(seconds * RATE)))
+        file.setframerate(rate)
+        file.writeframes(bytes(2 * int(seconds * rate)))
     return path
 
 
@@ -96,33 +97,40 @@ def test_a_recording_becomes_what_is_said_in_it_with_its_times(
 
 
 def test_a_long_recording_is_cut_and_the_times_are_those_of_the_whole(
-    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sound, "MOST_SECONDS", 10.0)
-    recording(tmp_path / "talk.wav", 25.0)
+    recording(tmp_path / "talk.wav", 1_500.0)
     seeing("ingest", "talk.wav")
     lengths = []
     for asked in endpoint.asked:
         with wave.open(io.BytesIO(asked.body["file"])) as file:
             lengths.append(file.getnframes() / RATE)
-    # They are all silence, so the second ten seconds are those whose transcript is known.
-    assert lengths == [10.0, 5.0]
+    # They are all silence, so the second ten minutes are those whose transcript is known.
+    assert lengths == [600.0, 300.0]
     assert the_document(seeing)["text"].count("The ferry leaves at nine") == 3
     rows = seeing("memory", "list", "--level", "evidence").rows
-    assert max(row["time_end"] or 0.0 for row in rows) == 23.0
+    assert max(row["time_end"] or 0.0 for row in rows) == 1_203.0
 
 
-def test_a_long_recording_stays_without_a_transcript_where_nothing_can_cut_it(
+def test_a_recording_of_more_than_a_day_stays_without_a_transcript(
     seeing: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sound, "MOST_SECONDS", 10.0)
-    monkeypatch.setattr(sound, "find_spec", lambda name: None)
-    recording(tmp_path / "talk.wav", 25.0)
+    recording(tmp_path / "talk.wav", 25 * 3600.0, rate=8)
     result = seeing("ingest", "talk.wav")
     assert result.code == 0
-    assert "pip install 'memctl[media]'" in result.err
+    assert "talk.wav lasts longer than 24 hours" in result.err
     assert the_document(seeing)["missing"] == ["transcript"]
     assert endpoint.count() == 0
+
+
+def test_without_the_media_extra_a_long_recording_is_not_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sound, "find_spec", lambda name: None)
+    talk = recording(tmp_path / "talk.wav", 700.0, rate=8)
+    with pytest.raises(MissingReader) as refused:
+        list(clips("sounds", talk, "talk.wav", "audio/wav", 700.0))
+    assert "pip install 'memctl[media]'" in refused.value.hint
 
 
 def test_a_server_without_times_is_asked_for_words_alone(
@@ -197,18 +205,21 @@ def test_a_picture_is_described_and_read_and_sent_no_larger_than_needed(
 
 
 def test_text_that_was_read_here_is_not_taken_from_the_model_again(
-    seeing: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seeing: Run, tmp_path: Path
 ) -> None:
-    class Reading:
-        def read(self, image: Image.Image) -> str:
-            return "MS AURORA, read here"
-
-    monkeypatch.setattr(image_reader, "find_ocr", Reading)
+    tesseract = tmp_path / "no-programs" / "tesseract"
+    tesseract.parent.mkdir()
+    heads = "level page_num block_num par_num line_num word_num left top width height conf text"
+    words = [f"5 1 1 1 1 {n} 0 0 9 9 96 {word}" for n, word in enumerate(["MS", "AURORA", "here"])]
+    table = "\n".join(line.replace(" ", "\t") for line in [heads, *words])
+    said = f"[ $1 = stdin ] && echo '{table}' || echo 'List\neng'"
+    tesseract.write_text(f"#!/bin/sh\n{said}\n")
+    tesseract.chmod(0o700)
     picture(tmp_path / "ship.png")
     seeing("ingest", "ship.png")
     text = the_document(seeing)["text"]
     assert "A green ship lies at a pier." in text
-    assert text.count("AURORA") == 1
+    assert text.count("AURORA") == text.count("MS AURORA here") == 1
 
 
 def test_each_page_of_a_scan_is_looked_at(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -92,6 +93,83 @@ def test_a_name_that_everything_has_leads_nowhere(shelf: Shelf, memory_of: Memor
     )  # fmt: skip
     hits = hits_by_id(shelf.searcher(), "Who saw the lantern?")
     assert not any("bridge" in hit.legs for hit in hits.values())
+
+
+def test_nothing_is_open_after_a_passage_that_has_all_of_the_question(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    lease = "Lease Harbour Street"
+    shelf.put(
+        [
+            memory_of("code", "remember: the door code is 4711"),
+            memory_of("lease", f"{lease}. Quayside Estates pays for the new front door, we pay for "
+                      "the flue, and the deposit is three months of rent.",
+                      title=lease, entities=(lease, "Quayside Estates")),
+            memory_of("search", f"We rent the workshop from Quayside Estates, see {lease}.",
+                      title="Premises search", entities=(lease, "Quayside Estates")),
+            *filling(memory_of, 60),
+        ]
+    )  # fmt: skip
+    hits = shelf.searcher().search("door code").hits
+    assert hits[0].external_id == "code"
+
+
+def related(memory_of: MemoryOf) -> list[Memory]:
+    """A name in the first leads to all others, none of which has another word of the question."""
+    others = ("keeps bees on the roof of a mill.", "has a sister, Livia.", "sold the old boat.")
+    return [
+        two_hops(memory_of)[0],
+        *(memory_of(f"o{n}", f"Odile Marchetti {told}", entities=("Odile Marchetti",))
+          for n, told in enumerate(others)),
+        *filling(memory_of, 60),
+    ]  # fmt: skip
+
+
+SIBLING = "Who is the sibling of whoever made The Grey Harbour?"
+
+
+def test_a_bridge_leads_to_what_is_like_the_words_that_are_left_of_the_question(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(related(memory_of))
+    hits = hits_by_id(shelf.searcher(), SIBLING)
+    assert hits["o1"].legs["bridge"] > 2 * hits["o0"].legs["bridge"]
+    assert hits["o1"].legs["bridge"] > 2 * hits["o2"].legs["bridge"]
+
+
+class Plain:
+    """The built-in vectors behind an embedder that cannot weigh words, as one behind an endpoint
+    cannot."""
+
+    id = "plain"
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.dimension = embedder.dimension
+        self.embed = embedder.embed
+
+
+def test_where_words_cannot_be_weighed_a_bridge_leads_by_words_alone(
+    tmp_path: Path, embedder: Embedder, memory_of: MemoryOf
+) -> None:
+    shelf = Shelf(tmp_path, Plain(embedder))
+    shelf.put(related(memory_of))
+    hits = hits_by_id(shelf.searcher(), SIBLING)
+    shelf.stores["kb"].close()
+    assert hits["o1"].legs["bridge"] == hits["o0"].legs["bridge"] == hits["o2"].legs["bridge"] > 0
+
+
+def test_a_name_of_one_word_leads_on_less(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("deed", "The Grey Harbour was sold by Odile Marchetti and by Teodora.",
+                      entities=("The Grey Harbour", "Odile Marchetti", "Teodora")),
+            memory_of("both", "Odile Marchetti keeps bees.", entities=("Odile Marchetti",)),
+            memory_of("first", "Teodora keeps bees.", entities=("Teodora",)),
+            *filling(memory_of, 60),
+        ]
+    )  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), "Who sold The Grey Harbour?")
+    assert hits["both"].legs["bridge"] > hits["first"].legs["bridge"] > 0
 
 
 def test_passages_of_one_document_are_no_bridge(shelf: Shelf, memory_of: MemoryOf) -> None:
