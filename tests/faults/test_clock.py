@@ -14,6 +14,7 @@ import pytest
 from watched import SETTLE, Daemon, Place, memctl, wait_for
 
 from memctl.doctor.doctor import Doctor
+from memctl.home import Home
 from memctl.store.store import Store
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
@@ -94,6 +95,24 @@ def test_versions_that_ceased_to_count_in_the_future_are_pruned_all_the_same(
         clock.ahead = timedelta(hours=2)
         assert store.prune().versions >= 2
         assert len(list((path / "_versions").glob("*.manifest"))) == 1
+
+
+def test_what_ended_while_the_clock_was_ahead_is_history_when_it_is_right_again(
+    place: Place, tmp_path: Path
+) -> None:
+    clock, vault = Clock(), tmp_path / "vault"
+    vault.mkdir()
+    place.keep(vault)
+    options = WatchOptions(settle_seconds=0.0, poll=True, once=True)
+    for text in ("Ann sails to Lisbon on Monday.", "Ann sails to Porto on Monday."):
+        (vault / "a.txt").write_text(text)
+        home = Home(place.home.config, clock)
+        WatchService(HomeBases(home), options, place.events.append, clock).run()
+        clock.ahead = YEAR
+    with place.open() as base:
+        hits = base.query("Where does Ann sail on Monday?").hits
+    assert hits
+    assert not any("Lisbon" in hit.text for hit in hits)
 
 
 @pytest.mark.parametrize("way", [YEAR, -YEAR], ids=["ahead", "back"])
