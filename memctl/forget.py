@@ -23,6 +23,7 @@ from memctl.readers.sidecars import by_recording
 from memctl.store.books import Job
 from memctl.store.erasing import Erased, erase
 from memctl.store.filters import col
+from memctl.store.names import FORGET
 from memctl.store.shelf import drop_shelves, shelving
 from memctl.store.snapshots import Snapshots
 from memctl.store.traces import Trace, traces
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ForgetReport", "Forgetter", "Left", "Selection"]
 
-FORGET = "forget"
-"""The kind of its jobs in the ledger."""
 SNAPSHOTS = "snapshots"
 """Whether every snapshot was to go too, in the detail of a job."""
 _ATTEMPTS = 50
@@ -175,8 +174,7 @@ class Forgetter:
 
     def pending(self) -> list[Job]:
         """Return the runs that have begun and are not complete."""
-        jobs = self._store.ledger.jobs.recent(1_000, FORGET)
-        return [job for job in jobs if job.state != "done"]
+        return self._store.ledger.jobs.unfinished(FORGET)
 
     # --- the commit ---
 

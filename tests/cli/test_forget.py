@@ -372,6 +372,29 @@ def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
 
 
+def test_one_that_was_cut_off_is_told_of_and_completed_by_a_repair(memctl: Run, home: Path) -> None:
+    program = (
+        "import os, memctl.store.store as module\nfrom memctl.cli.main import main\n"
+        "module.Store.purge = lambda *_, **__: os._exit(9)\n"
+        f"main(['forget', '--document', '{document(memctl, 'plan')}', '--yes'])"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert killed.returncode == 9
+    assert memctl("ingest", "--text", OTHER).code == 0  # another writer does not complete it
+    (status,) = memctl("status").rows
+    assert status["forgets_unfinished"] == 1
+    assert "memctl forget -k default" in memctl("status", "-o", "table").out
+    told = [row for row in memctl("doctor").rows if row["subject"] == "forget"]
+    assert [row["verdict"] for row in told] == ["warning"]
+    assert "memctl forget -k default" in told[0]["hint"]
+    tried = [row["message"] for row in memctl("doctor", "--repair", "--dry-run").rows]
+    assert tried == ["would complete 1 forget that had been cut off"]
+    done = [row["message"] for row in memctl("doctor", "--repair").rows]
+    assert done == ["completed 1 forget that had been cut off"]
+    assert [row for row in memctl("doctor").rows if row["verdict"] != "ok"] == []
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+
+
 def test_snapshots_that_were_to_go_when_it_was_killed_go_when_it_is_completed(
     memctl: Run, home: Path
 ) -> None:
