@@ -344,3 +344,15 @@ def test_the_fusion_can_be_chosen_on_the_command_line_and_in_the_settings(
     assert not is_by("keyword")
     monkeypatch.setenv("MEMCTL_QUERY_KEYWORD_WEIGHT", "1")
     assert is_by("keyword")
+
+
+def test_how_many_are_shown_does_not_change_the_answer(memctl: Run) -> None:
+    for day, start in (("2026-03-24", "1 June"), ("2026-05-12", "15 June")):
+        text = f"The lease of the workshop starts on {start} 2026."
+        line = json.dumps({"text": text, "created_at": f"{day}T00:00:00Z"})
+        memctl("ingest", "--jsonl", "-", stdin=f"{line}\n".encode())
+    question = "When does the lease of the workshop start?"
+    one, all_ = (memctl("query", question, "-n", n, "-o", "json").json for n in ("1", "10"))
+    assert (len(one["hits"]), len(all_["hits"])) == (1, 2)
+    assert one["answer"] == all_["answer"]
+    assert "15 June" in one["answer"]["text"]
