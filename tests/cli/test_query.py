@@ -131,6 +131,18 @@ def test_for_people_the_answer_comes_with_its_places(notes: Run) -> None:
     assert "[1] Plan, plan.md, characters " in out
 
 
+def test_names_that_begin_alike_are_told_apart_by_their_ends(memctl: Run, tmp_path: Path) -> None:
+    for week in (12, 13):
+        file = tmp_path / f"{'status-report-of-the-harbour-' * 3}week-{week}.txt"
+        file.write_text(f"In week {week} the crane of the harbour was painted.")
+        memctl("ingest", file.name)
+    for command in (("query", "Who painted the crane?", "--no-answer"), ("document", "list")):
+        out = memctl(*command, "-o", "table").out
+        assert "status-report-of-the-har" in out
+        assert "week-12.txt" in out
+        assert "week-13.txt" in out
+
+
 def test_several_knowledge_bases_are_asked_at_once(notes: Run) -> None:
     notes("kb", "create", "second")
     notes("ingest", "--text", "The budget of Borealis is 7 euros.", "-k", "second")
