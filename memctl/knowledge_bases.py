@@ -82,6 +82,20 @@ class _Search(TypedDict):
     per_document: int
 
 
+def _worth_showing(outcome: SearchOutcome, *, auto: bool) -> Sequence[Hit]:
+    """Return the hits to fill a context with, in the order to choose them in.
+
+    Those that are only near are for whoever asked, and not to go in front of a message unasked.
+    """
+    from memctl.retrieve.worth import by_worth
+
+    relevance = outcome.relevance
+    if relevance.is_far or (auto and not relevance.is_near):
+        return ()
+    # BM25 alone has weighed the lengths already
+    return outcome.hits if outcome.mode == "keyword" else by_worth(outcome.hits)
+
+
 def _found(
     searcher: Searcher, question: str, mode: Mode, search: _Search
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
@@ -262,7 +276,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
-        Its text is empty where nothing that is known has to do with the question.
+        Its text is empty where nothing that is known has to do with the question; where it is in
+        doubt whether anything has, it says so, and is half as long at most.
 
         Args:
             question: In words.
@@ -299,14 +314,22 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             if not is_needed(outcome.asked, outcome.relevance):
                 return Context(question, "", 0, budget, (), notes, why=why)
         count = token_counter(outcome.embedder)
-        hits = outcome.hits if outcome.relevance.is_near else ()
+        hits = _worth_showing(outcome, auto=auto)
+        in_doubt = bool(hits) and not outcome.relevance.is_near
+        if in_doubt:
+            why = f"in doubt: relevance {outcome.relevance.score:.2f}"
         context = build_with_communities(
-            question, hits, outcome.insights, outcome.communities, budget, count
+            question,
+            hits,
+            outcome.insights,
+            outcome.communities,
+            budget,
+            count,
+            in_doubt=in_doubt,
         )
         cited = {citation.memory_id for citation in context.citations}
-        noted = self._asked(
-            question, mode, "context", filters, bool(context.text), time.monotonic() - started
-        )
+        found = bool(context.text) and not in_doubt
+        noted = self._asked(question, mode, "context", filters, found, time.monotonic() - started)
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
         return replace(context, notes=notes, why=why, query_id=self._note(noted, shown))
 

@@ -483,7 +483,8 @@ class Context:
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
     why: str = ""
-    """What decided, where it was left open whether the message needs memory."""
+    """What decided, where it was left open whether the message needs memory, or whether what was
+    found has to do with it."""
     query_id: str | None = None
     """Under which it stands in the query log; None where it is not logged."""
 

@@ -20,7 +20,7 @@ from memctl.retrieve.days import with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question
-from memctl.retrieve.relevance import Relevance, relevance
+from memctl.retrieve.relevance import Relevance, confident, relevance
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.words import judged_by_words
 
@@ -52,6 +52,8 @@ class SearchOutcome:
     """All that was found, best first; the first of it became the hits."""
     has_cosines: bool
     """Whether theirs are by word vectors."""
+    lead: float | None = None
+    """By how many standard deviations the best was ahead; see ``ranking.lead``."""
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
     themes: Themes | None = None
@@ -112,6 +114,11 @@ class SearchOutcome:
         if not self.has_cosines:
             best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
         return self._judged(best)
+
+    @property
+    def confidence(self) -> float:
+        """The probability that the question can be answered from the hits."""
+        return confident(self.relevance, self.lead)
 
     @cached_property
     def communities(self) -> tuple[Community, ...]:

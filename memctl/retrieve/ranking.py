@@ -23,6 +23,11 @@ from memctl.retrieve.fusion import (
     zscore,
 )
 
+_AHEAD_OF = 9
+"""Place of the hit, from 0, that the best is compared with."""
+_ENOUGH = 50
+"""Hits among which a best one can stand out: of n none is more than the root of n ahead."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -92,6 +97,22 @@ def scored(
         Collapsed(candidate, float(scores[row]), _legs(row, candidate, scaled, plan.mode))
         for row, candidate in enumerate(candidates)
     ]
+
+
+def lead(ranked: Sequence[Collapsed], plan: Plan) -> float | None:
+    """Return by how many standard deviations the best is ahead of the tenth.
+
+    None where scores are not in standard deviations, or where too few are there to be ahead of.
+
+    Args:
+        ranked: All that was found, best first.
+        plan: What was asked for.
+    """
+    if plan.mode != "hybrid" or plan.fusion not in ("zscore", "weighted"):
+        return None
+    if not plan.collapses or len(ranked) < _ENOUGH:
+        return None
+    return ranked[0].score - ranked[_AHEAD_OF].score
 
 
 def _spaces_of(candidates: Sequence[Candidate], plan: Plan) -> Spaces | None:

@@ -38,7 +38,7 @@ from memctl.retrieve.kept import Condition
 from memctl.retrieve.outcome import SearchOutcome
 from memctl.retrieve.per_document import limited_per_document
 from memctl.retrieve.question import Meaning, Question, understood
-from memctl.retrieve.ranking import Plan, scored
+from memctl.retrieve.ranking import Plan, lead, scored
 from memctl.retrieve.relevance import relevance
 from memctl.retrieve.rerank import NO_RERANKING, Reranking, reranked
 from memctl.retrieve.rounds import Reformulate, in_rounds
@@ -192,6 +192,7 @@ class Searcher:
             meaning if by_words else None,
         )
         found, ways = finding.found()
+        ahead = lead(found, plan)
         ranked, more_notes = reranked(reranking, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
@@ -203,6 +204,7 @@ class Searcher:
             explain={
                 **explained_search(plan, asked, statistics, self._languages, self._clock().date()),
                 "candidates": len(ranked),
+                **({} if ahead is None else {"lead": round(ahead, 3)}),
                 **self._comparing.explained(plan.spaces),
                 **explained_syntax(required, meant),
                 **explained_ways(ways, ranked if plan.spreads else ranked[: plan.limit]),
@@ -210,6 +212,7 @@ class Searcher:
             meaning=meaning,
             ranked=tuple(ranked),
             has_cosines=by_words,
+            lead=ahead,
             notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
             themes=self._themes(finding),
         )
