@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memctl.models.unit import unit_rows
+from memctl.models.unit import products, unit_rows
 from memctl.retrieve.collapse import Collapsed, raised
 from memctl.retrieve.names import phrases_of
 from memctl.retrieve.question import Question
@@ -23,6 +23,9 @@ WEIGHT = 1.0
 """Of the mean score of those alike, against a hit's own."""
 SHARPNESS = 10
 """Power of the cosine: only the nearest count."""
+LEAST_ALIKE = 0.1
+"""Of that, summed over all others: less, as of one with a cosine below 0.8, raises a hit by so much
+less.  Without it whatever is nearest would count in full, however far away it is."""
 _LOOKED_AT = 100
 _NAMED_IN = 10
 
@@ -37,10 +40,10 @@ def with_likeness(
     directions = _directions(best)
     if directions is None:
         return list(items)
-    alike = np.clip(directions @ directions.T, 0, None) ** SHARPNESS
+    alike = np.clip(products(directions, directions), 0, None) ** SHARPNESS
     np.fill_diagonal(alike, 0)
-    shares = alike / np.maximum(alike.sum(axis=1, keepdims=True), 1e-9)
-    gains = WEIGHT * (shares @ np.array([max(item.score, 0.0) for item in best]))
+    shares = alike / np.maximum(alike.sum(axis=1, keepdims=True), LEAST_ALIKE)
+    gains = WEIGHT * products(shares, np.array([max(item.score, 0.0) for item in best]))
     return [
         *(raised(item, "alike", float(gain)) for item, gain in zip(best, gains, strict=True)),
         *rest,

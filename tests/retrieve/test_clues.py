@@ -269,7 +269,7 @@ def test_turns_of_two_conversations_are_not_neighbours(shelf: Shelf, memory_of: 
     asked = memory_of("a", "Which animal do you keep as a pet?", type="turn", session_id="s",
                       turn=1, namespace="one")  # fmt: skip
     other = memory_of("b", "Seven ferrets!", type="turn", session_id="s", turn=2, namespace="two")
-    shelf.put([asked, other, *filling(memory_of, 30)])
+    shelf.put([asked, other, *filling(memory_of, 20)])
     hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
     assert "neighbours" not in hits["b"].legs
 
@@ -347,6 +347,19 @@ def test_hits_that_resemble_each_other_raise_each_other(shelf: Shelf, memory_of:
                *filling(memory_of, 20)])  # fmt: skip
     hits = hits_by_id(shelf.searcher(), "heat conduction in slabs")
     assert all(hits[id].legs["alike"] > 0 for id in ("h0", "h1"))
+
+
+def test_a_hit_is_not_raised_by_what_is_nearest_to_it_but_far_away(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    texts = ("the boiler in the cellar rumbles when the heating starts on cold mornings",
+             "the plumber cleaned the boiler and left a bill",
+             "the cellar floods in autumn after rain from the west")  # fmt: skip
+    shelf.put([*(memory_of(f"h{n}", text) for n, text in enumerate(texts)),
+               *filling(memory_of, 20)])  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), "why does the boiler in the cellar rumble")
+    assert next(iter(hits)) == "h0"
+    assert hits["h1"].legs["alike"] < 0.1
 
 
 def test_a_question_that_names_something_is_not_answered_by_likeness(
