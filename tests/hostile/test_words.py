@@ -58,8 +58,8 @@ forget --namespace @ --yes | forget --before @ --yes | kb create @ | kb create n
 kb show @ | kb set @ --private | kb set default --inbox @ | kb set default --remove-inbox @
 kb set default --private-namespace @ | kb set default --open-namespace none@
 kb rename @ other | kb rename default @ | kb delete @ --yes | kb pause @ | kb archive @
-kb resume @ | kb reembed default --embedder @ | graph neighbors @ | graph path @ Ann | graph merge @ Ann
-graph unmerge @ Ann | graph export --to @/y | graph show --namespace @ | sql @
+kb resume @ | kb reembed default --embedder @ | graph neighbors @ | graph path @ Ann
+graph merge @ Ann | graph unmerge @ Ann | graph export --to @/y | graph show --namespace @ | sql @
 sql |select 1| --namespace @ | eval @ | config show @ | doctor -k @ | watch --once -k @
 stats -k @ | status -k @ | consolidate -k @ | models test @ | ingest @ | ingest --jsonl @
 """
