@@ -38,6 +38,8 @@ __all__ = ["ForgetReport", "Forgetter", "Left", "Selection"]
 
 FORGET = "forget"
 """The kind of its jobs in the ledger."""
+SNAPSHOTS = "snapshots"
+"""Whether every snapshot was to go too, in the detail of a job."""
 _ATTEMPTS = 50
 _PAUSE = 0.2
 """Seconds between attempts to empty the ledger's log, which readers may hold for an instant."""
@@ -156,7 +158,7 @@ class Forgetter:
         pending = self.pending()
         report = ForgetReport(self._layout.name)
         if selection is not None:
-            report, job = self._begin(selection)
+            report, job = self._begin(selection, snapshots=snapshots)
             pending = [*pending, job]
         done = self._complete(pending, snapshots=snapshots)
         return ForgetReport(
@@ -182,7 +184,7 @@ class Forgetter:
 
     # --- the commit ---
 
-    def _begin(self, selection: Selection) -> tuple[ForgetReport, Job]:
+    def _begin(self, selection: Selection, *, snapshots: bool) -> tuple[ForgetReport, Job]:
         """Take it out of the tables and the ledger, and note what is to be done after that."""
         ledger = self._store.ledger
         with self._store.write() as transaction:
@@ -196,7 +198,8 @@ class Forgetter:
             def forget(connection: sqlite3.Connection) -> None:
                 """Strike it from the ledger, and note the job in the same step."""
                 erase(connection, erased)
-                ledger.jobs.start(FORGET, self._clock(), _detail(made, sources))
+                detail = _detail(made, sources) | {SNAPSHOTS: snapshots}
+                ledger.jobs.start(FORGET, self._clock(), detail)
 
             transaction.ledger(forget)
         (job,) = ledger.jobs.recent(1, FORGET)
@@ -231,7 +234,7 @@ class Forgetter:
         for job in jobs:
             self._remove_files(_sources_of(job.detail), done)
         self._drop_vectors(done)
-        if snapshots:
+        if snapshots or any(job.detail.get(SNAPSHOTS) for job in jobs):
             for each in self._snapshots.all():
                 done.bytes_freed += self._snapshots.delete(each.name)
                 done.snapshots.append(each.name)

@@ -387,14 +387,20 @@ class Home:
             )
         changed = dataclasses.replace(settings, **changes)
         _refuse_distant(self.config, changed)
+        new_namespaces = {*changed.private_namespaces}.difference(settings.private_namespaces)
+        becomes_private = bool(new_namespaces) or (changed.private and not settings.private)
+        if becomes_private:  # first: killed after it is private, nothing would forget it any more
+            self._forget_what_was_asked(name)
         with _writing(layout.folder):
             save_settings(layout.settings, changed)
-        new_namespaces = {*changed.private_namespaces}.difference(settings.private_namespaces)
-        if new_namespaces or (changed.private and not settings.private):
-            with self.open(name) as base:
-                base.store.ledger.queries.forget_texts()
-                base.store.ledger.replies.forget_all()
+        if becomes_private:  # what was asked meanwhile
+            self._forget_what_was_asked(name)
         return changed
+
+    def _forget_what_was_asked(self, name: str) -> None:
+        with self.open(name) as base:
+            base.store.ledger.queries.forget_texts()
+            base.store.ledger.replies.forget_all()
 
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:
         """Pause, resume (``active``) or archive a knowledge base.

@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+from memctl.cli.main import run
 from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
+from memctl.errors import MemctlError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.pinned import Inbox, Layout
@@ -108,6 +110,18 @@ def memctl(
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def command(home: Path, *arguments: str) -> int:
+    """Run a command in this process, or an upkeep, which has none; return its exit code."""
+    if arguments[0] == "upkeep":
+        try:
+            with Home(load_config({"home": str(home)})).open(arguments[-1]) as base:
+                base.store.upkeep(force=True)
+        except MemctlError as error:
+            return error.exit_code
+        return 0
+    return run(arguments)
 
 
 class Daemon:

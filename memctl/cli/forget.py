@@ -75,7 +75,8 @@ def forget(
 
     Then every byte below the knowledge base's folder is searched for the text, tables unpacked.
     Where some of it is left, in a snapshot say, that is told, and the exit code is 3.  Interrupted,
-    nothing has happened, or memctl forget without anything completes it.
+    nothing has happened, or memctl forget without anything completes it, with --snapshots where it
+    began so.
     """
     refuse_empty({"--document": document, "--memory": memory, "--entity": entity})
     refuse_empty({"--namespace": namespace, "--before": before})

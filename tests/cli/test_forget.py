@@ -374,6 +374,24 @@ def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
 
 
+def test_snapshots_that_were_to_go_when_it_was_killed_go_when_it_is_completed(
+    memctl: Run, home: Path
+) -> None:
+    memctl("snapshot", "create", "before")
+    program = (
+        "import os, memctl.forget as module\nfrom memctl.cli.main import main\n"
+        "module.Forgetter._remove_files = lambda *_: os._exit(9)\n"
+        f"main(['forget', '--document', '{document(memctl, 'plan')}', '--snapshots', '--yes'])"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert killed.returncode == 9
+    memctl("snapshot", "create", "after")  # the files that it needs have the text as well
+    report = forget(memctl)
+    assert (report["completed"], report["left"]) == (1, [])
+    assert report["snapshots"] == ["before", "after"]
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+
+
 def test_files_that_a_killed_writer_left_in_the_tables_go_too(memctl: Run, home: Path) -> None:
     with Home(load_config({})).open("default") as base:
         stray = base.layout.folder / "lance/memories.lance/data/stray.lance"

@@ -1,0 +1,324 @@
+"""Every command that writes, on a small home, and what must be so when it was cut short.
+
+A command that is killed, or for which the disk has no room, has done its work or has not begun it;
+run again, it ends what was begun, and nothing is lost, twice there, or back from the dead.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_endpoint import FakeEndpoint
+from watched import Place, command
+
+from memctl.config import load_config
+from memctl.doctor.doctor import Doctor
+from memctl.home import Home
+from memctl.knowledge_base import KnowledgeBase
+from memctl.store.names import TableName
+
+NOTES = {
+    "lease.md": "# Lease\n\nAnn Keller signed the lease of the harbour office on 3 March.",
+    "visit.txt": "Ann Keller and Bo Lind visited the harbour office in April.",
+    "end.txt": "The lease of the harbour office ends in May, says Ann Keller.",
+    "keys.txt": "Bo Lind keeps the keys of the harbour office. The alarm code is 4711-Quince.",
+}
+BOAT = "The boat is blue."
+SECRET = "4711-Quince"
+"""What is to be forgotten."""
+QUESTION = "Who keeps the keys?"
+NOTES_KB = ("-k", "notes")
+
+Command = tuple[str, ...]
+State = dict[str, dict[str, Counter[Any]]]
+"""What is known and how it is set, by knowledge base."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """A command that writes; ``@keys`` and the like are ids of what was ingested."""
+
+    command: Command
+    prepare: Callable[[Path], object] = lambda _: None
+    """What happens to the home before it."""
+    is_one_step: bool = True
+    """Whether nobody ever sees half of what it does."""
+    is_of_damage: bool = False
+    """Whether it is about a home that is not sound."""
+    codes: tuple[int, ...] = (0,)
+    """How it may end when it is run again though its work was done."""
+    meanwhile: tuple[Command, ...] = ()
+    """What others do before it is run again; nothing must come of it."""
+    then: tuple[Command, ...] = ()
+    """What is run after it."""
+    is_gone: bool = False
+    """Whether the secret is nowhere afterwards."""
+
+
+# --- what is done --------------------------------------------------------------------------------
+
+
+def drop(home: Path) -> None:
+    inbox = home / "kb/notes/inbox"
+    (inbox / "sub").mkdir()
+    (inbox / "sub/new.txt").write_text("Cleo Marsh paints the harbour office in June.")
+    (inbox / "other.md").write_text("# Paint\n\nThe paint for the harbour office is green.")
+    (inbox / "empty.txt").touch()
+
+
+def export(home: Path) -> None:
+    to = str(home.parent / "all.memctl")
+    assert command(home, "export", "all", "--to", to, *NOTES_KB) == 0
+
+
+def lose_rows(home: Path) -> None:
+    """Damage the file with the rows of every document."""
+    for path in (home / "kb/notes/lance/documents.lance/data").iterdir():
+        whole = path.read_bytes()
+        path.unlink()  # images share what is not written in place
+        path.write_bytes(whole[: len(whole) // 2])
+
+
+def lose_ledger(home: Path) -> None:
+    for path in (home / "kb/notes").glob("ledger.sqlite*"):
+        path.unlink()
+
+
+def forgetting(*what: str) -> Act:
+    """Forget, and then complete what was begun; repair and watch must not bring anything back."""
+    return Act(
+        ("forget", *what, "--snapshots", "--yes", *NOTES_KB),
+        is_one_step=False,
+        codes=(0, 1),
+        meanwhile=(("doctor", "--repair", *NOTES_KB), ("watch", "--once")),
+        then=(("forget", *NOTES_KB),),
+        is_gone=True,
+    )
+
+
+LETTER = "Dora Finch sends a letter to the harbour office."
+ACTS = {
+    "ingest": Act(("ingest", "--text", LETTER, *NOTES_KB)),
+    "watch": Act(("watch", "--once"), prepare=drop, is_one_step=False, codes=(0, 3)),
+    "consolidate": Act(("consolidate", *NOTES_KB)),
+    "upkeep": Act(("upkeep", *NOTES_KB)),
+    "memory add": Act(("memory", "add", "The spare key is with Ida.", *NOTES_KB)),
+    "memory edit": Act(
+        ("memory", "edit", "@boat", "--text", "The boat is red.", *NOTES_KB), codes=(2,)
+    ),
+    "memory delete": Act(("memory", "delete", "@boat", "--yes", *NOTES_KB), codes=(1,)),
+    "document delete": Act(("document", "delete", "@keys", "--yes", *NOTES_KB), codes=(1,)),
+    "document reprocess": Act(("document", "reprocess", "@keys", *NOTES_KB)),
+    "forget a document": forgetting("--document", "@keys"),
+    "forget a name": forgetting("--entity", SECRET),
+    "forget what is older": forgetting("--before", "2100-01-01"),
+    "snapshot create": Act(("snapshot", "create", "two", *NOTES_KB), codes=(2,)),
+    "snapshot restore": Act(("snapshot", "restore", "one", "--yes", *NOTES_KB)),
+    "snapshot delete": Act(("snapshot", "delete", "one", "--yes", *NOTES_KB), codes=(1,)),
+    "graph merge": Act(("graph", "merge", "Bo Lind", "Ann Keller", *NOTES_KB), codes=(2,)),
+    "import": Act(
+        ("import", "@folder/all.memctl", "-k", "copy"),
+        prepare=export,
+        is_one_step=False,
+        codes=(0, 2),
+    ),
+    "kb create": Act(("kb", "create", "other"), codes=(2,)),
+    "kb set": Act(("kb", "set", "notes", "--private"), is_one_step=False),
+    "kb rename": Act(("kb", "rename", "notes", "letters"), codes=(10,)),
+    "kb delete": Act(("kb", "delete", "notes", "--yes"), codes=(10,)),
+    "kb reembed": Act(("kb", "reembed", "notes", "--embedder", "endpoint/e")),
+    "doctor --repair": Act(
+        ("doctor", "--repair", *NOTES_KB), prepare=lose_rows, is_one_step=False, is_of_damage=True
+    ),
+    "doctor --repair, no ledger": Act(
+        ("doctor", "--repair", *NOTES_KB), prepare=lose_ledger, is_one_step=False, is_of_damage=True
+    ),
+    "doctor --rebuild": Act(("doctor", "--rebuild", "--yes", *NOTES_KB)),
+}
+
+
+# --- what is there -------------------------------------------------------------------------------
+
+
+def home_at(folder: Path) -> Home:
+    return Home(load_config({"home": str(folder)}))
+
+
+def state_of(folder: Path) -> State:
+    """All that is known and how it is set, but for when that was; by knowledge base."""
+    home = home_at(folder)
+    found: State = {}
+    for name in home.names():
+        with home.open(name) as base:
+            found[name] = _state(base)
+    return found
+
+
+def _state(base: KnowledgeBase) -> dict[str, Counter[Any]]:
+    snapshot, ledger, settings = base.store.snapshot(), base.store.ledger, base.settings
+    columns: dict[TableName, list[str]] = {
+        "documents": ["source", "text", "status"],
+        "memories": ["level", "type", "text", "document_id", "is_consolidated", "valid_to"],
+        "entities": ["name"],
+        "relations": ["source_id", "target_id", "relation_type"],
+    }
+    found: dict[str, Counter[Any]] = {
+        table: Counter(map(_row, snapshot.scan(table, columns=names).to_pylist()))
+        for table, names in columns.items()
+    }
+    found["snapshots"] = Counter({e.name.rstrip("-0123456789") for e in ledger.snapshots.all()})
+    found["decisions"] = Counter((each.one, each.other, each.same) for each in ledger.names.all())
+    found["asked"] = Counter(each.question for each in ledger.queries.all())
+    found["replied"] = Counter([ledger.replies.get(QUESTION)])
+    pinned = (settings.private, settings.embedder, base.store.embedder, base.store.dimension)
+    found["settings"] = Counter([pinned])
+    return found
+
+
+def _row(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(value is not None if name == "valid_to" else value for name, value in row.items())
+
+
+def files_of(home: Path) -> list[str]:
+    """The files of the inboxes, wherever they have got to."""
+    folders = [home / "kb/notes" / name for name in ("inbox", "processing", "processed", "failed")]
+    return sorted(str(p.relative_to(home)) for f in folders for p in f.rglob("*") if p.is_file())
+
+
+def require_sound(folder: Path) -> None:
+    doctor = Doctor(home_at(folder))
+    for name in doctor.names():
+        found = doctor.examine(name, deep=True)
+        assert [each for each in found if each.verdict == "damaged"] == [], name
+
+
+def flat(state: State) -> Counter[Any]:
+    return Counter(
+        {
+            (name, part, item): count
+            for name, parts in state.items()
+            for part, items in parts.items()
+            for item, count in items.items()
+        }
+    )
+
+
+# --- what must be so -----------------------------------------------------------------------------
+
+
+def fill(place: Place) -> None:
+    """Put in documents, a memory, a question, a model's reply and a snapshot, and tidy up."""
+    for name, text in NOTES.items():
+        place.drop(name, text)
+    place.drain()
+    with place.open() as base:
+        base.add_memory(BOAT)
+        base.query(QUESTION)
+        base.store.ledger.replies.put(QUESTION, "gist", "model", b"Bo Lind", base.clock())
+        base.store.upkeep(force=True)
+        base.create_snapshot("one")
+        base.ingest(text="Ann Keller visited Bo Lind in the harbour office in May.")
+
+
+def with_ids(words: Command, home: Path) -> Command:
+    """Put in ids where a command has names for them."""
+    names = {"@folder": str(home.parent)}
+    with home_at(home).open("notes") as base:
+        rows = base.store.snapshot().scan("memories", columns=["id", "text", "document_id"])
+    for row in rows.to_pylist():
+        if row["text"] == BOAT:
+            names["@boat"] = row["id"]
+        elif SECRET in row["text"]:
+            names["@keys"] = row["document_id"]
+    for name, value in names.items():
+        words = tuple(word.replace(name, value) for word in words)
+    return words
+
+
+def serve(name: str, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have vectors from an endpoint for the one act that needs them."""
+    if name == "kb reembed":
+        for key, value in endpoint.settings(embed="e").items():
+            monkeypatch.setenv(key, value)
+
+
+def put(image: Path, home: Path) -> None:
+    """Have a home be as in an image, which stays as it is."""
+    shutil.rmtree(home)
+    shutil.copytree(image, home, symlinks=True)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one act does to a home when nothing comes between."""
+
+    act: Act
+    home: Path
+    words: Command
+    before: State
+    after: State
+    files: list[str]
+
+    @classmethod
+    def of(cls, act: Act, home: Path, run: Callable[[Command], object]) -> Trial:
+        """Do it once, by ``run``."""
+        before, words = state_of(home), with_ids(act.command, home)
+        act.prepare(home)
+        run(words)
+        require_sound(home)
+        after = state_of(home)
+        if act.is_of_damage:
+            assert _rows(before) <= _rows(after), "something is lost"
+        assert not act.is_gone or SECRET not in repr(after)
+        return cls(act, home, words, before, after, files_of(home))
+
+    def state(self) -> State:
+        """What is known in the home, and how it is set."""
+        return state_of(self.home)
+
+    def require_all_well(self) -> None:
+        """The home is as before or as after, and when the act is done again it is as after."""
+        act, home, found = self.act, self.home, self.before
+        if not act.is_of_damage:
+            require_sound(home)
+            found = self.state()
+            require_between(found, self.before, self.after, is_one_step=act.is_one_step)
+        for words in act.meanwhile:
+            assert command(home, *words) == 0
+            assert self.state() == found, words
+        code = command(home, *self.words)
+        is_undone = act.is_one_step and found == self.before != self.after
+        assert code in ((0,) if is_undone else (0, *act.codes))
+        for words in act.then:
+            assert command(home, *words) in (0, 2), words
+        require_sound(home)
+        assert self.state() == self.after
+        assert files_of(home) == self.files
+        if act.is_gone:
+            assert files_with(SECRET, home / "kb") == []
+
+
+def _rows(state: State) -> Counter[Any]:
+    """What can be recalled, which no repair may lose."""
+    return state["notes"]["documents"] + state["notes"]["memories"]
+
+
+def require_between(found: State, before: State, after: State, *, is_one_step: bool) -> None:
+    """It is as before or as after; of several steps, each alone is."""
+    one, other, now = flat(before), flat(after), flat(found)
+    if is_one_step:
+        assert found in (before, after), (now - one, one - now, now - other, other - now)
+    assert not (one & other) - now, "something is lost"
+    assert not now - (one | other), "something is there twice, or comes from nowhere"
+
+
+def files_with(word: str, folder: Path) -> list[Path]:
+    """The files with a word, byte by byte."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if word.encode() in path.read_bytes()]

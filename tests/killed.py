@@ -1,0 +1,191 @@
+"""What a command leaves that is killed: an image of the home before each thing it does to it.
+
+Whatever a process has handed to the system stays when the process is killed, so a folder as it
+stands at an instant is what SIGKILL at that instant leaves.  A child runs the real command once
+and puts every such state aside, which costs far less than to be killed and started at each; it can
+be killed at one of them, too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WRITTEN_IN_PLACE = ("ledger.sqlite", "lock", "keys", "vectors")
+"""How the names of files begin that images cannot share with the home."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A home as a command leaves it that is killed."""
+
+    home: Path
+
+    @property
+    def step(self) -> str:
+        """Its number, and what the command was about to do."""
+        return self.home.name
+
+
+def images_of(home: Path, folder: Path, *arguments: str) -> list[Image]:
+    """Run a command on a home, and return what a kill would have left at each step of it.
+
+    Args:
+        home: Is changed.
+        folder: Where the images go; on the file system of the home.
+        arguments: The command; see :func:`watched.command`.
+    """
+    folder.mkdir()
+    done = _child(home, folder, *arguments)
+    assert done.returncode in (0, 3), done.stderr
+    return [Image(path) for path in sorted(folder.iterdir())]
+
+
+def kill_at(step: int, home: Path, folder: Path, *arguments: str) -> None:
+    """Run a command on a home and have it killed at a step of it."""
+    folder.mkdir()
+    done = _child(home, folder, *arguments, step=step)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def _child(
+    home: Path, folder: Path, *arguments: str, step: int = -1
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, __file__, str(home), str(folder), str(step), *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+# --- in the child --------------------------------------------------------------------------------
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
+
+
+class Camera:
+    """Takes an image whenever something is about to be done to a home that has changed.
+
+    Args:
+        home: Of what.
+        folder: Where the images go.
+        fatal: At which one the process is killed instead.
+    """
+
+    def __init__(self, home: Path, folder: Path, fatal: int) -> None:
+        self.turn = threading.RLock()
+        self._home = home
+        self._folder = folder
+        self._fatal = fatal
+        self._taken = 0
+        self._last: list[tuple[Any, ...]] = []
+        self._own = threading.local()
+
+    def look(self, step: str) -> None:
+        """Take one, if there is something new to see."""
+        if getattr(self._own, "is_looking", False):
+            return
+        with self.turn:
+            self._own.is_looking = True
+            now = self._state()
+            if now != self._last:
+                self._take(step.replace("/", "_"))
+                self._last = now
+            self._own.is_looking = False
+
+    def heard(self, event: str, given: tuple[Any, ...]) -> None:
+        """Look before Python changes a folder."""
+        if event == "open":
+            path, _, flags = given
+            if isinstance(path, str) and path.startswith(str(self._home)) and flags & WRITING:
+                self.look(f"opening {Path(path).name}")
+        elif event in CHANGES:
+            self.look(f"{event} {Path(os.fsdecode(given[0])).name}")
+
+    def told(self, statement: str) -> None:
+        """Look before the ledger changes."""
+        if statement.startswith(("COMMIT", "VACUUM", "PRAGMA wal_checkpoint")):
+            self.look(statement)
+
+    def watch(self, owner: Any, *names: str) -> None:
+        """Look before the engine changes a table, which it does without telling Python."""
+        for name in names:
+            setattr(owner, name, self._looking(name, getattr(owner, name)))
+
+    def _looking(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            with self.turn:  # two changes at once could not be told apart
+                self.look(name)
+                return original(*given, **named)
+
+        return call
+
+    def _state(self) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
+        for root, folders, names in os.walk(self._home):
+            found += [(root, name) for name in folders]
+            for name in names:
+                status = os.lstat(f"{root}/{name}")
+                found.append((root, name, status.st_ino, status.st_size, status.st_mtime_ns))
+        return sorted(found)
+
+    def _take(self, step: str) -> None:
+        if self._taken == self._fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        image = self._folder / f"{self._taken:04} before {step}"
+        shutil.copytree(self._home, image, copy_function=_copied, symlinks=True)
+        self._taken += 1
+
+
+def _copied(source: str, target: str) -> str:
+    if Path(source).name.startswith(WRITTEN_IN_PLACE):
+        return shutil.copy2(source, target)
+    os.link(source, target, follow_symlinks=False)
+    return target
+
+
+def _run_before_a_camera(home: Path, folder: Path, fatal: int, *arguments: str) -> int:
+    os.environ["LANCE_LOG"] = "error"
+    import lance
+    from lance.dataset import DatasetOptimizer, LanceDataset, MergeInsertBuilder, Tags
+    from watched import command
+
+    from memctl.store import ledger
+
+    camera, connect = Camera(home, folder, fatal), ledger.connect
+    camera.watch(lance, "write_dataset")
+    camera.watch(LanceDataset, "delete", "restore", "add_columns", "drop_columns")
+    camera.watch(LanceDataset, "create_scalar_index", "create_index", "drop_index")
+    camera.watch(LanceDataset, "cleanup_old_versions")
+    camera.watch(DatasetOptimizer, "compact_files", "optimize_indices")
+    camera.watch(MergeInsertBuilder, "execute")
+    camera.watch(Tags, "create", "update", "delete")
+
+    def connected(path: Path, mode: str, wait: float) -> sqlite3.Connection:
+        connection = connect(path, mode, wait)
+        connection.set_trace_callback(camera.told)
+        return connection
+
+    ledger.connect = connected
+    sys.addaudithook(camera.heard)
+    code = command(home, *arguments)
+    camera.look("the end")
+    return code
+
+
+if __name__ == "__main__":
+    home, folder, step, *words = sys.argv[1:]
+    sys.exit(_run_before_a_camera(Path(home), Path(folder), int(step), *words))
