@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import LockedError, NotFoundError
+from memctl.files import open_regular
 from memctl.ingest.sources import printable
 from memctl.memories.forgetting import Plan, Selection, carry_out, plan
 from memctl.pinned import reason_path
@@ -364,7 +365,7 @@ def _sources_of(detail: Mapping[str, Any]) -> _Sources:
 def _is_copy(path: Path, sources: _Sources) -> bool:
     if path.is_symlink() or not path.is_file() or path.stat().st_size not in sources.sizes:
         return False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest() in sources.hashes
 
 

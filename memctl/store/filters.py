@@ -343,7 +343,7 @@ def is_user_written(expression: Expr) -> bool:
 def memory_filter(filters: Filters, now: datetime) -> Expr:
     """Return the condition on ``memories``: valid at ``as_of`` or now, and within the limits."""
     at = filters.as_of or now
-    parts = [_after("valid_to", at), _after("expires_at", at), *_shared(filters)]
+    parts = [_not_ended(filters.as_of), _after("expires_at", at), *_shared(filters)]
     if filters.as_of is not None:
         parts.append(col("valid_from") <= filters.as_of)
     if filters.types:
@@ -351,6 +351,11 @@ def memory_filter(filters: Filters, now: datetime) -> Expr:
     if filters.levels:
         parts.append(col("level").is_in(filters.levels))
     return Every(_flat(Every, tuple(parts)))
+
+
+def _not_ended(at: datetime | None) -> Expr:
+    """Not ended at a time; now, what ever ended has: the clock may have been ahead when it did."""
+    return col("valid_to").is_null() if at is None else _after("valid_to", at)
 
 
 def document_filter(filters: Filters) -> Expr:

@@ -46,6 +46,8 @@ from memctl.store.snapshot_book import SnapshotBook
 
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
+ASKING_FOLDER = "asking"
+"""Beside the ledger: a file for each question that a model is being asked."""
 
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -175,7 +177,7 @@ class Ledger:
         self.daemon = DaemonBook(self)
         self.queries = QueryBook(self)
         self.accesses = AccessBook(self)
-        self.replies = ReplyBook(self)
+        self.replies = ReplyBook(self, path.parent / ASKING_FOLDER)
         self.usage = UsageBook(self)
         self.comparisons = ComparisonBook(self)
         self.names = NameBook(self)

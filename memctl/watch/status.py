@@ -14,6 +14,7 @@ from memctl.ingest.sources import printable
 from memctl.pinned import Layout
 from memctl.store.lock import is_locked
 from memctl.watch.inbox import InboxFile, out_of_reach, scan
+from memctl.watch.polling import polled
 from memctl.watch.served import WAITS_FOR, Served
 from memctl.watch.vault import Vault
 
@@ -45,6 +46,8 @@ class WatchStatus:
     """What keeps files from being taken in now."""
     writer: int | None = None
     """The process that is writing to it now."""
+    polled: tuple[str, ...] = ()
+    """Folders that are only looked into from time to time, and why."""
 
 
 def watch_status(base: Served) -> WatchStatus:
@@ -73,6 +76,7 @@ def watch_status(base: Served) -> WatchStatus:
         last_consolidation=consolidation.started_at if consolidation else None,
         problems=tuple(_problems(base, alive=alive)),
         writer=writer.pid if writer else None,
+        polled=polled(ledger) if alive else (),
     )
 
 

@@ -372,17 +372,17 @@ def test_events_wake_the_watcher_long_before_the_rescan(place: Place) -> None:
 def test_it_looks_from_time_to_time_where_the_system_gives_no_events(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from watchdog.observers import Observer
+    from memctl.watch import hints
 
-    def exhausted(self: object) -> None:
-        raise OSError(errno.ENOSPC, "inotify watch limit reached")
+    def exhausted(silent: object) -> None:
+        raise OSError(errno.EMFILE, "inotify instance limit reached")
 
-    monkeypatch.setattr(Observer, "start", exhausted)
+    monkeypatch.setattr(hints, "_observer", exhausted)
     with Daemon(place):
         place.drop("a.txt", "Dropped just now.")
         wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
     (event,) = [event for event in place.events if event.kind == "polling"]
-    assert "inotify watch limit reached" in event.message
+    assert "inotify instance limit reached" in event.message
 
 
 def test_it_consolidates_on_the_interval_and_notes_when(place: Place, said: Said) -> None:
