@@ -26,7 +26,7 @@ from memctl.store.filters import col
 from memctl.store.names import FORGET
 from memctl.store.shelf import drop_shelves, shelving
 from memctl.store.snapshots import Snapshots
-from memctl.store.traces import Trace, traces
+from memctl.store.traces import Trace, is_too_short, traces
 
 if TYPE_CHECKING:
     import sqlite3
@@ -75,6 +75,9 @@ class ForgetReport:
     """Snapshots that were deleted; in a dry run, those that would have to be."""
     bytes_freed: int = 0
     left: tuple[Left, ...] = ()
+    too_short: int = 0
+    """So many texts were looked for in tables and the ledger alone: other bytes have something
+    so short by chance."""
     completed: int = 0
     """Interrupted runs before this one that were completed by it."""
     dry_run: bool = False
@@ -100,6 +103,7 @@ class _Done:
     snapshots: list[str] = field(default_factory=list)
     bytes_freed: int = 0
     left: list[Left] = field(default_factory=list)
+    too_short: int = 0
 
 
 class Forgetter:
@@ -168,6 +172,7 @@ class Forgetter:
             snapshots=tuple(done.snapshots),
             bytes_freed=done.bytes_freed,
             left=tuple(done.left),
+            too_short=done.too_short,
             completed=len(pending) - (selection is not None),
             seconds=time.monotonic() - began,
         )
@@ -245,6 +250,7 @@ class Forgetter:
                 self._store.ledger.jobs.finish(job.id, "done", self._clock())
         for job in jobs:
             texts, is_names = job.detail.get("texts", ()), job.detail.get("is_names", False)
+            done.too_short += sum(map(is_too_short, texts))
             for trace in traces(self._store, texts, whole_words=is_names):
                 if is_complete or not trace.place.startswith("ledger.sqlite"):
                     done.left.append(_left(trace))
