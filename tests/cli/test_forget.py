@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -251,6 +252,14 @@ def test_a_name_goes_from_memories_passages_and_the_graph(memctl: Run, home: Pat
         assert base.document(plan).document.text == PLAN.replace("Anna Berg", "█████████")
     assert "painted green" in ask(memctl, "crane of the harbour")[0]["text"]
     assert memctl("doctor").code == 0
+
+
+def test_a_name_goes_from_sessions_that_are_called_by_it(memctl: Run, home: Path) -> None:
+    line = {"text": "Zelda Quixote likes the crane.", "session_id": "Zelda Quixote"}
+    assert memctl("ingest", "--jsonl", "-", stdin=json.dumps(line)).code == 0
+    report = forget(memctl, "--entity", "Zelda Quixote")
+    assert (len(report["redacted"]), report["left"]) == (1, [])
+    assert rows_with(["Zelda Quixote"]) == files_with(home, ["Zelda Quixote"]) == []
 
 
 def test_a_name_is_not_the_beginning_of_another_word(memctl: Run) -> None:
