@@ -495,7 +495,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             UsageError: No such question stands in the query log.
             KnowledgeBaseUnavailable: This process may only read, or the disk is full.
         """
-        wanted = self._latest_question() if query_id == "last" else query_id
+        storable = query_id.encode("utf-8", "replace").decode("utf-8")
+        wanted = self._latest_question() if query_id == "last" else storable
         known = [member.query_log.judge(wanted, verdict) for member in self]  # all of them
         if not any(known):
             raise UsageError(

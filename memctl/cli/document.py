@@ -21,7 +21,7 @@ from memctl.cli.listings import columns_for, listed
 from memctl.cli.output import Column, emit, emit_one, facts, paragraph, shown_instant
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count, moment, one_line, short_id, size
+from memctl.cli.text import count, moment, one_line, short_id, shortened, size
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ _LIST = (
     Column("created_at", "DATE", shown_instant),
     Column("size", "SIZE", size, right=True),
     Column("importance", "IMP.", right=True),
-    Column("title", "TITLE", lambda text: one_line(text, 40)),
+    Column("title", "TITLE", lambda text: shortened(text, 40)),
     Column("missing", "MISSING"),
-    Column("source", "SOURCE", lambda text: one_line(text.rsplit("/", 1)[-1], 40)),
+    Column("source", "SOURCE", lambda text: shortened(text.rsplit("/", 1)[-1], 40)),
 )
 _TEXT_SHOWN = 2000
 

@@ -8,7 +8,7 @@ from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, 
 from memctl.store.datasets import Datasets
 from memctl.store.inspection import TableState
 from memctl.store.ledger import HEAD, VERSION, Ledger
-from memctl.store.names import TABLES, TableName
+from memctl.store.names import FORGET, TABLES, TableName
 from memctl.store.store import TABLES_FOLDER
 from memctl.store.tags import damaged_tags, snapshot_tags, wanted_versions, wrong_tags
 from memctl.store.upkeep import most_unindexed
@@ -78,6 +78,11 @@ def check_versions(examined: Examined) -> Iterator[Finding]:
             yield warning("versions", table, told, "nothing needs them; --repair clears them away")
     yield from _check_named(examined)
     yield from _check_tags(examined)
+    unfinished = examined.ledger.jobs.unfinished(FORGET)
+    if unfinished and not is_written_to:
+        told = f"{counted(len(unfinished), 'forget')} cut off: what went may still be in files"
+        hint = f"complete it: memctl forget -k {examined.layout.name}"
+        yield warning("versions", "forget", told, hint)
 
 
 def _is_written_to(examined: Examined) -> bool:

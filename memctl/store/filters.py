@@ -241,9 +241,12 @@ def _literal(value: Value) -> str:
 
 
 def _text(value: str) -> str:
-    # Stored text never has lone surrogates (schema.py), so neither can what is looked for.
-    clean = value.encode("utf-8", "replace").decode("utf-8")
-    return "'" + clean.replace("'", "''") + "'"
+    return "'" + _storable(value).replace("'", "''") + "'"
+
+
+def _storable(value: str) -> str:
+    """Stored text never has lone surrogates (schema.py), so neither can what is looked for."""
+    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def _instant(value: datetime) -> str:
@@ -319,7 +322,8 @@ def as_arrow(expression: Expr) -> pc.Expression:
 
     match expression:
         case Membership(column, values):
-            return pc.field(column).isin(pa.array(values, pa.string()))
+            clean = [_storable(str(value)) for value in values]
+            return pc.field(column).isin(pa.array(clean, pa.string()))
         case Negation(part):
             return ~as_arrow(part)
     raise TypeError(f"not a condition on membership: {expression!r}")

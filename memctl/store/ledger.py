@@ -226,6 +226,10 @@ class Ledger:
                 "memctl kb list shows what there is",
             )
 
+    def is_replaced(self) -> bool:
+        """Tell whether another ledger stands where the one stood that was opened."""
+        return self._path.exists() and identity(self._path) != self._identity
+
     def close(self) -> None:
         """Close the file; the ledger is of no use afterwards."""
         with self._mutex:

@@ -53,7 +53,7 @@ class Bases(Protocol):
         ...
 
     def is_changed(self, base: Served) -> bool:
-        """Say whether its settings are others now than when it was opened."""
+        """Say whether its settings or its ledger are others now than when it was opened."""
         ...
 
 
@@ -290,7 +290,7 @@ class WatchService:
         self._say("left", name)
 
     def _reload(self) -> None:
-        """Reopen knowledge bases whose settings have been changed."""
+        """Reopen knowledge bases of which the settings or the ledger are others now."""
         for name, held in list(self._held.items()):
             if self._bases.is_changed(held.watch.base):
                 self._leave(name)

@@ -15,6 +15,7 @@ import pytest
 from filelock import FileLock
 from watched import Daemon, wait_for
 
+from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
 from memctl.ingest.pipeline import Ingestor
 from memctl.pinned import Inbox
@@ -308,6 +309,22 @@ def test_one_made_later_is_taken_up_and_one_paused_is_left(place: Place) -> None
         wait_for(lambda: any(e.kb == "later" and e.kind == "ingested" for e in place.events))
         place.home.set_status("later", "paused")
         wait_for(lambda: any(e.kb == "later" and e.kind == "left" for e in place.events))
+
+
+def test_it_goes_on_with_a_ledger_that_was_made_anew(place: Place) -> None:
+    place.drop("a.txt", "The first one.")
+    with Daemon(place, poll=True, retry_seconds=0.1):
+        wait_for(lambda: any(event.kind == "ingested" for event in place.events))
+        for path in place.layout.folder.glob("ledger.sqlite*"):
+            path.unlink()
+        place.drop("b.txt", "The second one.")
+        wait_for(lambda: any(event.kind == "waiting" for event in place.events))
+        assert list(Doctor(place.home).repair("notes"))
+        wait_for(lambda: "b.txt" in place.tree(place.layout.processed))
+        with place.open() as base:
+            assert watch_status(base).pid == os.getpid()
+    assert len(place.rows("documents", "id")) == 2
+    assert place.damage() == []
 
 
 def test_a_new_inbox_is_looked_at_without_a_restart(place: Place, tmp_path: Path) -> None:
