@@ -33,6 +33,8 @@ _GOES_ON = 3
 """Sentences back that one without a subject may go on about."""
 
 _FROM_SENTENCE, _FROM_CONTEXT, _FROM_VECTOR, _FROM_RANK, _FROM_KIND = 1.0, 0.8, 0.6, 0.6, 0.3
+_FROM_A_DECISION = 0.6
+"""In place of that for a decision: the words that say so stand for the question's own verb."""
 _STANDS_IN = 0.6
 """A sentence of this share of the score answers instead of one that does not hold any more."""
 _FOR_A_QUESTION = -1.0
@@ -166,7 +168,8 @@ class _Judge:
         )
 
     def _suits(self, sentence: str) -> float:
-        suits = _FROM_KIND * meets(self._kind, sentence, self._question.text)
+        weight = _FROM_A_DECISION if self._kind == "decision" else _FROM_KIND
+        suits = weight * meets(self._kind, sentence, self._question.text)
         return suits + (_FOR_A_QUESTION if _asks(sentence) else 0.0)
 
     def _form(self, sentence: str, own_terms: frozenset[str]) -> float:
