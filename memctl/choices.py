@@ -13,6 +13,9 @@ Mode = Literal["hybrid", "keyword", "vector", "graph", "agentic"]
 HOPS, MOST_HOPS = 2, 4
 """How many steps the mode ``graph`` goes along names, and how many it goes at most."""
 Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
+Duplicates = Literal["exact", "near", "keep"]
+"""What is folded of memories that say the same: those in the same words, also those in nearly the
+same, or nothing."""
 WhenUnavailable = Literal["wait", "builtin"]
 Task = Literal["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]
 """What models do; each task can have a model of its own."""

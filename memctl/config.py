@@ -19,6 +19,7 @@ from typing import Any, Literal
 from memctl.choices import (
     After,
     ChunkStrategy,
+    Duplicates,
     Fusion,
     LogFormat,
     LogLevel,
@@ -71,6 +72,15 @@ class QuerySettings:
     )
     recency_weight: float = setting(
         0.0, "how much it counts that a memory is recent; see half_life of kb set", low=0, high=5
+    )
+    duplicates: Duplicates = setting(
+        "exact", "what is one hit: memories in the same words, in nearly the same, or (keep) none"
+    )
+    diversity: float = setting(
+        0.0, "how much it counts against a hit that it is like a better one", low=0, high=1
+    )
+    per_document: int = setting(
+        0, "so many hits of one document at most; 0 for any number", low=0, high=10_000
     )
     rerank_hits: int = setting(
         50, "so many of the best hits the model of models.rerank puts in order", low=2, high=1000

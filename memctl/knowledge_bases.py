@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
-from memctl.choices import HOPS, Fusion, Mode
+from memctl.choices import HOPS, Duplicates, Fusion, Mode
 from memctl.errors import ConfigError, MemctlError, NotFoundError, UsageError
 from memctl.query_log import Asked, shown_text, without_text
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
@@ -48,6 +48,12 @@ class AskOptions(TypedDict, total=False):
     """What the hits are limited to."""
     limit: int | None
     """How many hits."""
+    duplicates: Duplicates | None
+    """What is folded of memories that say the same: ``exact``, ``near`` or, with ``keep``, none."""
+    diversity: float | None
+    """0 to 1: how much it counts against a hit that it is like a better one."""
+    per_document: int | None
+    """So many hits of one document at most; 0 for any number."""
     answer: bool
     """Whether to answer, with citations, besides finding memories; True by default."""
     explain: bool
@@ -71,6 +77,23 @@ class _Search(TypedDict):
     fusion: Fusion
     keyword_weight: float
     hops: int
+    duplicates: Duplicates
+    diversity: float
+    per_document: int
+
+
+def _worth_showing(outcome: SearchOutcome, *, auto: bool) -> Sequence[Hit]:
+    """Return the hits to fill a context with, in the order to choose them in.
+
+    Those that are only near are for whoever asked, and not to go in front of a message unasked.
+    """
+    from memctl.retrieve.worth import by_worth
+
+    relevance = outcome.relevance
+    if relevance.is_far or (auto and not relevance.is_near):
+        return ()
+    # BM25 alone has weighed the lengths already
+    return outcome.hits if outcome.mode == "keyword" else by_worth(outcome.hits)
 
 
 def _found(
@@ -185,12 +208,12 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         started, defaults = time.monotonic(), self._config.query
         mode = options.get("mode") or defaults.mode
         limit = options.get("limit") or defaults.limit
-        search = self._search(filters, limit, options.get("fusion"), options.get("hops"))
+        search = self._search(filters, limit, options)
         outcome, notes = _found(searcher, asked.text, mode, search)
         answer = self._answered(outcome, options) if options.get("answer", True) else None
         result = QueryResult(
             question=asked.text,
-            hits=outcome.hits,
+            hits=outcome.listed,
             insights=outcome.insights,
             answer=answer,
             mode=mode,
@@ -206,7 +229,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         noted = self._asked(
             asked.text, mode, "query", filters, answer.found if answer else found, result.seconds
         )
-        return replace(result, query_id=self._note(noted, outcome.hits))
+        return replace(result, query_id=self._note(noted, outcome.listed))
 
     def _answered(self, outcome: SearchOutcome, options: AskOptions) -> Answer:
         """Return the answer of the model that is configured; the built-in one where it has none."""
@@ -253,7 +276,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
-        Its text is empty where nothing that is known has to do with the question.
+        Its text is empty where nothing that is known has to do with the question; where it is in
+        doubt whether anything has, it says so, and is half as long at most.
 
         Args:
             question: In words.
@@ -281,21 +305,31 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             return Context(question, "", 0, budget, (), why="not a question")
         started, mode = time.monotonic(), mode or self._config.query.mode
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
-        outcome, notes = _found(self._searcher(mode), question, mode, self._search(filters, limit))
+        whole: AskOptions = {"diversity": 0.0, "per_document": 0}
+        search = self._search(filters, limit, whole)
+        outcome, notes = _found(self._searcher(mode), question, mode, search)
         why = f"refers to what was before: {referring!r}" if referring else ""
         if auto and not referring:
             why = f"relevance {outcome.relevance.score:.2f}"
             if not is_needed(outcome.asked, outcome.relevance):
                 return Context(question, "", 0, budget, (), notes, why=why)
         count = token_counter(outcome.embedder)
-        hits = outcome.hits if outcome.relevance.is_near else ()
+        hits = _worth_showing(outcome, auto=auto)
+        in_doubt = bool(hits) and not outcome.relevance.is_near
+        if in_doubt:
+            why = f"in doubt: relevance {outcome.relevance.score:.2f}"
         context = build_with_communities(
-            question, hits, outcome.insights, outcome.communities, budget, count
+            question,
+            hits,
+            outcome.insights,
+            outcome.communities,
+            budget,
+            count,
+            in_doubt=in_doubt,
         )
         cited = {citation.memory_id for citation in context.citations}
-        noted = self._asked(
-            question, mode, "context", filters, bool(context.text), time.monotonic() - started
-        )
+        found = bool(context.text) and not in_doubt
+        noted = self._asked(question, mode, "context", filters, found, time.monotonic() - started)
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
         return replace(context, notes=notes, why=why, query_id=self._note(noted, shown))
 
@@ -303,16 +337,19 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         self,
         filters: Filters,
         limit: int,
-        fusion: Fusion | None = None,
-        hops: int | None = None,
+        options: AskOptions,
     ) -> _Search:
         settings = self._config.query
+        diversity, per_document = options.get("diversity"), options.get("per_document")
         return _Search(
             filters=self._open(filters),
             limit=limit,
-            fusion=fusion or settings.fusion,
+            fusion=options.get("fusion") or settings.fusion,
             keyword_weight=settings.keyword_weight,
-            hops=hops or HOPS,
+            hops=options.get("hops") or HOPS,
+            duplicates=options.get("duplicates") or settings.duplicates,
+            diversity=settings.diversity if diversity is None else diversity,
+            per_document=settings.per_document if per_document is None else per_document,
         )
 
     def _searcher(self, mode: Mode | None) -> Searcher:

@@ -312,6 +312,27 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """Where else the text of a hit stands."""
+
+    kb: str
+    memory_id: str
+    document_id: str | None
+    external_id: str | None
+    source: str
+    title: str
+    namespace: str
+    start: int | None
+    end: int | None
+    page: int | None
+    row: int | None
+    time_start: float | None
+    created_at: datetime
+    likeness: float
+    """1 for the same text; less where a few words differ."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One thing found, best first; ``score`` is comparable within one result only."""
 
@@ -344,6 +365,10 @@ class Hit:
     """What each leg and each step gave, for ``--explain``."""
     ended: tuple[Ended, ...] = ()
     """What of it does not hold any more, as offsets in its document."""
+    also_in: tuple[Copy, ...] = ()
+    """What says the same and was found, too."""
+    more_in_document: tuple[str, ...] = ()
+    """Ids of memories of its document that would be hits, had it not enough of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,7 +483,8 @@ class Context:
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
     why: str = ""
-    """What decided, where it was left open whether the message needs memory."""
+    """What decided, where it was left open whether the message needs memory, or whether what was
+    found has to do with it."""
     query_id: str | None = None
     """Under which it stands in the query log; None where it is not logged."""
 

@@ -9,6 +9,8 @@ from memctl.cli.places import place
 from memctl.cli.text import count, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
     from memctl.cli.session import Session
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 _SNIPPET = 200
 _INSIGHT = 300
 _HITS_BELOW = 5
+_COPIES = 3
 
 
 def tell_note(session: Session, answer: Answer | None, *, begun: bool = False) -> None:
@@ -31,6 +34,17 @@ def tell_note(session: Session, answer: Answer | None, *, begun: bool = False) -
         how = "the model broke off, answered without it" if begun else "answered without the model"
         session.say(f"note: {how}: {answer.note}")
         session.suggest(answer.hint)
+
+
+def tell_notes(session: Session, notes: Iterable[str]) -> None:
+    """Say on standard error what a search did without."""
+    for note in notes:
+        session.say(f"note: {note}")
+
+
+def is_found(result: QueryResult) -> bool:
+    """Say whether what was asked for is there: hits that are only near are no answer."""
+    return bool(result.hits) if result.answer is None else result.answer.found
 
 
 def show_result(
@@ -118,10 +132,19 @@ def _show_hits(
         way = result.explain.get("paths", {}).get(hit.memory_id)
         if way:
             paragraph(console, f"by way of {' → '.join(map(one_line, way))}", "dim", 5)
+        _show_likest(console, result, hit)
     if len(shown) < len(result.hits):
         paragraph(
             console, f"{len(result.hits) - len(shown)} more: add --no-answer to list them", "dim", 2
         )
+
+
+def _show_likest(console: Console, result: QueryResult, hit: Hit) -> None:
+    """Print which better hit it is most like; that cost it what its legs say."""
+    likest = result.explain.get("likest", {}).get(hit.memory_id)
+    if likest:
+        rank = next(h.rank for h in result.hits if h.memory_id == likest["memory_id"])
+        paragraph(console, f"like {rank}: cosine {likest['cosine']:.3f}", "dim", 5)
 
 
 def _show_insight(console: Console, insight: Hit, *, name_kb: bool) -> None:
@@ -154,6 +177,18 @@ def _no_longer(hit: Hit) -> list[str]:
     return [hit.text[max(0, span.start - offset) : span.end - offset] for span in hit.ended]
 
 
+def _show_folded(console: Console, hit: Hit, *, name_kb: bool) -> None:
+    """Print where else a hit's text stands, and how much more there is of its document."""
+    for copy in hit.also_in[:_COPIES]:
+        of = f"{copy.kb}: " if name_kb else ""
+        said = "also in" if copy.likeness == 1 else "nearly the same in"
+        paragraph(console, f"{said} {of}{place(copy)}", "dim", 5)
+    if len(hit.also_in) > _COPIES:
+        paragraph(console, f"and in {len(hit.also_in) - _COPIES} more places", "dim", 5)
+    if hit.more_in_document:
+        paragraph(console, f"+{len(hit.more_in_document)} more of this document", "dim", 5)
+
+
 def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> None:
     kind = "" if hit.level == "evidence" else f"{hit.type}, "
     of = f"{hit.kb}: " if name_kb else ""
@@ -161,6 +196,7 @@ def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> No
     paragraph(console, one_line(hit.text, _SNIPPET), "", 5)
     for said in _no_longer(hit):
         paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)
+    _show_folded(console, hit, name_kb=name_kb)
     if explain:
         legs = "  ".join(f"{leg} {score:.3f}" for leg, score in hit.legs.items())
         paragraph(console, f"score {hit.score:.3f}: {legs}", "dim", 5)

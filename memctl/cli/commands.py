@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memctl.choices import Mode
 from memctl.cli.output import Format, check_format
 from memctl.cli.session import Session
 
@@ -29,6 +30,9 @@ KnowledgeBasesOption = Annotated[
     typer.Option(
         "-k", "--kb", metavar="NAME", help="A knowledge base; repeatable. All always-on ones else."
     ),
+]
+ModeOption = Annotated[
+    Mode | None, typer.Option("--mode", help="How memories are found; hybrid by default.")
 ]
 NamespacesOption = Annotated[
     list[str] | None,

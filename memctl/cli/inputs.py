@@ -7,12 +7,14 @@ and taken for "none given" it would mean the whole folder, or everything that is
 from __future__ import annotations
 
 import stat
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from memctl.errors import UsageError
 from memctl.paths import expanded, next_step, reason, shown
 
+_ASK = 'ask something: memctl query "when is ...?"'
 _UNSET = "give one, or leave the option out; a variable of the shell may not be set"
 
 
@@ -86,3 +88,17 @@ def _mode(path: Path) -> int | None:
         return None
     except OSError as error:
         raise UsageError(f"{shown(path)}: {reason(error)}", next_step(error)) from error
+
+
+def question_of(words: Sequence[str]) -> str:
+    """Return a question from the words of the command line; ``-`` is standard input.
+
+    Raises:
+        UsageError: There are no words in it.
+    """
+    text = sys.stdin.read() if list(words) == ["-"] else " ".join(words)
+    if not text.strip():
+        raise UsageError("the question is empty", _ASK)
+    if not any(map(str.isalnum, text)):
+        raise UsageError("the question has no words", _ASK)
+    return text.strip()

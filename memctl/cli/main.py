@@ -17,6 +17,7 @@ from memctl import __version__
 from memctl.cli import config as config_commands
 from memctl.cli import (
     consolidate,
+    context,
     demo,
     doctor,
     document,
@@ -100,6 +101,7 @@ def root(
 demo.register(app)
 ingest.register(app)
 query.register(app)
+context.register(app)
 kb.register(app)
 memory.register(app)
 document.register(app)

@@ -1,38 +1,26 @@
-"""memctl query and memctl context: questions become answers with citations, or ready context."""
+"""memctl query: questions become answers with citations, and judgements of them."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memctl.choices import MOST_HOPS, Fusion, Mode
-from memctl.cli.answers import show_result, tell_note
-from memctl.cli.commands import KnowledgeBasesOption, Output, command
+from memctl.choices import MOST_HOPS, Duplicates, Fusion
+from memctl.cli.answers import is_found, show_result, tell_note, tell_notes
+from memctl.cli.batch import ask_batch
+from memctl.cli.commands import KnowledgeBasesOption, ModeOption, Output, command
 from memctl.cli.filters import type_hint
-from memctl.cli.output import (
-    Column,
-    chosen,
-    emit,
-    emit_one,
-    plain,
-    print_json,
-    print_line,
-    print_piece,
-)
+from memctl.cli.inputs import question_of
+from memctl.cli.output import Column, chosen, emit, emit_one, print_piece
 from memctl.cli.session import Session
-from memctl.cli.text import count, one_line
-from memctl.errors import NothingFound, PartialFailure, UsageError
+from memctl.cli.text import one_line
+from memctl.errors import NothingFound, UsageError
 
 if TYPE_CHECKING:
     from memctl.choices import Verdict
     from memctl.knowledge_bases import AskOptions, KnowledgeBases
-    from memctl.records import Context, Filters, QueryResult, Question
+    from memctl.records import Filters, QueryResult
 
 _HITS = (
     Column("rank", "#", right=True),
@@ -40,9 +28,6 @@ _HITS = (
     Column("source", "SOURCE"),
     Column("text", "TEXT", lambda text: one_line(text, 80)),
 )
-ModeOption = Annotated[
-    Mode | None, typer.Option("--mode", help="How memories are found; hybrid by default.")
-]
 HopsOption = Annotated[
     int | None,
     typer.Option("--hops", min=1, max=MOST_HOPS, help="How far --mode graph goes; 2 by default."),
@@ -53,6 +38,32 @@ FusionOption = Annotated[
 ]
 LimitOption = Annotated[
     int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
+]
+DiversityOption = Annotated[
+    float | None,
+    typer.Option(
+        "--diversity",
+        metavar="X",
+        min=0,
+        max=1,
+        help="How much it counts against a hit that it is like a better one, 0 to 1; 0 by default.",
+    ),
+]
+PerDocumentOption = Annotated[
+    int | None,
+    typer.Option(
+        "--per-document",
+        metavar="N",
+        min=0,
+        max=10_000,
+        help="So many hits of one document at most; 0, any number, by default.",
+    ),
+]
+DuplicatesOption = Annotated[
+    Duplicates | None,
+    typer.Option(
+        "--duplicates", help="What is one hit; memories in the same words (exact) by default."
+    ),
 ]
 
 
@@ -67,20 +78,12 @@ def register(root: typer.Typer) -> None:
         memctl query "door code" -o ndjson | jq -r '.hits[0].text'
         memctl query '"door code" -office'
         memctl query "where did the painter's father work?" --mode agentic --explain
+        memctl query "what do we know of the harbour?" --per-document 1 --diversity 0.3
         memctl query "what is still open?" --stream
         memctl query --batch questions.jsonl -o ndjson > answers.jsonl
         memctl query --feedback last good
         """,
     )(query)
-    command(
-        root,
-        "context",
-        """
-        memctl context "the launch" --budget 2000
-        memctl context "the launch" -o json | jq '.tokens'
-        memctl context --auto "what did we decide about the launch?"
-        """,
-    )(context)
 
 
 def query(
@@ -99,6 +102,9 @@ def query(
     hops: HopsOption = None,
     fusion: FusionOption = None,
     limit: LimitOption = None,
+    diversity: DiversityOption = None,
+    per_document: PerDocumentOption = None,
+    duplicates: DuplicatesOption = None,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
     stream: Annotated[
         bool, typer.Option("--stream", help="Print the answer while the model writes it.")
@@ -124,6 +130,11 @@ def query(
     misspelt; +word, -word, AND, OR, NOT and (...) say what must be there.  A sentence is never
     taken for any of that.
 
+    The same text remembered from several documents is one hit, which names the others;
+    --duplicates near folds what differs in a few words as well, keep nothing.  --diversity puts
+    hits that say something new before those that are like a better one, and --per-document 1 shows
+    the best of each document; both change the hits that are shown, not the answer.
+
     Every question is noted in the query log of what was asked, which memctl stats --queries sums
     up.  --feedback ID good|bad adds how good the answer was; the ID is the query_id in JSON, or
     last.
@@ -144,22 +155,25 @@ def query(
         "fusion": fusion,
         "filters": filters,
         "limit": limit,
+        "diversity": diversity,
+        "per_document": per_document,
+        "duplicates": duplicates,
         "answer": not no_answer,
         "explain": explain,
     }
     with session.reading(kb) as bases:
         if batch is not None:
-            found = _ask_batch(session, bases, batch, options, output)
+            found = ask_batch(session, bases, batch, options, output)
         elif stream:
-            found = _is_found(_stream(session, bases, _question(question or []), options))
+            found = is_found(_stream(session, bases, question_of(question or []), options))
         else:
-            result = bases.query(_question(question or []), **options)
+            result = bases.query(question_of(question or []), **options)
             tell_note(session, result.answer)
             _write_result(session, result, output, explain=explain)
-            _tell(session, result.notes)
+            tell_notes(session, result.notes)
             if not result.hits:
                 session.suggest(type_hint(filters.types))
-            found = _is_found(result)
+            found = is_found(result)
     if exit_code and not found:
         raise NothingFound("nothing was found")
 
@@ -203,24 +217,10 @@ def _stream(
     if pieces:
         print_piece(" [broken off]\n\n" if note else "\n")
     tell_note(session, result.answer, begun=bool(pieces))
-    _tell(session, result.notes)
+    tell_notes(session, result.notes)
     explain = options.get("explain", False)
     show_result(session.console, result, explain=explain, streamed=bool(pieces) and not note)
     return result
-
-
-def _is_found(result: QueryResult) -> bool:
-    """Say whether what was asked for is there: hits that are only near are no answer."""
-    return bool(result.hits) if result.answer is None else result.answer.found
-
-
-def _question(words: list[str]) -> str:
-    text = sys.stdin.read() if words == ["-"] else " ".join(words)
-    if not text.strip():
-        raise UsageError("the question is empty", 'ask something: memctl query "when is ...?"')
-    if not any(map(str.isalnum, text)):
-        raise UsageError("the question has no words", 'ask something: memctl query "when is ...?"')
-    return text.strip()
 
 
 def _write_result(session: Session, result: QueryResult, output: Output, *, explain: bool) -> None:
@@ -228,148 +228,3 @@ def _write_result(session: Session, result: QueryResult, output: Output, *, expl
         emit(result.hits, _HITS, output)
     else:
         emit_one(result, output, lambda: show_result(session.console, result, explain=explain))
-
-
-def _tell(session: Session, notes: Iterable[str]) -> None:
-    for note in notes:
-        session.say(f"note: {note}")
-
-
-def _ask_batch(
-    session: Session, bases: KnowledgeBases, name: str, options: AskOptions, output: Output
-) -> bool:
-    """Answer every line; say whether anything was found.
-
-    Raises:
-        PartialFailure: Some lines were no questions; the others have been answered.
-    """
-    if output in ("csv", "arrow", "table"):
-        raise UsageError(f"--batch cannot write {output}", "use -o ndjson or -o json")
-    bad: list[int] = []
-    with _opened(name) as lines:
-        results = bases.query_many(_questions(lines, name, bad), **options)
-        found = _write_results(_noted(session, results), as_document=output == "json")
-    if bad:
-        hint = 'each line is {"id": "...", "question": "..."}'
-        raise PartialFailure(f"{count(len(bad), 'bad line')} in {name}", hint)
-    return found
-
-
-def _noted(session: Session, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
-    """Tell the first time that the model did not answer, and at the end how often.
-
-    What a search did without is told once.
-    """
-    without = 0
-    told: set[str] = set()
-    for result in results:
-        _tell(session, [note for note in result.notes if note not in told])
-        told.update(result.notes)
-        if result.answer is not None and result.answer.note:
-            if not without:
-                tell_note(session, result.answer)
-            without += 1
-        yield result
-    if without > 1:
-        session.say(f"note: {count(without, 'question')} answered without the model")
-
-
-def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool:
-    """Write one object a question, as soon as it is there, or all of them as one document."""
-    found = False
-    kept: list[Any] = []
-    for result in results:
-        found = found or _is_found(result)
-        if as_document:
-            kept.append(plain(result))
-        else:
-            print_line(result)
-    if as_document:
-        print_json(kept)
-    return found
-
-
-@contextmanager
-def _opened(name: str) -> Iterator[IO[str]]:
-    if name == "-":
-        yield sys.stdin
-        return
-    path = Path(name).expanduser()
-    if not path.is_file():
-        raise UsageError(f"no such file: {name}", "--batch takes a file of JSON lines, or -")
-    with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        yield lines
-
-
-def _questions(lines: Iterable[str], name: str, bad: list[int]) -> Iterator[Question]:
-    """Yield the questions; a bad line is told on standard error and noted in ``bad``."""
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield _parsed(line)
-            except ValueError as error:
-                bad.append(number)
-                sys.stderr.write(f"error: {one_line(name)}, line {number}: {error}\n")
-
-
-def _parsed(line: str) -> Question:
-    from memctl.records import Question
-
-    value = json.loads(line)
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    text, id_, namespace = value.get("question"), value.get("id"), value.get("namespace")
-    if not isinstance(text, str) or not any(map(str.isalnum, text)):
-        raise ValueError("no question in it")
-    if namespace is not None and not isinstance(namespace, str):
-        raise ValueError("namespace must be a text")
-    return Question(text, None if id_ is None else str(id_), namespace)
-
-
-def context(
-    session: Session,
-    filters: Filters,
-    question: Annotated[
-        list[str], typer.Argument(metavar="QUESTION...", help="The question; - is standard input.")
-    ],
-    budget: Annotated[
-        int, typer.Option("--budget", metavar="TOKENS", min=16, help="How long it may be.")
-    ] = 2000,
-    kb: KnowledgeBasesOption = None,
-    mode: ModeOption = None,
-    auto: Annotated[
-        bool,
-        typer.Option("--auto", help="Print nothing unless the message looks like it needs memory."),
-    ] = False,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
-    ] = False,
-    output: Output = None,
-) -> None:
-    """Print what is known, ready to paste above a prompt.
-
-    The text stays within a budget of tokens and cites its sources.  It is empty where nothing that
-    is known has to do with the question.  With --auto it can stand in front of every prompt: it
-    stays empty for small talk, for orders, and for what memory has nothing clear to say about.
-    """
-    with session.reading(kb) as bases:
-        found = bases.context(
-            _question(question), budget=budget, mode=mode, filters=filters, auto=auto
-        )
-        _tell(session, found.notes)
-    _write_context(found, output)
-    if not found.text:
-        if not auto:
-            session.say("note: nothing in memory has to do with that")
-            session.suggest(type_hint(filters.types))
-        if exit_code:
-            raise NothingFound("nothing was found")
-
-
-def _write_context(found: Context, output: Output) -> None:
-    if output is not None and output != "table":
-        emit_one(found, output, lambda: None)
-    elif found.text:
-        from memctl.cli.output import print_text
-
-        print_text(found.text)

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memctl.records import Hit
+from memctl.records import Copy, Hit
 
 METRICS = ("recall@5", "recall@10", "ndcg@10", "mrr")
 ALL = "all"
@@ -46,15 +46,21 @@ def ranked_ids(hits: Iterable[Hit], relevant: Iterable[str]) -> list[str]:
     """Return what the hits are called, best first, each once.
 
     A hit is called by its record's id, or where that has none by its document's, unless the
-    evidence names the document or the memory itself.
+    evidence names the document or the memory itself.  It is called by what says the same, too,
+    where that is the evidence.
     """
     wanted = set(relevant)
     names: dict[str, None] = {}
     for hit in hits:
-        called = [hit.external_id, hit.document_id, hit.memory_id]
-        ids = [id_ for id_ in called if id_]
+        ids = _ids(hit)
         names[next((id_ for id_ in ids if id_ in wanted), ids[0])] = None
+        for copy in hit.also_in:
+            names |= dict.fromkeys([id_ for id_ in _ids(copy) if id_ in wanted][:1])
     return list(names)
+
+
+def _ids(found: Hit | Copy) -> list[str]:
+    return [id_ for id_ in (found.external_id, found.document_id, found.memory_id) if id_]
 
 
 def measured(relevant: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:

@@ -44,7 +44,7 @@ _MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 
 def answer(outcome: SearchOutcome) -> Answer:
     """Return the best sentences of the hits as an answer, or say that it is not in memory."""
-    confidence = round(outcome.relevance.score, 3)
+    confidence = round(outcome.confidence, 3)
     candidates = answering(outcome) if outcome.relevance.is_relevant else []
     if outcome.relevance.is_relevant and not candidates:
         confidence = round(_NOT_WHAT_WAS_ASKED * confidence, 3)

@@ -11,7 +11,7 @@ is from dense retrieval over several hops (Xiong et al. 2021).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 from math import log2
@@ -157,14 +157,18 @@ def _gains(
     question: Question,
     around: Surroundings,
 ) -> dict[Key, float]:
-    """The best that any seed gives to each passage that it leads to."""
+    """The best that any seed gives to each passage that it leads to.
+
+    Where one passage has all of the question, nothing of it is open any more after that one.
+    """
     weights = {slot: slot_weight(slot, around.statistics) for slot in question.slots}
-    ways = [
-        way
-        for rank, seed in enumerate(seeds)
-        if (phrases := names.get(seed.candidate.key))
-        for way in _ways(rank, seed.candidate, phrases, pool, weights, around)
-    ]
+    ways: list[_Way] = []
+    told: frozenset[str] = frozenset()
+    for rank, seed in enumerate(seeds):
+        own = seed.candidate.terms
+        told = own if _has_all(own, question) else told
+        phrases = names.get(seed.candidate.key, ())
+        ways += _ways(rank, seed.candidate, phrases, told | own, pool, weights, around)
     bearing = zscore(np.array([way.cosine for way in ways]))
     gains: dict[Key, float] = {}
     for way, nearer in zip(ways, bearing.tolist(), strict=True):
@@ -173,19 +177,25 @@ def _gains(
     return gains
 
 
+def _has_all(terms: Set[str], question: Question) -> bool:
+    """Tell whether a passage has everything that the question speaks of."""
+    return bool(question.slots) and not any(map(terms.isdisjoint, question.slots))
+
+
 def _ways(
     rank: int,
     seed: Candidate,
     phrases: Iterable[Phrase],
+    told: frozenset[str],
     pool: _Pool,
     weights: Mapping[Slot, float],
     around: Surroundings,
 ) -> Iterator[_Way]:
     links = pool.linked(seed, phrases)
     others = [pool.candidates[at] for at in links]
-    near = around.near_what_is_left(seed.terms, others)
+    near = around.near_what_is_left(told, others)
     for other, link, cosine in zip(others, links.values(), near, strict=True):
-        yield _Way(rank, other, link, added(seed, other, weights), cosine)
+        yield _Way(rank, other, link, added(told, other, weights), cosine)
 
 
 def rarity(documents: int) -> float:
@@ -205,12 +215,12 @@ def opening(share: float, nearer: float = 0.0) -> float:
     return (1 - OPEN_SHARE) + 2 * OPEN_SHARE * min(told, 1.0)
 
 
-def added(seed: Candidate, other: Candidate, weights: Mapping[Slot, float]) -> float:
-    """Return which share of the question's content the other has and the seed has not."""
+def added(told: frozenset[str], other: Candidate, weights: Mapping[Slot, float]) -> float:
+    """Return which share of the question's content the other has that is not told yet."""
     total = sum(weights.values())
     added = sum(
         weight
         for slot, weight in weights.items()
-        if seed.terms.isdisjoint(slot) and not other.terms.isdisjoint(slot)
+        if told.isdisjoint(slot) and not other.terms.isdisjoint(slot)
     )
     return added / total if total else 0.0

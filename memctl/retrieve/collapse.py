@@ -14,12 +14,24 @@ distilled memory has words of the question that the passage lacks."""
 
 
 @dataclass(frozen=True, slots=True)
+class Folded:
+    """A candidate that says the same as a hit, and is told of with it."""
+
+    candidate: Candidate
+    likeness: float
+    """1 for the same text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Collapsed:
     """A candidate that will be a hit, with its score and what that is made of."""
 
     candidate: Candidate
     score: float
     legs: dict[str, float]
+    copies: tuple[Folded, ...] = ()
+    more: tuple[Candidate, ...] = ()
+    """What else of the document would have been a hit, had it not enough of them."""
 
 
 def collapsed(items: Sequence[Collapsed], collapses: bool) -> list[Collapsed]:

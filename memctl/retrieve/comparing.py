@@ -5,7 +5,7 @@ Vectors of two embedders are never compared with each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -64,9 +64,13 @@ class Comparing:
             raise next(iter(failures.values()))
         return vectors, _by_keyword_alone(failures)
 
-    def spaces(self, vectors: Mapping[str, NDArray[np.float32]]) -> Mapping[str, int]:
-        """Return a number for the embedder of each source; none where all have one, or none."""
-        spaces = {kb: n for n, kbs in enumerate(self._alike()) for kb in kbs if kb in vectors}
+    def spaces(self, compared: Collection[str]) -> Mapping[str, int]:
+        """Return a number for the embedder of each source; none where all have one, or none.
+
+        Args:
+            compared: The sources that were compared with the question.
+        """
+        spaces = {kb: n for n, kbs in enumerate(self._alike()) for kb in kbs if kb in compared}
         is_one = len(spaces) == len(self._kbs) and len(set(spaces.values())) == 1
         return {} if is_one else spaces
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder, TokenCounter
@@ -28,21 +28,25 @@ def build_context(
     insights: Sequence[Hit],
     budget_tokens: int,
     count_tokens: CountTokens | None = None,
+    *,
+    in_doubt: bool = False,
 ) -> Context:
     """Return insights and hits as text, no longer than the budget.
 
-    What is best goes in first; of a hit that no longer fits the first sentences, if they are half
-    of it, and after it what is shorter.  Documents stand in the order of their best hit, their
-    passages as they read; what two passages share is said once, and so is where all of it is from.
-    Each block begins with the ``[n]`` to cite it by.
+    What comes first goes in first; of a hit that no longer fits the first sentences, if they are
+    half of it, and after it what is shorter.  Documents stand in the order of their best hit by
+    rank, their passages as they read; what two passages share is said once, and so is where all of
+    it is from.  Each block begins with the ``[n]`` to cite it by.
 
     Args:
         question: What was asked.
-        hits: Best first.
+        hits: In the order to choose them in.
         insights: Best first; they stand before the hits.
         budget_tokens: The most tokens of the text.
         count_tokens: Counts tokens; by default a token is four characters.  See
             :func:`token_counter`.
+        in_doubt: Whether the hits may have nothing to do with the question: then it says so, and
+            they get half of the budget, in which nearly all that they are good for is.
 
     Raises:
         UsageError: The budget is not positive.
@@ -50,7 +54,8 @@ def build_context(
     if budget_tokens < 1:
         raise UsageError(f"a budget of {budget_tokens} tokens holds nothing", "use 100 or more")
     count = count_tokens or approximate_tokens
-    filling = _Filling(budget_tokens, count, frame_of(hits))
+    room = budget_tokens // 2 if in_doubt else budget_tokens
+    filling = _Filling(room, count, replace(frame_of(hits), in_doubt=in_doubt))
     filling.fill(_distinct([*insights, *hits]))
     text, citations = filling.written
     return Context(question, text, count(text) if text else 0, budget_tokens, citations)

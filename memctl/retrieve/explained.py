@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.retrieve.candidates import Key
 from memctl.retrieve.collapse import Collapsed
+from memctl.retrieve.diversity import Likest
 from memctl.retrieve.expansion import Expansions
 from memctl.retrieve.periods import explained_times
 from memctl.retrieve.question import Question
@@ -46,3 +47,13 @@ def explained_ways(ways: Mapping[Key, Way], ranked: Sequence[Collapsed]) -> dict
     """The way that led to each hit: memory ids, with the names between."""
     told = {key[1]: list(ways[key]) for item in ranked if (key := item.candidate.key) in ways}
     return {"paths": told} if told else {}
+
+
+def explained_spread(plan: Plan, likest: Mapping[Key, Likest]) -> dict[str, Any]:
+    """What was asked for, and the better hit that each hit is most like."""
+    told = {
+        key[1]: {"memory_id": each.key[1], "cosine": each.cosine} for key, each in likest.items()
+    }
+    return ({"per_document": plan.per_document} if plan.per_document else {}) | (
+        {"diversity": plan.diversity, "likest": told} if plan.diversity else {}
+    )

@@ -23,6 +23,9 @@ WEIGHT = 1.0
 """Of the mean score of those alike, against a hit's own."""
 SHARPNESS = 10
 """Power of the cosine: only the nearest count."""
+LEAST_ALIKE = 0.1
+"""Of that, summed over all others: less, as of one with a cosine below 0.8, raises a hit by so much
+less.  Without it whatever is nearest would count in full, however far away it is."""
 _LOOKED_AT = 100
 _NAMED_IN = 10
 
@@ -39,7 +42,7 @@ def with_likeness(
         return list(items)
     alike = np.clip(directions @ directions.T, 0, None) ** SHARPNESS
     np.fill_diagonal(alike, 0)
-    shares = alike / np.maximum(alike.sum(axis=1, keepdims=True), 1e-9)
+    shares = alike / np.maximum(alike.sum(axis=1, keepdims=True), LEAST_ALIKE)
     gains = WEIGHT * (shares @ np.array([max(item.score, 0.0) for item in best]))
     return [
         *(raised(item, "alike", float(gain)) for item, gain in zip(best, gains, strict=True)),

@@ -117,7 +117,7 @@ class ModelAnswerer:
     def _checked(
         self, written: Sequence[_Written], numbering: _Numbering, outcome: SearchOutcome
     ) -> Answer:
-        confidence = outcome.relevance.score
+        confidence = outcome.confidence
         if not written:
             low = round(_NOT_SAID * confidence, 3)
             return Answer(NOT_FOUND, found=False, method=self.method, confidence=low)

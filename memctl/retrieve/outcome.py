@@ -15,11 +15,12 @@ from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
 from memctl.retrieve.candidates import Candidate
 from memctl.retrieve.clues import own_score
+from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.days import with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question
-from memctl.retrieve.relevance import Relevance, relevance
+from memctl.retrieve.relevance import Relevance, confident, relevance
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.words import judged_by_words
 
@@ -42,18 +43,39 @@ class SearchOutcome:
     languages: tuple[str, ...]
     """Those of the documents, in which the question was asked."""
     hits: tuple[Hit, ...]
+    """What answers are drawn from."""
     insights: tuple[Hit, ...]
     """Insights that bear on the question; never among the hits unless their level was asked for."""
     explain: Mapping[str, Any]
     meaning: Meaning
-    candidates: tuple[Candidate, ...]
-    """Those that became the hits."""
+    ranked: tuple[Collapsed, ...]
+    """All that was found, best first; the first of it became the hits."""
     has_cosines: bool
     """Whether theirs are by word vectors."""
+    lead: float | None = None
+    """By how many standard deviations the best was ahead; see ``ranking.lead``."""
     notes: tuple[str, ...] = ()
     """What was done without because a model could not be had."""
     themes: Themes | None = None
     """Has the graphs that were walked, where any were."""
+    spread: tuple[Hit, ...] | None = None
+    """Hits of which each says something else, or is of another document, where that was asked
+    for."""
+
+    @property
+    def listed(self) -> tuple[Hit, ...]:
+        """The hits to show."""
+        return self.hits if self.spread is None else self.spread
+
+    @property
+    def best(self) -> tuple[Collapsed, ...]:
+        """What became the hits."""
+        return self.ranked[: len(self.hits)]
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The candidates that became the hits."""
+        return tuple(item.candidate for item in self.best)
 
     @property
     def vector(self) -> NDArray[np.float32] | None:
@@ -92,6 +114,11 @@ class SearchOutcome:
         if not self.has_cosines:
             best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
         return self._judged(best)
+
+    @property
+    def confidence(self) -> float:
+        """The probability that the question can be answered from the hits."""
+        return confident(self.relevance, self.lead)
 
     @cached_property
     def communities(self) -> tuple[Community, ...]:

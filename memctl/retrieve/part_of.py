@@ -27,26 +27,29 @@ def build_with_communities(
     communities: Sequence[Community],
     budget: int,
     count: CountTokens,
+    *,
+    in_doubt: bool = False,
 ) -> Context:
     """Return a context, and below it what of communities it has not said, within the budget.
 
     Args:
         question: What was asked.
-        hits: Best first.
+        hits: In the order to choose them in.
         insights: Best first.
         communities: Best first.
         budget: Of all together, in tokens.
         count: Counts tokens.
+        in_doubt: Whether the hits may have nothing to do with the question.
 
     Raises:
         UsageError: The budget is not positive.
     """
     parts = _fitting(communities, budget // _SHARE, count)
     room = budget - (count(_text(parts, _WIDEST)) if parts else 0)
-    context = build_context(question, hits, insights, room, count)
+    context = build_context(question, hits, insights, room, count, in_doubt=in_doubt)
     new = list(_unsaid(parts, context.text))
     if not context.text or not new:
-        return build_context(question, hits, insights, budget, count)
+        return build_context(question, hits, insights, budget, count, in_doubt=in_doubt)
     first = len(context.citations) + 1
     text = context.text + _text(new, first)
     cited = enumerate((each for _, shown in new for each in shown), start=first)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memctl.choices import HOPS, MOST_HOPS, Fusion, Mode
+from memctl.choices import HOPS, MOST_HOPS, Duplicates, Fusion, Mode
 from memctl.errors import UsageError
 from memctl.records import Filters
 from memctl.retrieve.candidates import Candidate, keywords, vectors
@@ -22,6 +22,11 @@ from memctl.retrieve.fusion import (
     within,
     zscore,
 )
+
+_AHEAD_OF = 9
+"""Place of the hit, from 0, that the best is compared with."""
+_ENOUGH = 50
+"""Hits among which a best one can stand out: of n none is more than the root of n ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +44,26 @@ class Plan:
 
     keyword_weight: float = KEYWORD_WEIGHT
     """The share of the words in the fusion ``weighted``."""
+    duplicates: Duplicates = "exact"
+    diversity: float = 0.0
+    """0 to 1: how much it counts against a hit that it is like a better one."""
+    per_document: int = 0
+    """So many hits of one document at most; 0 for any number."""
 
     def __post_init__(self) -> None:
         if self.limit < 1:
             raise UsageError(f"cannot return {self.limit} hits", "ask for at least one")
         if not 1 <= self.hops <= MOST_HOPS:
             raise UsageError(f"cannot go {self.hops} hops", f"1 to {MOST_HOPS}")
+        if not 0 <= self.diversity <= 1:
+            raise UsageError(f"no such diversity: {self.diversity}", "0 to 1")
+        if self.per_document < 0:
+            raise UsageError(f"cannot return {self.per_document} hits a document", "0 for any")
+
+    @property
+    def spreads(self) -> bool:
+        """Whether other hits are shown than the best alone."""
+        return self.diversity > 0 or self.per_document > 0
 
     @property
     def collapses(self) -> bool:
@@ -78,6 +97,22 @@ def scored(
         Collapsed(candidate, float(scores[row]), _legs(row, candidate, scaled, plan.mode))
         for row, candidate in enumerate(candidates)
     ]
+
+
+def lead(ranked: Sequence[Collapsed], plan: Plan) -> float | None:
+    """Return by how many standard deviations the best is ahead of the tenth.
+
+    None where scores are not in standard deviations, or where too few are there to be ahead of.
+
+    Args:
+        ranked: All that was found, best first.
+        plan: What was asked for.
+    """
+    if plan.mode != "hybrid" or plan.fusion not in ("zscore", "weighted"):
+        return None
+    if not plan.collapses or len(ranked) < _ENOUGH:
+        return None
+    return ranked[0].score - ranked[_AHEAD_OF].score
 
 
 def _spaces_of(candidates: Sequence[Candidate], plan: Plan) -> Spaces | None:

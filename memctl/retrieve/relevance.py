@@ -21,11 +21,17 @@ THRESHOLD = 0.35
 """Below this nothing is answered; about one answerable question in twenty scores lower."""
 
 NEAR = 0.15
-"""Below this nothing is even shown to whoever judges for himself: about one question in fifty of
-those whose answer is among the hits scores lower, and 70 to 95 in a hundred off the topic do."""
+"""Below this what is shown to whoever judges for himself is said to be in doubt: about one question
+in fifty of those whose answer is among the hits scores lower, and 70 to 95 in a hundred off the
+topic do."""
+
+FAR = 0.05
+"""Below this nothing is shown at all: one question in two hundred that can be answered scores
+lower, and 40 to 80 in a hundred off the topic do."""
 
 _FOCUS, _LOST_NAMES, _COSINE, _BIAS = 4.46, -5.54, 5.07, -4.00
 _UNKNOWN_WORD, _UNTOLD_WORD, _TOGETHER = 0.5, 0.1, 0.6
+_LEAD, _USUAL_LEAD = 0.4, 3.0
 _LOOKED_AT = 5
 _AVERAGED = 3
 
@@ -56,8 +62,31 @@ class Relevance:
 
     @property
     def is_near(self) -> bool:
-        """Whether they may have to do with the question at all."""
+        """Whether they are likely enough to have to do with the question."""
         return self.score >= NEAR
+
+    @property
+    def is_far(self) -> bool:
+        """Whether they have nothing to do with the question."""
+        return self.score < FAR
+
+
+def confident(relevance: Relevance, lead: float | None) -> float:
+    """Return the probability that a question can be answered, by how far the best hit leads, too.
+
+    Where the answer is not there, many memories are about equally near.  That the spread of the
+    best scores tells how well a search went is from Shtok et al. (2012).  It orders questions
+    better, but decides nothing: at the threshold it would refuse as many wrongly as before.
+
+    Args:
+        relevance: Of what was found; what is not relevant gets no more than its score.
+        lead: By how many standard deviations the best hit is ahead; None where that is unknown.
+    """
+    score = relevance.score
+    if lead is None:
+        return score
+    odds = score / (1 - score) * math.exp(_LEAD * (lead - _USUAL_LEAD))
+    return odds / (1 + odds) if relevance.is_relevant else min(score, odds / (1 + odds))
 
 
 NOT_RELEVANT = Relevance(0.0, 1.0, 0.0)

@@ -8,13 +8,14 @@ lead to, their names, and what of the question none of them has; a model may wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import MemctlError
 from memctl.records import Hit
 from memctl.retrieve.candidates import Candidate, Key
+from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.names import phrases_of
 from memctl.retrieve.question import Slot, slot_weight
 from memctl.retrieve.relevance import relevance
@@ -226,26 +227,35 @@ def _merged(
     """Return the hits of all rounds, each once, where it stands best."""
     scorer = KeywordScorer(first.asked, first.statistics)
     there = _told_by(first.candidates[:LOOKED_AT])
-    places: dict[Key, float] = {each.key: at for at, each in enumerate(so_far.candidates)}
-    items = {each.key: pair for each, pair in _pairs(so_far)}
-    for at, (candidate, (_, hit)) in enumerate(_pairs(more)):
-        if candidate.key not in items:
-            items[candidate.key] = (_judged_by(first, scorer, candidate), hit)
-        adds = not items[candidate.key][0].terms <= there
+    best = {item.candidate.key: item for item in so_far.best}
+    places: dict[Key, float] = {key: at for at, key in enumerate(best)}
+    for at, item in enumerate(more.best):
+        key = item.candidate.key
+        if key not in best:
+            best[key] = replace(item, candidate=_judged_by(first, scorer, item.candidate))
+        adds = not best[key].candidate.terms <= there
         place = (_KEPT if adds else _KEPT_BEFORE_REST) - 0.5 + _STEP * at
-        places[candidate.key] = min(place, places.get(candidate.key, place))
-    order = sorted(items, key=lambda key: (places[key], key))[:limit]
-    hits, least = [], float("inf")
-    for rank, key in enumerate(order, start=1):
-        hit = items[key][1]
-        least = min(least, hit.score)
-        hits.append(replace(hit, rank=rank, score=least))
-    return replace(so_far, hits=tuple(hits), candidates=tuple(items[key][0] for key in order))
+        places[key] = min(place, places.get(key, place))
+    order = sorted(best, key=lambda key: (places[key], key))
+    below = [item for item in so_far.ranked if item.candidate.key not in best]
+    ranked = tuple(_falling([*(best[key] for key in order), *below]))
+    hits = {(hit.kb, hit.memory_id): hit for hit in (*more.hits, *so_far.hits)}
+    return replace(
+        so_far,
+        ranked=ranked,
+        hits=tuple(
+            replace(hits[item.candidate.key], rank=rank, score=item.score)
+            for rank, item in enumerate(ranked[:limit], start=1)
+        ),
+    )
 
 
-def _pairs(outcome: SearchOutcome) -> list[tuple[Candidate, tuple[Candidate, Hit]]]:
-    both = zip(outcome.candidates, outcome.hits, strict=True)
-    return [(candidate, (candidate, hit)) for candidate, hit in both]
+def _falling(items: Iterable[Collapsed]) -> Iterator[Collapsed]:
+    """Yield the items, none with a higher score than those before it."""
+    least = float("inf")
+    for item in items:
+        least = min(least, item.score)
+        yield replace(item, score=least)
 
 
 def _judged_by(first: SearchOutcome, scorer: KeywordScorer, candidate: Candidate) -> Candidate:

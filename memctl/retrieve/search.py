@@ -6,7 +6,7 @@ fused over all candidates of all knowledge bases together, and what says the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,35 +16,40 @@ from memctl.choices import HOPS, Mode
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
-from memctl.retrieve.candidates import BOTH, Candidate, Gatherer, Key, Leg, Sources
-from memctl.retrieve.clues import with_clues
+from memctl.retrieve.candidates import BOTH, Gatherer, Key, Leg, Sources
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.comparing import Comparing
 from memctl.retrieve.corpus import Corpus
 from memctl.retrieve.days import dated
+from memctl.retrieve.diversity import POOL, Likest, diversified, vectors_of
+from memctl.retrieve.duplicates import checked_duplicates, without_duplicates
 from memctl.retrieve.ended import Endings
 from memctl.retrieve.expansion import Expansions, expansions, with_expansions
-from memctl.retrieve.explained import explained_search, explained_syntax, explained_ways
+from memctl.retrieve.explained import (
+    explained_search,
+    explained_spread,
+    explained_syntax,
+    explained_ways,
+)
+from memctl.retrieve.finding import Finding
 from memctl.retrieve.fusion import KEYWORD_WEIGHT, checked_fusion
 from memctl.retrieve.hits import hits_of
 from memctl.retrieve.kept import Condition
 from memctl.retrieve.outcome import SearchOutcome
+from memctl.retrieve.per_document import limited_per_document
 from memctl.retrieve.question import Meaning, Question, understood
-from memctl.retrieve.ranking import Plan, scored
+from memctl.retrieve.ranking import Plan, lead, scored
 from memctl.retrieve.relevance import relevance
 from memctl.retrieve.rerank import NO_RERANKING, Reranking, reranked
 from memctl.retrieve.rounds import Reformulate, in_rounds
 from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import TermStatistics
-from memctl.retrieve.surroundings import Surroundings
 from memctl.retrieve.syntax import Expression, parsed, patterns_of, resolved
 from memctl.retrieve.words import word_embedder
 
 if TYPE_CHECKING:
-    from memctl.graph.index import Index
     from memctl.graph.resolution import Decisions
     from memctl.retrieve.themes import Themes
-    from memctl.retrieve.walk import Way
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 _LEGS: Mapping[Mode, frozenset[Leg]] = {
@@ -54,8 +59,6 @@ _LEGS: Mapping[Mode, frozenset[Leg]] = {
     "vector": frozenset(("vector",)),
 }
 
-CANDIDATES = 100
-"""Candidates a leg, at least; twice as many as the hits asked for."""
 MOST_INSIGHTS = 3
 
 
@@ -108,8 +111,13 @@ class Searcher:
         fusion: str = "zscore",
         hops: int = HOPS,
         keyword_weight: float = KEYWORD_WEIGHT,
+        duplicates: str = "exact",
+        diversity: float = 0.0,
+        per_document: int = 0,
     ) -> SearchOutcome:
         """Return the hits for a question.
+
+        Diversity and hits a document change what is shown, not what answers are drawn from.
 
         Args:
             question: The question, in words.
@@ -121,9 +129,14 @@ class Searcher:
                 ``weighted``.
             keyword_weight: The share of the words in ``weighted``.
             hops: So many steps at most that ``graph`` goes, 1 to 4.
+            duplicates: What is folded of memories that say the same: ``exact`` ones, ``near``
+                ones too, or none (``keep``).
+            diversity: 0 to 1: how much it counts against a hit to show that it is like a better
+                one; see ``diversity``.
+            per_document: So many hits of one document are shown at most; 0 for any number.
 
         Raises:
-            UsageError: The question is empty, or a mode, fusion, limit or filter is not valid.
+            UsageError: The question is empty, or something else cannot be used.
             ModelError: The question's vector cannot be had by any embedder, or by one of them in
                 the mode ``vector``; never in the mode ``keyword``.
         """
@@ -134,10 +147,13 @@ class Searcher:
             limit,
             hops,
             keyword_weight=keyword_weight,
+            duplicates=checked_duplicates(duplicates),
+            diversity=diversity,
+            per_document=per_document,
         )
         expression = self._parsed(question, plan.mode)
         if plan.mode != "agentic":
-            return self._found(expression, plan)
+            return self._spread(self._found(expression, plan), plan)
         plan = replace(plan, mode="hybrid")
 
         def once(query: str | None) -> SearchOutcome:
@@ -145,7 +161,8 @@ class Searcher:
             again = Expression(query or "", expression.required)
             return self._found(expression if query is None else again, plan)
 
-        return in_rounds(question, once, limit, self._reformulate)
+        merged = in_rounds(question, once, limit, self._reformulate)
+        return self._spread(self._folded(merged, plan), plan)
 
     def _found(self, expression: Expression, plan: Plan) -> SearchOutcome:
         """Search once."""
@@ -157,38 +174,74 @@ class Searcher:
         asked = with_expansions(asked, expression.patterns, meant)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._comparing.vectors(asked, plan.mode, meaning)
-        plan = replace(plan, spaces=self._comparing.spaces(vectors))
+        plan = replace(plan, spaces=self._comparing.spaces(vectors.keys()))
         asked = dated(asked, statistics, self._clock().date())
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], required)
         reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
         by_words = len(vectors) == len(self._sources) and all(
             vector is meaning.vector for vector in vectors.values()
         )
-        found, ways = self._ranked(
-            gatherer, condition, plan, statistics, meaning if by_words else None
+        finding = Finding(
+            self._corpus,
+            gatherer,
+            condition,
+            plan,
+            statistics,
+            self._standing,
+            self._clock(),
+            meaning if by_words else None,
         )
-        at = plan.filters.as_of or self._clock()
+        found, ways = finding.found()
+        ahead = lead(found, plan)
         ranked, more_notes = reranked(reranking, self._sources, asked.text, found)
         return SearchOutcome(
             asked=asked,
             mode=plan.mode,
             statistics=statistics,
             languages=self._languages,
-            hits=self._endings.marked(hits_of(self._sources, ranked[: plan.limit]), at),
+            hits=self._hits(ranked, plan),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain={
                 **explained_search(plan, asked, statistics, self._languages, self._clock().date()),
                 "candidates": len(ranked),
+                **({} if ahead is None else {"lead": round(ahead, 3)}),
                 **self._comparing.explained(plan.spaces),
                 **explained_syntax(required, meant),
-                **explained_ways(ways, ranked[: plan.limit]),
+                **explained_ways(ways, ranked if plan.spreads else ranked[: plan.limit]),
             },
             meaning=meaning,
-            candidates=tuple(item.candidate for item in ranked[: plan.limit]),
+            ranked=tuple(ranked),
             has_cosines=by_words,
+            lead=ahead,
             notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
-            themes=self._themes(plan, condition),
+            themes=self._themes(finding),
         )
+
+    def _hits(self, items: Sequence[Collapsed], plan: Plan) -> tuple[Hit, ...]:
+        at = plan.filters.as_of or self._clock()
+        return self._endings.marked(hits_of(self._sources, items[: plan.limit]), at)
+
+    def _folded(self, outcome: SearchOutcome, plan: Plan) -> SearchOutcome:
+        """Fold what one round has brought up and another one a copy of."""
+        items = without_duplicates(outcome.ranked, self._sources, plan.duplicates)
+        if len(items) == len(outcome.ranked):
+            return outcome
+        return replace(outcome, ranked=tuple(items), hits=self._hits(items, plan))
+
+    def _spread(self, outcome: SearchOutcome, plan: Plan) -> SearchOutcome:
+        """Choose other hits to show than the best alone, where that was asked for."""
+        if not plan.spreads:
+            return outcome
+        items, likest = list(outcome.ranked), dict[Key, Likest]()
+        if plan.per_document:
+            items = limited_per_document(items, plan.per_document, plan.limit)
+        if plan.diversity:
+            pool = items[: max(POOL, 2 * plan.limit)]
+            compared = {i.candidate.key[0] for i in pool if i.candidate.direction is not None}
+            vectors = vectors_of(pool, self._sources, self._comparing.spaces(compared))
+            items, likest = diversified(pool, plan.diversity, plan.limit, vectors)
+        explain = {**outcome.explain, **explained_spread(plan, likest)}
+        return replace(outcome, spread=self._hits(items, plan), explain=explain)
 
     def _parsed(self, question: str, mode: Mode) -> Expression:
         """Take the question apart; vectors know no syntax."""
@@ -206,51 +259,12 @@ class Searcher:
             for pattern in sorted(patterns, key=str)
         }
 
-    def _ranked(
-        self,
-        gatherer: Gatherer,
-        condition: Condition,
-        plan: Plan,
-        statistics: TermStatistics,
-        meaning: Meaning | None,
-    ) -> tuple[list[Collapsed], Mapping[Key, Way]]:
-        found = gatherer.gather(condition, max(CANDIDATES, 2 * plan.limit))
-        if plan.collapses:
-            found |= _missing_sources(gatherer, found, condition)
-        candidates = sorted(found.values(), key=lambda candidate: candidate.key)
-        first = scored(candidates, plan)
-        items = collapsed(first, plan.collapses)
-        if plan.mode != "graph" and (plan.mode != "hybrid" or not plan.collapses):
-            return items, {}
-        around = Surroundings(
-            gatherer,
-            condition,
-            first,
-            plan,
-            statistics,
-            self._languages,
-            self._standing,
-            self._clock(),
-            meaning,
-        )
-        if plan.mode == "hybrid":
-            return with_clues(items, gatherer.question, around), {}
-        from memctl.retrieve.walk import walked
-
-        graphs = self._graphs(plan, condition)
-        standing = around.with_standing(items)
-        walk = walked(standing, gatherer.question, around, graphs, plan.hops)
-        return walk.items, walk.ways
-
-    def _graphs(self, plan: Plan, condition: Condition) -> Mapping[str, Index]:
-        return self._corpus.graphs(plan.main_filters, condition, evidence_only=plan.collapses)
-
-    def _themes(self, plan: Plan, condition: Condition) -> Themes | None:
-        if plan.mode != "graph":
+    def _themes(self, finding: Finding) -> Themes | None:
+        if finding.plan.mode != "graph":
             return None
         from memctl.retrieve.themes import Themes
 
-        return Themes(self._sources, self._graphs(plan, condition))
+        return Themes(self._sources, finding.graphs())
 
     def _bearing_insights(
         self, gatherer: Gatherer, question: Question, statistics: TermStatistics, plan: Plan
@@ -273,18 +287,3 @@ def _checked_mode(name: str) -> Mode:
         if mode == name:
             return mode
     raise UsageError(f"unknown mode {name!r}", f"use one of: {', '.join(MODES)}")
-
-
-def _missing_sources(
-    gatherer: Gatherer, found: Mapping[Key, Candidate], condition: Condition
-) -> dict[Key, Candidate]:
-    """Return the passages behind distilled memories of which no passage was found itself."""
-    wanted: dict[str, set[str]] = {}
-    for candidate in found.values():
-        kb = candidate.key[0]
-        if candidate.source_ids and not any((kb, id) in found for id in candidate.source_ids):
-            wanted.setdefault(kb, set()).add(candidate.source_ids[0])
-    missing: dict[Key, Candidate] = {}
-    for kb, ids in wanted.items():
-        missing |= gatherer.fetch(kb, sorted(ids), condition)
-    return missing

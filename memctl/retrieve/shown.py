@@ -13,6 +13,7 @@ from memctl.retrieve.citing import citation_of, has_offsets
 
 INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
+DOUBT = ", though nothing known clearly bears on the question"
 _FEWEST_ALIKE = 2
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _SLASH = re.compile(r"[/\\]")
@@ -69,12 +70,15 @@ class Frame:
     """The title, or else the file, that all of it is from."""
     day: str = ""
     """The day that all of it is of."""
+    in_doubt: bool = False
+    """Whether it may have nothing to do with the question."""
 
     @property
     def heading(self) -> str:
         """The line above the evidence."""
         known = [f"from {self.name}" if self.name else "", self.day]
-        return f"{EVIDENCE[:-1]} {', '.join(filter(None, known))}".rstrip() + ":"
+        told = f"{EVIDENCE[:-1]} {', '.join(filter(None, known))}".rstrip()
+        return f"{told}{DOUBT if self.in_doubt else ''}:"
 
     def origin(self, hit: Hit) -> str:
         """Say in one line where an excerpt is from, besides what is said of all."""

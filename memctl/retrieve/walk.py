@@ -188,7 +188,7 @@ class _Walk:
         first, last = (self.known.get((self._kb, id_)) for id_ in (way[0], way[-1]))
         if first is None or last is None:  # it began with a name
             return 1.0
-        return opening(added(first, last, self._weights))
+        return opening(added(first.terms, last, self._weights))
 
 
 def _better(one: Mapping[int, _Reached], other: Mapping[int, _Reached]) -> dict[int, _Reached]:

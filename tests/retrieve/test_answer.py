@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memctl.records import Answer
+from memctl.records import Answer, Memory
 from memctl.retrieve.answer import NOT_FOUND, answer
 from memctl.retrieve.expectation import kind_of, meets, values
 from memctl.retrieve.search import Searcher
@@ -56,6 +56,46 @@ def test_what_is_not_known_is_not_answered(roastery: Searcher, question: str) ->
     given = ask(roastery, question)
     assert (given.text, given.found, given.citations) == (NOT_FOUND, False, ())
     assert given.confidence < 0.5
+
+
+BARRELS = "How many barrels stand in the cellar?"
+
+
+def barrels(memory_of: MemoryOf, like_it: int) -> list[Memory]:
+    """The answer, some memories that are nearly the same, and 80 about something else."""
+    return [
+        memory_of("answer", "Seven barrels stand in the cellar."),
+        *(memory_of(f"l{n}", f"Barrels stand in the cellar number {n}.") for n in range(like_it)),
+        *(memory_of(f"o{n}", f"Lamp {n} was lit by the gardener again.") for n in range(80)),
+    ]
+
+
+@pytest.mark.parametrize(("like_it", "is_surer"), [(0, True), (30, False)])
+def test_confidence_is_higher_where_one_hit_stands_out(
+    shelf: Shelf, memory_of: MemoryOf, like_it: int, is_surer: bool
+) -> None:
+    shelf.put(barrels(memory_of, like_it))
+    found = shelf.searcher().search(BARRELS)
+    given = answer(found)
+    assert given.found
+    assert (given.confidence > found.relevance.score) is is_surer
+    assert (found.explain["lead"] > 3) is is_surer
+
+
+def test_what_is_not_known_is_no_surer_for_a_hit_that_stands_out(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(barrels(memory_of, like_it=0))
+    found = shelf.searcher().search("Which cellar did Ottoline Prescott rent in Ghent?")
+    assert found.explain["lead"] > 3
+    assert not found.relevance.is_relevant
+    assert answer(found).confidence == round(found.relevance.score, 3)
+
+
+def test_among_few_memories_none_stands_out(roastery: Searcher) -> None:
+    found = roastery.search("How much is the rent?")
+    assert "lead" not in found.explain
+    assert answer(found).confidence == round(found.relevance.score, 3)
 
 
 def test_a_question_about_an_unknown_name_is_not_answered_with_another(roastery: Searcher) -> None:

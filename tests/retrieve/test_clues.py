@@ -95,6 +95,25 @@ def test_a_name_that_everything_has_leads_nowhere(shelf: Shelf, memory_of: Memor
     assert not any("bridge" in hit.legs for hit in hits.values())
 
 
+def test_nothing_is_open_after_a_passage_that_has_all_of_the_question(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    lease = "Lease Harbour Street"
+    shelf.put(
+        [
+            memory_of("code", "remember: the door code is 4711"),
+            memory_of("lease", f"{lease}. Quayside Estates pays for the new front door, we pay for "
+                      "the flue, and the deposit is three months of rent.",
+                      title=lease, entities=(lease, "Quayside Estates")),
+            memory_of("search", f"We rent the workshop from Quayside Estates, see {lease}.",
+                      title="Premises search", entities=(lease, "Quayside Estates")),
+            *filling(memory_of, 60),
+        ]
+    )  # fmt: skip
+    hits = shelf.searcher().search("door code").hits
+    assert hits[0].external_id == "code"
+
+
 def related(memory_of: MemoryOf) -> list[Memory]:
     """A name in the first leads to all others, none of which has another word of the question."""
     others = ("keeps bees on the roof of a mill.", "has a sister, Livia.", "sold the old boat.")
@@ -250,7 +269,7 @@ def test_turns_of_two_conversations_are_not_neighbours(shelf: Shelf, memory_of: 
     asked = memory_of("a", "Which animal do you keep as a pet?", type="turn", session_id="s",
                       turn=1, namespace="one")  # fmt: skip
     other = memory_of("b", "Seven ferrets!", type="turn", session_id="s", turn=2, namespace="two")
-    shelf.put([asked, other, *filling(memory_of, 30)])
+    shelf.put([asked, other, *filling(memory_of, 20)])
     hits = hits_by_id(shelf.searcher(), "Which animal is kept as a pet?")
     assert "neighbours" not in hits["b"].legs
 
@@ -330,6 +349,19 @@ def test_hits_that_resemble_each_other_raise_each_other(shelf: Shelf, memory_of:
     assert all(hits[id].legs["alike"] > 0 for id in ("h0", "h1"))
 
 
+def test_a_hit_is_not_raised_by_what_is_nearest_to_it_but_far_away(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    texts = ("the boiler in the cellar rumbles when the heating starts on cold mornings",
+             "the plumber cleaned the boiler and left a bill",
+             "the cellar floods in autumn after rain from the west")  # fmt: skip
+    shelf.put([*(memory_of(f"h{n}", text) for n, text in enumerate(texts)),
+               *filling(memory_of, 20)])  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), "why does the boiler in the cellar rumble")
+    assert next(iter(hits)) == "h0"
+    assert hits["h1"].legs["alike"] < 0.1
+
+
 def test_a_question_that_names_something_is_not_answered_by_likeness(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
@@ -394,7 +426,7 @@ def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
     mode: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memctl.retrieve.search.CANDIDATES", 1)
+    monkeypatch.setattr("memctl.retrieve.finding.CANDIDATES", 1)
     painting, painter, *rest = two_hops(memory_of)
     painter = replace(painter, text="Odile Marchetti swam.", title="", search_text="odil marchetti")
     shelf.put([replace(each, importance=0.5) for each in (painting, painter, *rest[12:])])

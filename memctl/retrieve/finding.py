@@ -1,0 +1,136 @@
+"""One search: candidates are gathered, scored, put in order and folded, until there are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.retrieve.candidates import Candidate, Gatherer, Key
+from memctl.retrieve.clues import with_clues
+from memctl.retrieve.collapse import Collapsed, collapsed
+from memctl.retrieve.corpus import Corpus
+from memctl.retrieve.duplicates import without_duplicates
+from memctl.retrieve.kept import Condition, Stored
+from memctl.retrieve.per_document import full_documents, limited_per_document
+from memctl.retrieve.question import Meaning
+from memctl.retrieve.ranking import Plan, scored
+from memctl.retrieve.standing import Standing
+from memctl.retrieve.statistics import TermStatistics
+from memctl.retrieve.surroundings import Surroundings
+from memctl.store.filters import Expr, both, col
+
+if TYPE_CHECKING:
+    from memctl.graph.index import Index
+    from memctl.retrieve.walk import Way
+
+CANDIDATES = 100
+"""Candidates a leg, at least; twice as many as the hits asked for."""
+_MOST_GATHERINGS = 6
+"""Each looks for twice as many as the one before: with them 6,300 copies do not hide the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is looked for, where, and how it is judged."""
+
+    corpus: Corpus
+    gatherer: Gatherer
+    condition: Condition
+    plan: Plan
+    statistics: TermStatistics
+    standing: Standing
+    now: datetime
+    meaning: Meaning | None
+    """Where passages are compared by the word vectors that it has."""
+
+    def found(self) -> tuple[list[Collapsed], Mapping[Key, Way]]:
+        """Return what was found, best first, and in the mode ``graph`` the ways that led to it.
+
+        Where folding leaves fewer than the limit, more is gathered besides what is known.
+        """
+        wanted = max(CANDIDATES, 2 * self.plan.limit)
+        known = self._gathered(self.condition, wanted)
+        items, ways = self._ranked(known)
+        for _ in range(1, _MOST_GATHERINGS):
+            if len(known) < wanted or self._fill(items):
+                break
+            wanted *= 2
+            more = self._gathered(self._elsewhere(known, items), wanted)
+            if more.keys() <= known.keys():
+                break
+            known |= more
+            items, ways = self._ranked(known)
+        return items, ways
+
+    def graphs(self) -> Mapping[str, Index]:
+        """Return the names in the memories that may be found, by knowledge base."""
+        filters, collapses = self.plan.main_filters, self.plan.collapses
+        return self.corpus.graphs(filters, self.condition, evidence_only=collapses)
+
+    def _gathered(self, condition: Condition, wanted: int) -> dict[Key, Candidate]:
+        found = self.gatherer.gather(condition, wanted)
+        return found | self._missing_sources(found) if self.plan.collapses else found
+
+    def _missing_sources(self, found: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+        """Return the passages behind distilled memories of which no passage was found itself."""
+        wanted: dict[str, set[str]] = {}
+        for candidate in found.values():
+            kb = candidate.key[0]
+            if candidate.source_ids and not any((kb, id) in found for id in candidate.source_ids):
+                wanted.setdefault(kb, set()).add(candidate.source_ids[0])
+        missing: dict[Key, Candidate] = {}
+        for kb, ids in wanted.items():
+            missing |= self.gatherer.fetch(kb, sorted(ids), self.condition)
+        return missing
+
+    def _ranked(self, found: Mapping[Key, Candidate]) -> tuple[list[Collapsed], Mapping[Key, Way]]:
+        candidates = sorted(found.values(), key=lambda candidate: candidate.key)
+        first = scored(candidates, self.plan)
+        items, ways = self._with_clues(collapsed(first, self.plan.collapses), first)
+        return without_duplicates(items, self.corpus.sources, self.plan.duplicates), ways
+
+    def _with_clues(
+        self, items: list[Collapsed], first: Sequence[Collapsed]
+    ) -> tuple[list[Collapsed], Mapping[Key, Way]]:
+        plan, question = self.plan, self.gatherer.question
+        if plan.mode != "graph" and (plan.mode != "hybrid" or not plan.collapses):
+            return items, {}
+        around = Surroundings(
+            self.gatherer,
+            self.condition,
+            first,
+            plan,
+            self.statistics,
+            self.corpus.languages,
+            self.standing,
+            self.now,
+            self.meaning,
+        )
+        if plan.mode == "hybrid":
+            return with_clues(items, question, around), {}
+        from memctl.retrieve.walk import walked
+
+        standing = around.with_standing(items)
+        walk = walked(standing, question, around, self.graphs(), plan.hops)
+        return walk.items, walk.ways
+
+    # --- enough of them --------------------------------------------------------------------------
+
+    def _fill(self, items: Sequence[Collapsed]) -> bool:
+        """Tell whether there are as many hits as were asked for."""
+        limit, most = self.plan.limit, self.plan.per_document
+        return len(limited_per_document(items, most, limit) if most else items) >= limit
+
+    def _elsewhere(self, known: Mapping[Key, Candidate], items: Sequence[Collapsed]) -> Condition:
+        """What has to hold of memories that are not known yet, nor of a document with enough."""
+        full = full_documents(items, self.plan.per_document) if self.plan.per_document else set()
+        sources: dict[str, Stored] = {}
+        for kb, source in self.corpus.sources.items():
+            where: Expr = ~col("id").is_in([id for name, id in known if name == kb])
+            if documents := sorted(document for name, document in full if name == kb):
+                of_none = col("document_id").is_null()
+                where &= of_none | ~col("document_id").is_in(documents)
+            sources[kb] = Stored(source, both(self.condition.where, where))
+        return Condition(self.condition.where, sources)
