@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BINARY = getattr(os, "O_BINARY", 0)
+_UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
+"""Opening fails for a link, and waits for nobody at the other end of a pipe."""
 _KEPT_BYTES = 200
 """Of a name, in that of its temporary file: with what is added it stays below 255 bytes."""
 _TEMPORARY = re.compile(r"\.(.*)\.[0-9a-f]{12}\.tmp", re.DOTALL)
@@ -31,10 +34,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file(path: Path | str) -> None:
-    """Make a file's content durable; nothing is done about one that is not there any more."""
+    """Make a regular file's content durable; nothing is done where there is none any more."""
     try:
-        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-    except FileNotFoundError:
+        descriptor = _open_regular(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    except (FileNotFoundError, NotRegular):
         return
     try:
         os.fsync(descriptor)
@@ -53,9 +56,12 @@ def open_regular(path: Path) -> BufferedReader:
         NotRegular: It is something else.
         OSError: It cannot be opened.
     """
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
+    return os.fdopen(_open_regular(path, os.O_RDONLY), "rb")
+
+
+def _open_regular(path: Path | str, access: int) -> int:
     try:
-        descriptor = os.open(path, os.O_RDONLY | flags)
+        descriptor = os.open(path, access | _UNFOLLOWED)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):  # a link, a socket
             raise NotRegular(error.errno, "it is no regular file", str(path)) from error
@@ -63,7 +69,53 @@ def open_regular(path: Path) -> BufferedReader:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NotRegular(errno.EINVAL, "it is no regular file", str(path))
-    return os.fdopen(descriptor, "rb")
+    return descriptor
+
+
+def read_regular(path: Path) -> bytes:
+    """Return what is in a regular file; see :func:`open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Let nobody else be in a block under the same path, in this process or in another.
+
+    The file is there for as long as somebody is.  Where it cannot be made, and on Windows, nobody
+    is kept out: what is done inside must be right for several at once, if in vain.
+    """
+    descriptor = _locked(path)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            with suppress(OSError):
+                path.unlink()
+            os.close(descriptor)
+
+
+def _locked(path: Path) -> int | None:
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    while True:
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except FileNotFoundError:  # whoever was inside has removed it
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
 
 
 def make_folder(folder: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import LockedError, NotFoundError
+from memctl.files import open_regular
 from memctl.ingest.sources import printable
 from memctl.memories.forgetting import Plan, Selection, carry_out, plan
 from memctl.pinned import reason_path
@@ -22,9 +23,10 @@ from memctl.readers.sidecars import by_recording
 from memctl.store.books import Job
 from memctl.store.erasing import Erased, erase
 from memctl.store.filters import col
+from memctl.store.names import FORGET
 from memctl.store.shelf import drop_shelves, shelving
 from memctl.store.snapshots import Snapshots
-from memctl.store.traces import Trace, traces
+from memctl.store.traces import Trace, is_too_short, traces
 
 if TYPE_CHECKING:
     import sqlite3
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ForgetReport", "Forgetter", "Left", "Selection"]
 
-FORGET = "forget"
-"""The kind of its jobs in the ledger."""
 SNAPSHOTS = "snapshots"
 """Whether every snapshot was to go too, in the detail of a job."""
 _ATTEMPTS = 50
@@ -75,6 +75,9 @@ class ForgetReport:
     """Snapshots that were deleted; in a dry run, those that would have to be."""
     bytes_freed: int = 0
     left: tuple[Left, ...] = ()
+    too_short: int = 0
+    """So many texts were looked for in tables and the ledger alone: other bytes have something
+    so short by chance."""
     completed: int = 0
     """Interrupted runs before this one that were completed by it."""
     dry_run: bool = False
@@ -100,6 +103,7 @@ class _Done:
     snapshots: list[str] = field(default_factory=list)
     bytes_freed: int = 0
     left: list[Left] = field(default_factory=list)
+    too_short: int = 0
 
 
 class Forgetter:
@@ -168,14 +172,14 @@ class Forgetter:
             snapshots=tuple(done.snapshots),
             bytes_freed=done.bytes_freed,
             left=tuple(done.left),
+            too_short=done.too_short,
             completed=len(pending) - (selection is not None),
             seconds=time.monotonic() - began,
         )
 
     def pending(self) -> list[Job]:
         """Return the runs that have begun and are not complete."""
-        jobs = self._store.ledger.jobs.recent(1_000, FORGET)
-        return [job for job in jobs if job.state != "done"]
+        return self._store.ledger.jobs.unfinished(FORGET)
 
     # --- the commit ---
 
@@ -246,6 +250,7 @@ class Forgetter:
                 self._store.ledger.jobs.finish(job.id, "done", self._clock())
         for job in jobs:
             texts, is_names = job.detail.get("texts", ()), job.detail.get("is_names", False)
+            done.too_short += sum(map(is_too_short, texts))
             for trace in traces(self._store, texts, whole_words=is_names):
                 if is_complete or not trace.place.startswith("ledger.sqlite"):
                     done.left.append(_left(trace))
@@ -358,7 +363,7 @@ def _sources_of(detail: Mapping[str, Any]) -> _Sources:
 def _is_copy(path: Path, sources: _Sources) -> bool:
     if path.is_symlink() or not path.is_file() or path.stat().st_size not in sources.sizes:
         return False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest() in sources.hashes
 
 

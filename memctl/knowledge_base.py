@@ -21,7 +21,9 @@ from memctl.pinned import (
     Layout,
     load_settings,
     pin_embedder,
+    portable,
     save_settings,
+    with_imported,
 )
 from memctl.query_log import QueryLog
 from memctl.records import (
@@ -704,7 +706,7 @@ class KnowledgeBase:
             embedder=self.settings.embedder,
             now=self.clock(),
             ledger=self.store.ledger,
-            settings=self._portable_settings(),
+            settings=portable(self.settings),
             progress=progress,
         )
 
@@ -713,29 +715,17 @@ class KnowledgeBase:
 
         return Scope(self._open(Filters(namespaces=tuple(namespaces))))
 
-    def _portable_settings(self) -> dict[str, object]:
-        """Return the settings that make sense on another disk too."""
-        s = self.settings
-        return {
-            "chunk_strategy": s.chunk_strategy,
-            "chunk_size": s.chunk_size,
-            "chunk_overlap": s.chunk_overlap,
-            "consolidate_interval": s.consolidate_interval,
-            "always_on": s.always_on,
-            "private": s.private,
-            "private_namespaces": list(s.private_namespaces),
-            "redact": s.redact,
-        }
-
     def import_from(
         self, source: Path | BinaryIO, *, progress: ProgressListener | None = None
     ) -> int:
         """Bring an export of all tables back, all or nothing, and return how many rows it has.
 
-        What was private where it comes from is so here, and its secrets are redacted as there.
+        What was private where it comes from is so here, and its secrets are redacted as there;
+        its other settings hold where none were made here.
 
         Raises:
             UsageError: It is no export, is of another model, or this is not empty.
+            ConfigError: It has a setting that cannot be used.
             DamagedError: The export ends too early or cannot be read.
         """
         from memctl.store.transfer import import_all
@@ -746,27 +736,19 @@ class KnowledgeBase:
             source,
             embedder=self.settings.embedder,
             now=self.clock(),
-            told=lambda manifest: self._guard(manifest.settings),
+            told=lambda manifest: self._settle(manifest.settings),
             progress=progress,
         )
         if self.settings.has_private:
             self.store.ledger.queries.forget_texts()
         return rows
 
-    def _guard(self, imported: Mapping[str, Any]) -> None:
-        """Take over what is stricter in the settings of an export, whoever made it."""
-        own, named = self.settings, imported.get("private_namespaces")
-        listed = named if isinstance(named, list) else []
-        private = [name for name in listed if isinstance(name, str) and name]
-        stricter = replace(
-            own,
-            private=own.private or imported.get("private") is True,
-            private_namespaces=tuple(sorted({*own.private_namespaces, *private})),
-            redact=own.redact or imported.get("redact") is True,
-        )
-        if stricter != own:
-            save_settings(self.layout.settings, stricter)
-            self.settings = stricter
+    def _settle(self, imported: Mapping[str, Any]) -> None:
+        """Take over the settings of an export, whoever made it."""
+        settled = with_imported(self.settings, imported)
+        if settled != self.settings:
+            save_settings(self.layout.settings, settled)
+            self.settings = settled
 
     def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""

@@ -205,15 +205,18 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     def _ask(
         self, searcher: Searcher, asked: Question, filters: Filters, options: AskOptions
     ) -> QueryResult:
+        from memctl.retrieve.statements import READ
+
         started, defaults = time.monotonic(), self._config.query
         mode = options.get("mode") or defaults.mode
         limit = options.get("limit") or defaults.limit
-        search = self._search(filters, limit, options)
+        search = self._search(filters, max(limit, READ), options)
         outcome, notes = _found(searcher, asked.text, mode, search)
+        hits = outcome.listed[:limit]
         answer = self._answered(outcome, options) if options.get("answer", True) else None
         result = QueryResult(
             question=asked.text,
-            hits=outcome.listed,
+            hits=hits,
             insights=outcome.insights,
             answer=answer,
             mode=mode,
@@ -229,7 +232,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         noted = self._asked(
             asked.text, mode, "query", filters, answer.found if answer else found, result.seconds
         )
-        return replace(result, query_id=self._note(noted, outcome.listed))
+        return replace(result, query_id=self._note(noted, hits))
 
     def _answered(self, outcome: SearchOutcome, options: AskOptions) -> Answer:
         """Return the answer of the model that is configured; the built-in one where it has none."""
@@ -492,7 +495,8 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             UsageError: No such question stands in the query log.
             KnowledgeBaseUnavailable: This process may only read, or the disk is full.
         """
-        wanted = self._latest_question() if query_id == "last" else query_id
+        storable = query_id.encode("utf-8", "replace").decode("utf-8")
+        wanted = self._latest_question() if query_id == "last" else storable
         known = [member.query_log.judge(wanted, verdict) for member in self]  # all of them
         if not any(known):
             raise UsageError(

@@ -27,6 +27,14 @@ LONGEST_NAME = 255
 """Bytes of a file's name; what Linux and macOS allow."""
 REASON_SUFFIX = ".reason.json"
 
+_CARRIED = (
+    ("chunk_strategy", "chunk_size", "chunk_overlap"),
+    ("consolidate_interval",),
+    ("half_life",),
+    ("always_on",),
+)
+"""Settings that an export takes along, in groups that only make sense together."""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
@@ -233,6 +241,45 @@ def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
     given = item.get("after", "move")
     after = check_value(Inbox, "after", given, name="inboxes.after", place=place)
     return Inbox((folder / expanded(path)).absolute(), after)
+
+
+def portable(settings: KnowledgeBaseSettings) -> dict[str, Any]:
+    """Return the settings that make sense on another disk too, as JSON has them."""
+    named = {key: getattr(settings, key) for group in _CARRIED for key in group}
+    guards = {"private": settings.private, "redact": settings.redact}
+    return named | guards | {"private_namespaces": list(settings.private_namespaces)}
+
+
+def with_imported(own: KnowledgeBaseSettings, imported: Mapping[str, Any]) -> KnowledgeBaseSettings:
+    """Return the settings of a knowledge base into which an export is brought.
+
+    What is stricter holds, wherever it stands; of the rest, what was set by hand stays.
+
+    Args:
+        own: Those that it has.
+        imported: What ``portable`` gave where the export was made; anything, if that was forged.
+
+    Raises:
+        ConfigError: One cannot have that value.
+    """
+    listed = imported.get("private_namespaces")
+    names = listed if isinstance(listed, list) else []
+    private = {name for name in names if isinstance(name, str) and name}
+    plain = KnowledgeBaseSettings(own.name, own.created_at)
+    carried = {
+        key: check_value(KnowledgeBaseSettings, key, imported[key], name=key, place="the export")
+        for group in _CARRIED
+        if all(getattr(own, key) == getattr(plain, key) for key in group)
+        for key in group
+        if key in imported
+    }
+    return replace(
+        own,
+        private=own.private or imported.get("private") is True,
+        private_namespaces=tuple(sorted(private.union(own.private_namespaces))),
+        redact=own.redact or imported.get("redact") is True,
+        **carried,
+    )
 
 
 def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:

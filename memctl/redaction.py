@@ -14,19 +14,36 @@ from itertools import accumulate
 MARK = "[redacted]"
 
 _BLOCK = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?:(?!-----BEGIN).){0,20000}?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+    r"|(?:\s*[A-Za-z0-9+/=]{16,}(?!\S))*)",
+    re.DOTALL,
 )
 _KEY = re.compile(
     r"""(?<![\w-])(?:
         sk-[\w-]{16,}                                   # OpenAI, Anthropic and others
+      | (?:xai|pplx)-\w{40,} | gsk_\w{40,}              # xAI, Perplexity, Groq
+      | r8_\w{30,} | hf_[A-Za-z0-9]{20,}                # Replicate, Hugging Face
       | (?:sk|rk|pk)_(?:live|test)_\w{16,}              # Stripe
+      | whsec_\w{20,}
       | gh[oprsu]_\w{20,} | github_pat_\w{20,}          # GitHub
-      | glpat-[\w-]{16,}                                # GitLab
-      | xox[abeoprs]-[\w-]{10,}                         # Slack
+      | gl(?:pat|rt|dt|cbt|ptt|soat)-[\w-]{16,}         # GitLab
+      | xox[abeoprs]-[\w-]{10,} | xapp-\d-[\w-]{40,}    # Slack
+      | \d{8,10}:AA[\w-]{33}(?![\w-])                   # Telegram
+      | [MNO][A-Za-z\d]{23,27}\.[\w-]{6,7}\.[\w-]{27,}  # Discord
       | A(?:KIA|SIA)[A-Z0-9]{16}(?!\w)                  # AWS
-      | AIza[\w-]{30,}                                  # Google
-      | hf_[A-Za-z0-9]{20,}                             # Hugging Face
+      | AIza[\w-]{30,} | GOCSPX-[\w-]{20,}              # Google
+      | ya29\.[\w-]{30,} | 1//0[\w-]{40,}
+      | dapi[0-9a-f]{32} | do[opr]_v1_[0-9a-f]{64}      # Databricks, DigitalOcean
+      | dckr_(?:pat|oat)_[\w-]{20,} | hv[bs]\.[\w-]{20,} # Docker, Vault
       | npm_[A-Za-z0-9]{30,} | pypi-[\w-]{40,}          # npm, PyPI
+      | shp(?:at|ca|pa|ss)_[0-9a-f]{32}                 # Shopify
+      | SG\.[\w-]{16,}\.[\w-]{30,} | key-[0-9a-f]{32}(?!\w) | [0-9a-f]{32}-us\d{1,2}(?!\w)  # mail
+      | SK[0-9a-f]{32}(?!\w)                            # Twilio
+      | lin_(?:api|oauth)_\w{30,} | ntn_\w{40,}         # Linear, Notion
+      | secret_[A-Za-z0-9]{43}(?!\w)
+      | PMAK-[0-9a-f]{24}-[0-9a-f]{34} | ATATT3[\w=-]{60,}  # Postman, Atlassian
+      | AGE-SECRET-KEY-1[A-Z0-9]{58}
       | eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?            # JSON web tokens
     )""",
     re.VERBOSE,
@@ -34,12 +51,22 @@ _KEY = re.compile(
 _RANDOM = re.compile(
     r"(?<![\w/+-])(?=\w*\d)(?=\w*[a-z])(?:[0-9a-f]{32,}|(?=\w*[A-Z])[A-Za-z0-9]{32,})(?![\w/+-])"
 )
-_BEARER = re.compile(r"(?i)\b((?:bearer|basic)\s+)(?=\S*\d)[\w.~+/=-]{12,}")
+_BEARER = re.compile(
+    r"(?i)\b((?:bearer|basic|authorization[\"']?\s*[=:]\s*[\"']?(?:token|api-?key|key))\s+)"
+    r"(?=\S*\d)[\w.~+/=-]{12,}"
+)
 _ASSIGNED = re.compile(
-    r"(?i)\b((?:[\w-]{0,40}(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key))"
+    r"(?i)\b((?:[\w-]{0,40}(?:password|passwd|passphrase|secret|token|api[_-]?key|(?:access|account)[_-]?key))"
     r"[\"']?\s*[=:]\s*[\"']?)(?!\[redacted\])[^\s\"',;]{4,}"
 )
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,100}:)[^\s/@]{1,200}(?=@)")
+_SIGNED = re.compile(
+    r"([?&]sig=|hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/)[\w%+/=-]{30,}"
+)
+_USER = re.compile(
+    r"(\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:)[^\s\"']{4,200}"
+)
+_TOLD_BY_WHAT_IS_BEFORE = (_BEARER, _ASSIGNED, _IN_URL, _SIGNED, _USER)
 
 
 _SHORTEST_VALUE = 6
@@ -56,7 +83,7 @@ def redacted(text: str) -> str:
 
     That includes any long run of random letters and digits: whoever asks means no checksum.
     """
-    return _masked(_RANDOM.sub(MARK, _masked(text, (_BLOCK, _KEY))), (_BEARER, _ASSIGNED, _IN_URL))
+    return _masked(_RANDOM.sub(MARK, _masked(text, (_BLOCK, _KEY))), _TOLD_BY_WHAT_IS_BEFORE)
 
 
 def _masked(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
@@ -85,7 +112,7 @@ def redacted_with(text: str, offsets: Sequence[int]) -> tuple[str, list[int]]:
         offsets: Places in it; one within a secret will be where its ``[redacted]`` begins.
     """
     moved = list(offsets)
-    for pattern in (_BLOCK, _KEY, _BEARER, _ASSIGNED, _IN_URL):
+    for pattern in (_BLOCK, _KEY, *_TOLD_BY_WHAT_IS_BEFORE):
         spans = [_span(match) for match in pattern.finditer(text) if _is_sure(match)]
         if spans:
             moved = _moved(moved, spans)

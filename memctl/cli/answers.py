@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memctl.cli.output import paragraph
+from memctl.cli.output import marked, paragraph
 from memctl.cli.places import place
 from memctl.cli.text import count, one_line
 
@@ -72,7 +72,7 @@ def show_result(
         else:
             paragraph(console, answer.text, "bold" if answer.found else "yellow")
         for citation in answer.citations:
-            paragraph(console, f"[{citation.number}] {place(citation)}", "cyan", 2)
+            marked(console, f"[{citation.number}]", place(citation), "cyan", 2)
     if result.insights:
         paragraph(console, "\nInsights")
         for insight in result.insights:
@@ -164,7 +164,7 @@ def _show_community(
     paragraph(console, f"{of}{named(community)}", "green", 2)
     for citation in community.citations:
         paragraph(console, one_line(citation.quote, _INSIGHT), "", 4)
-        paragraph(console, f"[{citation.number}] {place(citation)}", "cyan", 4)
+        marked(console, f"[{citation.number}]", place(citation), "cyan", 4)
     if explain:
         paragraph(console, f"score {community.score:.3f}: {', '.join(community.seeds)}", "dim", 4)
         for each in community.relations:
@@ -192,7 +192,7 @@ def _show_folded(console: Console, hit: Hit, *, name_kb: bool) -> None:
 def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> None:
     kind = "" if hit.level == "evidence" else f"{hit.type}, "
     of = f"{hit.kb}: " if name_kb else ""
-    paragraph(console, f"{hit.rank:3}. {of}{kind}{place(hit)}", "cyan")
+    marked(console, f"{hit.rank:3}.", f"{of}{kind}{place(hit)}", "cyan")
     paragraph(console, one_line(hit.text, _SNIPPET), "", 5)
     for said in _no_longer(hit):
         paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)

@@ -21,7 +21,7 @@ from memctl.cli.listings import columns_for, listed
 from memctl.cli.output import Column, emit, emit_one, facts, paragraph, shown_instant
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count, moment, one_line, short_id, size
+from memctl.cli.text import count, moment, one_line, short_id, shortened, size
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ _LIST = (
     Column("created_at", "DATE", shown_instant),
     Column("size", "SIZE", size, right=True),
     Column("importance", "IMP.", right=True),
-    Column("title", "TITLE", lambda text: one_line(text, 40)),
+    Column("title", "TITLE", lambda text: shortened(text, 40)),
     Column("missing", "MISSING"),
-    Column("source", "SOURCE", lambda text: one_line(text.rsplit("/", 1)[-1], 40)),
+    Column("source", "SOURCE", lambda text: shortened(text.rsplit("/", 1)[-1], 40)),
 )
 _TEXT_SHOWN = 2000
 
@@ -160,20 +160,21 @@ def delete(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
     kb: KnowledgeBasesOption = None,
 ) -> None:
-    """Forget a document and every memory made from it.
+    """Delete a document and every memory made from it.
 
-    Insights that rest on those go too.  The file it came from is left alone.
+    Insights that rest on those go too.  The file it came from is left alone, and so is what lies in
+    snapshots and earlier versions: `memctl forget` takes that off the disk as well.
     """
     with session.owning("documents", id_, kb) as base:
         view = base.document(id_)
         memories = count(len(view.memories), "memory", "memories")
         what = f"{view.document.id} with {memories} and what rests on them"
         name = view.document.title or view.document.source
-        question = f"forget {what}: {one_line(name, 80)!r}?"
-        if not session.agreed(f"forget {what}", question, yes=yes, dry_run=dry_run):
+        question = f"delete {what}: {one_line(name, 80)!r}?"
+        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
         gone = base.delete_document(view.document.id)
-    session.say(f"forgot {count(gone, 'memory', 'memories')}")
+    session.say(f"deleted {count(gone, 'memory', 'memories')}")
 
 
 @command(

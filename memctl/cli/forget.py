@@ -155,6 +155,14 @@ def _show(session: Session, report: ForgetReport) -> None:
     facts(out, plain(values))
     for left in report.left:
         out.print(f"  left in {one_line(left.place)}: {one_line(left.why)}", soft_wrap=True)
+    if report.too_short:
+        from memctl.store.traces import FEWEST_BYTES
+
+        texts = count(report.too_short, "text")
+        out.print(
+            f"  {texts} of less than {FEWEST_BYTES} bytes looked for in tables and ledger alone",
+            soft_wrap=True,
+        )
     if report.dry_run and report.snapshots:
         out.print("  --snapshots deletes the snapshots, which may hold it", soft_wrap=True)
     elif not report.dry_run and not report.left:

@@ -37,10 +37,12 @@ def path_of(name: str) -> Path:
     """Return the path that the user wrote.
 
     Raises:
-        UsageError: It is empty.
+        UsageError: It is empty, or has a NUL in it.
     """
     if not name:
         raise UsageError("a path is empty", "give one; a variable of the shell may not be set")
+    if "\0" in name:
+        raise UsageError(f"no path has a NUL in it: {shown(name)}")
     return expanded(name)
 
 

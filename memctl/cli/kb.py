@@ -318,7 +318,9 @@ def _namespaces(
     if unknown := [name for name in removed if name not in before]:
         private = ", ".join(map(repr, before)) or "none"
         raise UsageError(f"{unknown[0]!r} is no private namespace", f"private are: {private}")
-    return tuple(sorted({*before, *added}.difference(removed)))
+    # Stored text never has lone surrogates, so neither can the name of a namespace.
+    names = {name.encode("utf-8", "replace").decode("utf-8") for name in added}
+    return tuple(sorted({*before, *names}.difference(removed)))
 
 
 def _changed_inboxes(

@@ -43,6 +43,8 @@ from memctl.errors import MemctlError
 from memctl.paths import next_step, reason, shown
 
 _INTERRUPTED = 130
+_LONGEST_TOLD = 2_000
+"""Characters of an error: it may repeat what was given, which may be anything."""
 _NOBODY_ELSE = 0o077
 """Whatever is written is for its owner alone."""
 _PARSER_WORDS = {
@@ -198,9 +200,9 @@ def _report(
         import traceback
 
         traceback.print_exception(error)
-    sys.stderr.write(f"error: {one_line(message)}\n")
+    sys.stderr.write(f"error: {one_line(message, _LONGEST_TOLD)}\n")
     if hint:
-        sys.stderr.write(f"hint: {one_line(hint)}\n")
+        sys.stderr.write(f"hint: {one_line(hint, _LONGEST_TOLD)}\n")
     return code
 
 

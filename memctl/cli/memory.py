@@ -246,19 +246,19 @@ def delete(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
     kb: KnowledgeBasesOption = None,
 ) -> None:
-    """Forget a memory with all its versions.
+    """Delete a memory with all its versions.
 
-    Insights that rest on it go too.
+    Insights that rest on it go too.  `memctl forget` takes it off the disk as well.
     """
     with session.owning("memories", id_, kb) as base:
         view = base.memory(id_)
         drawn = count(len(view.insights), "insight")
         what = f"{view.memory.id} with {count(len(view.history), 'version')} and {drawn}"
-        question = f"forget {what}: {one_line(view.memory.text, 80)!r}?"
-        if not session.agreed(f"forget {what}", question, yes=yes, dry_run=dry_run):
+        question = f"delete {what}: {one_line(view.memory.text, 80)!r}?"
+        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
         gone = base.delete_memory(view.memory.id)
-    session.say(f"forgot {count(gone, 'memory', 'memories')}")
+    session.say(f"deleted {count(gone, 'memory', 'memories')}")
 
 
 @command(app, "history", "memctl memory history m_3fa2b1")

@@ -318,6 +318,22 @@ def paragraph(out: Console, text: str, style: str = "", indent: int = 0) -> None
         out.print(" " * indent + safe(text), soft_wrap=True)
 
 
+def marked(out: Console, marker: str, text: str, style: str = "", indent: int = 0) -> None:
+    """Print a paragraph after its number; on a terminal its further lines begin below its text."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    if not out.is_terminal:
+        paragraph(out, f"{marker} {text}", style, indent)
+        return
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True, style=style)
+    grid.add_column(overflow="fold", style=style)
+    grid.add_row(Text(marker), Text(safe(text)))
+    out.print(Padding(grid, (0, 0, 0, indent)))
+
+
 def facts(out: Console, values: Mapping[str, object], indent: int = 2) -> None:
     """Print names with their values, one below the other; empty values are left out."""
     from rich.padding import Padding

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from memctl.cli.text import clock, moment, one_line
+from memctl.cli.text import clock, moment, shortened
+
+_LONGEST_NAME = 60
 
 
 class Place(Protocol):
@@ -55,12 +57,12 @@ class Place(Protocol):
 def place(where: Place) -> str:
     """Return where something stands: document, file, page, row or time, characters, date."""
     file_name = where.source.rsplit("/", 1)[-1]
-    name = where.title or file_name
-    parts = [one_line(name, 60)]
-    if file_name.rpartition(".")[0] == name:
+    called = where.title or file_name
+    parts = [shortened(called, _LONGEST_NAME)]
+    if file_name.rpartition(".")[0] == called:
         parts = []
-    if file_name and file_name != name:
-        parts.append(one_line(file_name, 60))
+    if file_name and file_name != called:
+        parts.append(shortened(file_name, _LONGEST_NAME))
     if where.page is not None:
         parts.append(f"page {where.page}")
     if where.row is not None:

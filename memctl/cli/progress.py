@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ def progress(session: Session, title: str) -> Iterator[ProgressListener | None]:
         yield None
         return
     listener = _Listener(title)
+    listener.start()
     try:
         yield listener
     finally:
@@ -34,34 +35,55 @@ def progress(session: Session, title: str) -> Iterator[ProgressListener | None]:
 
 
 class _Listener:
-    """Draws once the work has lasted for a moment, so that short work leaves no flicker."""
+    """Draws once the work has lasted for a moment, so that short work leaves no flicker.
+
+    It does so by itself, for the work may say nothing of how far it is for long.
+    """
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._started = time.monotonic()
         self._bar: Bar | None = None
         self._task: TaskID | None = None
+        self._last: Progress | None = None
+        self._is_over = False
+        self._mutex = threading.Lock()
+        self._timer = threading.Timer(_SHOWN_AFTER, self._show)
+        self._timer.daemon = True
 
     def __call__(self, progress: Progress) -> None:
-        if self._bar is None:
-            if time.monotonic() - self._started < _SHOWN_AFTER:
-                return
-            self._bar = _bar()
-            self._bar.start()
-        if self._task is None:
-            self._task = self._bar.add_task(self._title, total=progress.total, unit="", note="")
-        self._bar.update(
-            self._task,
-            completed=progress.done,
-            total=progress.total,
-            unit=progress.unit,
-            note=one_line(progress.note, 40),
-        )
+        with self._mutex:
+            self._last = progress
+            self._update()
+
+    def start(self) -> None:
+        """Draw in a moment, unless it is over by then."""
+        self._timer.start()
 
     def stop(self) -> None:
         """Take the bar off the screen."""
-        if self._bar is not None:
-            self._bar.stop()
+        self._timer.cancel()
+        with self._mutex:
+            self._is_over = True
+            if self._bar is not None:
+                self._bar.stop()
+
+    def _show(self) -> None:
+        with self._mutex:
+            if not self._is_over:
+                self._bar = _bar()
+                self._task = self._bar.add_task(self._title, total=None, unit="", note="")
+                self._update()
+                self._bar.start()
+
+    def _update(self) -> None:
+        if self._bar is not None and self._task is not None and self._last is not None:
+            self._bar.update(
+                self._task,
+                completed=self._last.done,
+                total=self._last.total,
+                unit=self._last.unit,
+                note=one_line(self._last.note, 40),
+            )
 
 
 def _bar() -> Bar:

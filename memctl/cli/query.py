@@ -1,4 +1,4 @@
-"""memctl query: questions become answers with citations, and judgements of them."""
+"""memctl query: questions become answers with citations, which can be judged."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DuplicatesOption = Annotated[
 
 
 def register(root: typer.Typer) -> None:
-    """Add these verbs to the command line."""
+    """Add this verb to the command line."""
     command(
         root,
         "query",

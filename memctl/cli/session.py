@@ -207,7 +207,7 @@ class Session:
         if yes:
             return
         if not sys.stdin.isatty():
-            raise UsageError(f"{question} needs a yes", "add --yes to do it without being asked")
+            raise UsageError(f"nobody is there to be asked: {question}", "add --yes to agree to it")
         sys.stderr.write(f"{safe(question)} [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -35,6 +35,17 @@ def one_line(text: str, width: int = 0) -> str:
     return line if width <= 0 or len(line) <= width else f"{line[: width - 1].rstrip()}…"
 
 
+def shortened(text: str, width: int) -> str:
+    """Return a name safe and on one line, cut in its middle to ``width`` characters.
+
+    Names of documents that belong together begin alike and end in a number, a date or a kind.
+    """
+    line, tail = one_line(text), width // 3
+    if len(line) <= width:
+        return line
+    return f"{line[: width - tail - 1].rstrip()}…{line[-tail:].lstrip()}"
+
+
 def size(count: float) -> str:
     """Return a number of bytes as people write it: ``1.4 MB``."""
     for unit in _UNITS[:-1]:

@@ -170,6 +170,11 @@ def _show_details(session: Session, row: WatchStatus) -> None:
         paragraph(session.console, f"\n{row.kb}: process {row.writer} is writing to it")
     for problem in row.problems:
         paragraph(session.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow")
+    for told in row.polled:
+        paragraph(session.console, f"\n{row.kb}: {told}")
+    if row.forgets_unfinished:
+        told = "a forget was cut off, so files may still have what went; complete it: memctl forget"
+        paragraph(session.console, f"\n{row.kb}: {told} -k {row.kb}", "yellow")
     if row.last_error:
         when = moment(row.last_error_at)
         paragraph(session.console, f"\n{row.kb}: last error, {when}: {row.last_error}", "yellow")

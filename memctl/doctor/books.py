@@ -15,6 +15,7 @@ from memctl.pinned import Layout
 from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
 from memctl.store.repair import FILES_UNKNOWN, Step
+from memctl.store.snapshots import Snapshots
 from memctl.watch.inbox import folder_tags
 
 
@@ -42,15 +43,22 @@ def _place(layout: Layout, path: Path) -> Path:
     return path
 
 
-def repair_books(base: KnowledgeBase, now: datetime) -> Iterator[Step]:
-    """Write down what lies in ``processed/``, where the ledger was made anew and knows nothing."""
+def repair_books(base: KnowledgeBase, layout: Layout, now: datetime) -> Iterator[Step]:
+    """Write down what lies in ``processed/``, where the ledger was made anew and knows nothing.
+
+    Args:
+        base: The knowledge base.
+        layout: Where its files are; a copy of it to try things on has none of its own.
+        now: The time.
+    """
     ledger = base.store.ledger
     if ledger.meta(FILES_UNKNOWN) != "1":
         return
-    entries = list(_entries(base.layout, now))
+    entries = list(_entries(layout, now))
     with ledger.transaction():
         for entry in entries:
             ledger.files.put(entry)
+        Snapshots(base.store, base.clock).note_files(entries)
         ledger.set_meta(FILES_UNKNOWN, "0")
     if entries:
         yield Step("ledger", f"wrote down {counted(len(entries), 'file')} found in processed/")

@@ -68,12 +68,12 @@ class Doctor:
         """
         layout = self._home.remains_of(name)
         if not dry_run:
-            yield from self._repaired(layout)
+            yield from self._repaired(layout, layout)
             return
         from memctl.doctor.trial import trial
 
         with trial(layout, self._clock) as copy:
-            yield from self._repaired(copy, dry_run=True)
+            yield from self._repaired(copy, layout, dry_run=True)
 
     def sends(self, name: str) -> str:
         """Return where rebuilding would send the text of every memory; empty where nowhere.
@@ -106,7 +106,8 @@ class Doctor:
         with self._home.open_for_writing(name) as base:
             yield from Rebuild(base, progress).run()
 
-    def _repaired(self, layout: Layout, *, dry_run: bool = False) -> Iterator[Step]:
+    def _repaired(self, layout: Layout, files: Layout, *, dry_run: bool = False) -> Iterator[Step]:
+        """Repair what stands in one place; its files are where ``files`` says."""
         from memctl.doctor.books import repair_books
         from memctl.doctor.folders import repair_folders
         from memctl.doctor.repair import Repair
@@ -119,6 +120,6 @@ class Doctor:
         yield from steps
         yield from repair_settings(layout, config, clock())
         with KnowledgeBase.open(layout, config, clock) as base:
-            yield from repair_books(base, clock())
+            yield from repair_books(base, files, clock())
             lost = {step.subject for step in steps}.intersection(("documents", "memories"))
             yield from Repair(base, dry_run, thorough=bool(lost)).run()

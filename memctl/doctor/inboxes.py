@@ -8,6 +8,7 @@ from memctl.doctor.findings import Examined, Finding, counted, ok, warning
 from memctl.ingest.sources import printable
 from memctl.pinned import REASON_SUFFIX, reason_path
 from memctl.watch.claim import claim_name
+from memctl.watch.polling import polled
 from memctl.watch.status import is_watched
 
 
@@ -15,6 +16,7 @@ def check_inboxes(examined: Examined) -> Iterator[Finding]:
     """Look for files that nobody works on, and for failed ones that do not say why."""
     yield from _check_processing(examined)
     yield from _check_failed(examined)
+    yield from _check_events(examined)
 
 
 def _check_processing(examined: Examined) -> Iterator[Finding]:
@@ -35,6 +37,18 @@ def _check_processing(examined: Examined) -> Iterator[Finding]:
         yield warning("inbox", "processing", told, "memctl watch takes them in")
     else:
         yield ok("inbox", "processing", "empty")
+
+
+def _check_events(examined: Examined) -> Iterator[Finding]:
+    """Tell of folders that the watcher only looks into from time to time."""
+    told = polled(examined.ledger) if is_watched(examined.layout) else ()
+    for each in told:
+        hint = "sysctl fs.inotify shows the limits; what they forbid is tried again by itself"
+        yield (
+            warning("inbox", "events", each, hint)
+            if "limit" in each
+            else ok("inbox", "events", each)
+        )
 
 
 def _check_failed(examined: Examined) -> Iterator[Finding]:

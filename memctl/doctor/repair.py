@@ -24,7 +24,7 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.reembed import EMBEDDED_COLUMNS, embedded_texts
 from memctl.records import FileOutcome
 from memctl.store.filters import col
-from memctl.store.names import TABLES, TableName
+from memctl.store.names import FORGET, TABLES, TableName
 from memctl.store.repair import Step
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Repair:
         yield from self._without_dangling()
         yield from self._with_vectors()
         yield from self._without_loose_ends()
+        yield from self._forgotten()
 
     @property
     def _agreement(self) -> Agreement:
@@ -164,6 +165,19 @@ class Repair:
             drop = partial(_drop_lost, agreement=agreement, ids=bare)
             self._write(partial(drop, table="relations", column="memory_ids"))
             yield Step("relations", f"dropped memory_ids that are lost, of {len(bare):,}")
+
+    def _forgotten(self) -> Iterator[Step]:
+        """Complete what was to be forgotten and was cut off."""
+        unfinished = self.base.store.ledger.jobs.unfinished(FORGET)
+        if not unfinished:
+            return
+        told = counted(len(unfinished), "forget")
+        if self.dry_run:
+            yield Step("forget", f"would complete {told} that had been cut off")
+            return
+        left = dict.fromkeys(each.place for each in self.base.forget().left)
+        more = f"; some of it is left in {', '.join(left)}" if left else ""
+        yield Step("forget", f"completed {told} that had been cut off{more}")
 
     def _with_vectors(self) -> Iterator[Step]:
         bad = list(dict.fromkeys(id_ for id_, _ in bad_vectors(self.base.store.snapshot())))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from memctl.doctor.findings import Examined, Finding, counted, damaged, ok, warning
+from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
+from memctl.store.datasets import Datasets
 from memctl.store.inspection import TableState
 from memctl.store.ledger import HEAD, VERSION, Ledger
-from memctl.store.names import TABLES, TableName
+from memctl.store.names import FORGET, TABLES, TableName
+from memctl.store.store import TABLES_FOLDER
+from memctl.store.tags import damaged_tags, snapshot_tags, wanted_versions, wrong_tags
 from memctl.store.upkeep import most_unindexed
 
 WRITING = "somebody is writing"
@@ -56,8 +59,11 @@ def check_indexes(examined: Examined) -> Iterator[Finding]:
         if state.unindexed > most_unindexed(state.rows):
             hint = "the next ingest, or memctl watch, brings them up to date"
             yield warning("indexes", table, f"{told}, so that searches are slower", hint)
+        elif state.unindexed:
+            few = f"{counted(state.unindexed, 'new row')} of {state.rows:,}"
+            yield ok("indexes", table, f"up to date but for {few}, few enough to read each")
         else:
-            yield ok("indexes", table, told)
+            yield ok("indexes", table, "up to date")
 
 
 def check_versions(examined: Examined) -> Iterator[Finding]:
@@ -71,6 +77,12 @@ def check_versions(examined: Examined) -> Iterator[Finding]:
             told = f"{counted(len(earlier), 'earlier version')} cannot be opened"
             yield warning("versions", table, told, "nothing needs them; --repair clears them away")
     yield from _check_named(examined)
+    yield from _check_tags(examined)
+    unfinished = examined.ledger.jobs.unfinished(FORGET)
+    if unfinished and not is_written_to:
+        told = f"{counted(len(unfinished), 'forget')} cut off: what went may still be in files"
+        hint = f"complete it: memctl forget -k {examined.layout.name}"
+        yield warning("versions", "forget", told, hint)
 
 
 def _is_written_to(examined: Examined) -> bool:
@@ -96,6 +108,22 @@ def _check_named(examined: Examined) -> Iterator[Finding]:
             yield warning("versions", name, message, "that state cannot be gone back to")
     if named:
         yield ok("versions", "names", f"{counted(len(named), 'set')} of versions kept by name")
+
+
+def _check_tags(examined: Examined) -> Iterator[Finding]:
+    """Look whether every snapshot has the tags by which other tools leave its versions alone."""
+    datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
+    for table in TABLES:
+        wanted = wanted_versions(examined.ledger, table)
+        tags = snapshot_tags(datasets, table)
+        unreadable = [name for name, tag in tags.items() if tag is None]
+        others = [path.stem for path in damaged_tags(datasets, table)]
+        for name in (*(f"snapshot {name}" for name in unreadable), *others):
+            yield damaged("versions", table, f"the tag of {name} cannot be read")
+        for name in wrong_tags(tags, wanted):
+            if name not in unreadable:
+                told = f"no tag says that the snapshot {name} needs version {wanted[name]}"
+                yield warning("versions", table, told, REPAIR)
 
 
 def _lost(examined: Examined, head: Mapping[TableName, int]) -> list[TableName]:

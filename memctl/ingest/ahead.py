@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator
-from queue import Full, Queue
+from collections.abc import Callable, Generator, Iterator
+from queue import Empty, Full, Queue
 from typing import TypeVar
 
 T = TypeVar("T")
 
 _PATIENCE_SECONDS = 0.1
+_MEANWHILE_SECONDS = 0.5
 
 
 class _End:
@@ -19,9 +20,12 @@ class _End:
         self.error = error
 
 
-def ahead(items: Generator[T, None, None], depth: int) -> Generator[T, None, None]:
+def ahead(
+    items: Generator[T, None, None], depth: int, meanwhile: Callable[[], None]
+) -> Generator[T, None, None]:
     """Give what ``items`` gives, worked out by a thread up to ``depth`` items in advance.
 
+    While the caller waits for an item, ``meanwhile`` is called now and then, in its thread.
     An error in ``items`` is raised here.  Closing this generator stops the thread, closes
     ``items`` in it and waits for that.
     """
@@ -30,15 +34,19 @@ def ahead(items: Generator[T, None, None], depth: int) -> Generator[T, None, Non
     thread = threading.Thread(target=_work, args=(items, queue, stop), daemon=True)
     thread.start()
     try:
-        yield from _received(queue)
+        yield from _received(queue, meanwhile)
     finally:
         stop.set()
         thread.join()
 
 
-def _received(queue: Queue[T | _End]) -> Iterator[T]:
+def _received(queue: Queue[T | _End], meanwhile: Callable[[], None]) -> Iterator[T]:
     while True:
-        item = queue.get()
+        try:
+            item = queue.get(timeout=_MEANWHILE_SECONDS)
+        except Empty:
+            meanwhile()
+            continue
         if isinstance(item, _End):
             if item.error is not None:
                 raise item.error

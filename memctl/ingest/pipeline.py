@@ -107,8 +107,9 @@ class Ingestor:
 
         Args:
             sources: What to take in; read in a thread of its own, lazily.
-            progress: Told after each commit how many sources are dealt with, and after each part
-                of a source too big for memory how many memories it has given.
+            progress: Told at once that it begins, and now and then how many sources have been
+                read; after each commit how many are dealt with, and after each part of a source
+                too big for memory how many memories it has given.
             total: How many sources there are, where that is known.
             settled: Called within each commit with what it makes of its sources, for what must
                 be noted in the ledger in the same step.
@@ -241,7 +242,16 @@ class Ingestor:
                 settled(outcomes)
 
         known, crew = Known(self._store), self._crew(total)
-        prepared = ahead(batches(Preparer(known, crew, self._clock, self._limits)), DEPTH)
+        preparer = Preparer(known, crew, self._clock, self._limits)
+
+        def tell() -> None:
+            """Say how far the reading is, which is ahead of what is committed."""
+            if progress is not None:
+                note = f"{preparer.read:,} read" if preparer.read else "reading"
+                progress(Progress(tally.done, total, "documents", note))
+
+        tell()
+        prepared = ahead(batches(preparer), DEPTH, tell)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:

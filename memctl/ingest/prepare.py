@@ -102,6 +102,8 @@ class Preparer:
         self._limits = limits
         self._filling = _Filling(limits)
         self._flying: deque[Future[list[Worked]]] = deque()
+        self.read = 0
+        """How many sources have been worked on, committed or not."""
 
     def batches(self, sources: Iterable[SourceOrFailure]) -> Generator[Batch, None, None]:
         """Turn sources into batches.
@@ -199,6 +201,7 @@ class Preparer:
             elif isinstance(fate, InParts):
                 in_parts.append(wanted)
         self._filling.add(worked)
+        self.read += len(worked.wanted)
         for wanted in in_parts:
             yield from self._filling.take()
             yield from self._in_parts(wanted)

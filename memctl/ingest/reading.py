@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +53,7 @@ def identify(source: Source) -> Identified:
     try:
         with open_regular(source.path) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        status = source.path.stat()
+            status = os.fstat(file.fileno())
     except OSError as error:
         raise _unreadable(source, error) from error
     key = _key(source, digest)
@@ -136,7 +137,7 @@ def _fault(error: Exception, path: Path, name: str) -> Unreadable:
 
 
 def _check_unchanged(item: Identified, path: Path) -> None:
-    status = path.stat()
+    status = path.lstat()
     if (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
         raise ChangedSource(
             f"{shown(item.source.source)} changed while it was being read",

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from memctl.ingest.batch import Wanted
-from memctl.records import SourceText
+from memctl.records import Segment, SourceText
 from memctl.redaction import redacted_with, without_secrets
 
 Read = tuple[Wanted, SourceText]
@@ -40,6 +40,7 @@ def redacted_text(text: SourceText) -> SourceText:
             for segment, start, end in zip(segments, starts, ends, strict=True)
             if start < end
         )
+    segments = tuple(map(_segment, segments))
     return replace(
         text,
         text=clean,
@@ -49,6 +50,15 @@ def redacted_text(text: SourceText) -> SourceText:
         links=_each(text.links),
         metadata=_without(text.metadata),
     )
+
+
+def _segment(segment: Segment) -> Segment:
+    """Return a segment without secrets in what stands above it and in who says it."""
+    heading = " > ".join(map(without_secrets, segment.heading.split(" > ")))
+    speaker = segment.speaker and without_secrets(segment.speaker)
+    if (heading, speaker) == (segment.heading, segment.speaker):
+        return segment
+    return replace(segment, heading=heading, speaker=speaker)
 
 
 def _each(texts: Sequence[str]) -> tuple[str, ...]:

@@ -63,6 +63,23 @@ class Edit:
     importance: float | None = None
 
 
+def _storable(statement: Statement) -> Statement:
+    """Return a statement as it comes back from the tables: without lone surrogates."""
+
+    def clean(text: str) -> str:
+        return text.encode("utf-8", "replace").decode("utf-8")
+
+    session = statement.session_id
+    return dataclasses.replace(
+        statement,
+        text=clean(statement.text),
+        type=clean(statement.type),
+        namespace=clean(statement.namespace),
+        session_id=None if session is None else clean(session),
+        tags=tuple(map(clean, statement.tags)),
+    )
+
+
 class Editor:
     """Changes single memories and documents of one knowledge base.
 
@@ -94,6 +111,7 @@ class Editor:
             NotFoundError: It names evidence that does not exist.
         """
         _check(statement.text, statement.importance, statement.type)
+        statement = _storable(statement)
         if self._redacts:
             statement = dataclasses.replace(statement, text=without_secrets(statement.text))
         now = self._clock()

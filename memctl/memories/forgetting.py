@@ -307,7 +307,7 @@ def _portions(ids: Sequence[str]) -> Iterator[list[str]]:
 _KEPT = frozenset(
     {
         "id", "root_id", "document_id", "external_id", "namespace", "media_type", "sha256",
-        "status", "language", "reader", "method", "superseded_by", "session_id", "level", "type",
+        "status", "language", "reader", "method", "superseded_by", "level", "type",
         "source_ids", "search_text",
     }
 )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -24,6 +24,10 @@ _MINUTE = 60.0
 
 class Replies(Protocol):
     """Replies by key."""
+
+    def asking(self, key: str, /) -> AbstractContextManager[object]:
+        """Let nobody else ask what is kept under a key meanwhile."""
+        ...
 
     def get(self, key: str, /) -> bytes | None:
         """Return the reply that was kept under a key."""
@@ -47,6 +51,10 @@ class NotKept:
 
     def __init__(self, book: Replies) -> None:
         self._book = book
+
+    def asking(self, _key: str) -> AbstractContextManager[object]:
+        """Keep nobody out: what the others are told is not kept either."""
+        return nullcontext()
 
     def get(self, _key: str) -> bytes | None:
         """Return None: nothing was kept."""
@@ -110,6 +118,22 @@ class Account:
         self._usage = usage
         self._budget = budget
         self._clock = clock
+
+    def once(self, key: str, task: Purpose, model: str, ask: Callable[[], bytes]) -> bytes:
+        """Return a reply that is kept, else what ``ask`` gives, which is kept then.
+
+        Of several that ask the same at once, in this process or in others, one does and the rest
+        wait for its reply.
+        """
+        known = self.known(key, task, model)
+        if known is not None:
+            return known
+        with self._replies.asking(key):
+            known = self.known(key, task, model)
+            if known is None:
+                known = ask()
+                self.keep(key, task, model, known)
+        return known
 
     def known(self, key: str, task: Purpose, model: str) -> bytes | None:
         """Return the reply to what was asked before, which costs nothing."""

@@ -100,13 +100,14 @@ class ChatModel:
             BadReply: Twice not in that shape.
         """
         key = self._key(version, instructions, data, shape, images)
-        known = self._account.known(key, self._task, self.name)
-        if known is not None:
-            return shape.model_validate_json(known)
-        messages = _messages(instructions, data, images)
-        made = self._shaped(messages, shape)
-        self._account.keep(key, self._task, self.name, made.model_dump_json().encode())
-        return made
+
+        def made() -> bytes:
+            """Ask."""
+            messages = _messages(instructions, data, images)
+            return self._shaped(messages, shape).model_dump_json().encode()
+
+        reply = self._account.once(key, self._task, self.name, made)
+        return shape.model_validate_json(reply)
 
     def stream(self, instructions: str, data: str) -> Iterator[str]:
         """Yield the pieces of a plain reply as they arrive; such a reply is not kept.

@@ -215,6 +215,11 @@ _TRIES: Mapping[Task, Callable[[Providers, Task], None]] = {
 class _Nothing:
     """Replies that are not kept, so that a trial asks each time."""
 
+    def asking(self, key: str) -> AbstractContextManager[object]:
+        """Keep nobody out."""
+        del key
+        return nullcontext()
+
     def get(self, key: str) -> bytes | None:
         """Know no reply."""
         del key

@@ -45,13 +45,13 @@ class RemoteReranker:
             return []
         sent = [text[:MOST_CHARACTERS] for text in texts]
         key = _key(self._model, question, sent)
-        kept = self._account.known(key, "rerank", self._model)
-        if kept is not None:
-            scores: list[float] = json.loads(kept)
-            return scores
-        found = self._asked(question, sent)
-        self._account.keep(key, "rerank", self._model, json.dumps(found).encode())
-        return found
+
+        def asked() -> bytes:
+            """Ask."""
+            return json.dumps(self._asked(question, sent)).encode()
+
+        scores: list[float] = json.loads(self._account.once(key, "rerank", self._model, asked))
+        return scores
 
     def _asked(self, question: str, texts: Sequence[str]) -> list[float]:
         with self._account.calling("rerank", self._model) as call:

@@ -63,13 +63,14 @@ class RemoteTranscriber:
         """
         digest = hashlib.sha256(content).hexdigest()
         key = hashlib.sha256(f"transcribe\0{self._model}\0{digest}".encode()).hexdigest()
-        kept = self._account.known(key, "transcribe", self._model)
-        if kept is not None:
-            return [Spoken(*item) for item in json.loads(kept)]
-        found = self._transcribed(content, name, seconds)
-        rows = [[item.start, item.end, item.text] for item in found]
-        self._account.keep(key, "transcribe", self._model, json.dumps(rows).encode())
-        return found
+
+        def asked() -> bytes:
+            """Ask."""
+            found = self._transcribed(content, name, seconds)
+            return json.dumps([[item.start, item.end, item.text] for item in found]).encode()
+
+        rows = json.loads(self._account.once(key, "transcribe", self._model, asked))
+        return [Spoken(*row) for row in rows]
 
     def _transcribed(self, content: bytes, name: str, seconds: float) -> list[Spoken]:
         with self._account.calling("transcribe", self._model) as call:

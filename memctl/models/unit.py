@@ -14,3 +14,13 @@ def unit_rows(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     lengths[lengths == 0] = 1
     scaled: NDArray[np.float32] = vectors / lengths
     return scaled
+
+
+def products(vectors: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+    """Return the product of each row with a vector, or with each row of another matrix.
+
+    As ``@`` does, but in one thread: the threads that share out an ``@`` wait for each other, on a
+    busy machine for tens of milliseconds where the products take a fifth of one.
+    """
+    result: NDArray[Any] = np.einsum("ij,...j->i...", vectors, others)
+    return result

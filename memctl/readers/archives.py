@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 from memctl.errors import UnreadableSource
+from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage
 from memctl.readers.names import shown_name
 
@@ -66,7 +67,7 @@ def listing_bytes(path: Path) -> int:
         OSError: It cannot be read.
     """
     most = _END_BYTES + _LONGEST_COMMENT + _LOCATOR_BYTES + _END_64_BYTES
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         file.seek(max(0, file.seek(0, 2) - most))
         tail = file.read()
     place = tail.rfind(_END)

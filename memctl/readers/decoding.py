@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from memctl.files import open_regular, read_regular
 from memctl.readers.limits import check_size
 from memctl.readers.pieces import PART_CHARS
 
@@ -69,7 +70,7 @@ def _is_legacy(encoding: str) -> bool:
 def encoding_of_file(path: Path) -> str:
     """The encoding of a whole file, in one pass over it that keeps nothing."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         block = file.read(_BLOCK)
         if encoding := marked_encoding(block[:SAMPLE_BYTES]):
             return encoding
@@ -133,7 +134,7 @@ def read_whole(path: Path, name: str, limit: int) -> str:
         UnreadableSource: It has more than ``limit`` bytes.
     """
     check_size(path, name, limit)
-    return decoded(path.read_bytes())
+    return decoded(read_regular(path))
 
 
 def text_blocks(path: Path, size: int = PART_CHARS) -> Iterator[str]:

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from memctl.files import open_regular
 from memctl.readers.damage import DAMAGE, told_as_damage
 from memctl.readers.ocr import find_ocr
 from memctl.readers.pieces import storable
@@ -55,7 +56,7 @@ def footage_of(path: Path, name: str, container: str) -> Footage | None:
     import av
 
     with (
-        path.open("rb") as file,
+        open_regular(path) as file,
         told_as_damage(name, "a video", av.FFmpegError),
         av.open(file, "r", format=container, metadata_errors="replace") as source,
     ):
@@ -87,7 +88,7 @@ def key_frames(path: Path, name: str, container: str) -> Iterator[tuple[float, A
     import av
 
     with (
-        path.open("rb") as file,
+        open_regular(path) as file,
         told_as_damage(name, "a video", av.FFmpegError),
         av.open(file, "r", format=container, metadata_errors="replace") as source,
     ):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import UnreadableSource
+from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.exif import Properties, properties_of
 from memctl.readers.names import date_from_name, shown_name, title_from_name
@@ -50,8 +51,9 @@ def _read(path: Path, name: str) -> SourceText:
     from PIL import UnidentifiedImageError as Unidentified
 
     with (
+        open_regular(path) as file,
         told_as_damage(name, "an image", Unidentified, Image.DecompressionBombError),
-        Image.open(path, formats=FORMATS) as image,
+        Image.open(file, formats=FORMATS) as image,
     ):
         found = properties_of(image)
         size, kind = image.size, image.format or ""
@@ -77,9 +79,10 @@ def pages_of(path: Path, name: str, most: int) -> Iterator[tuple[int | None, Ima
     from PIL import UnidentifiedImageError as Unidentified
 
     with (
+        open_regular(path) as file,
         without_warnings(),
         told_as_damage(name, "an image", Unidentified, Image.DecompressionBombError),
-        Image.open(path, formats=FORMATS) as image,
+        Image.open(file, formats=FORMATS) as image,
     ):
         is_paged = image.format == "TIFF" and _frame_count(image) > 1
         for number in _frames(image)[: most if is_paged else 1]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.errors import UnreadableSource
+from memctl.files import open_regular
 from memctl.readers.dates import parse_date
 from memctl.readers.decoding import decoded
 from memctl.readers.flatten import value_pieces
@@ -61,7 +62,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     """
     check_size(path, name, LARGEST)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             message = BytesParser(policy=_BoundedHeaders()).parse(file)
         assert isinstance(message, EmailMessage)
         return iter(list(assemble(_head(message, name), _pieces(message))))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from memctl.errors import UnreadableSource
+from memctl.files import open_regular
 from memctl.readers.flatten import DEEPEST, too_deep
 from memctl.readers.limits import check_size, named
 from memctl.readers.names import clean_title, date_from_name, title_from_name
@@ -42,7 +43,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     """
     check_size(path, name, LARGEST)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             pieces = element_pieces(file)
             first = next(pieces, None)
             title = _title(first) or title_from_name(name)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.errors import UnreadableSource
+from memctl.files import open_regular
 from memctl.readers import magic
 from memctl.readers.damage import told_as_damage
 from memctl.readers.dates import parse_date
@@ -79,7 +80,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def _look_into(path: Path, name: str) -> _Heard:
-    with told_as_damage(name, "a recording"), path.open("rb") as file:
+    with open_regular(path) as file, told_as_damage(name, "a recording"):
         media_type = magic.media_type_by_magic(file.read(1024))
     container = CONTAINERS.get(media_type)
     recording = recording_of(path, name)

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING
 
 from memctl.errors import EncryptedSource, MissingReader, UnreadableSource
+from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.names import date_from_name, shown_name, title_from_name
 from memctl.readers.page_text import clean_pages
@@ -34,7 +35,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     """
     # pypdf logs what it finds odd; without a handler Python prints that on stderr.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         reader = _open(file, name)
         with told_as_damage(name, "a PDF", *pdf_errors()), without_warnings():
             count = len(reader.pages)

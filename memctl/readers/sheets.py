@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.grids import grid_pieces
 from memctl.readers.office import EXCEL, head_of
@@ -22,7 +23,7 @@ _ROWS_AT_ONCE = 500
 def sheet_parts(openpyxl: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
     """Yield the sheets of an Excel file as text, a part at a time."""
     own = openpyxl.utils.exceptions.InvalidFileException
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         with told_as_damage(name, EXCEL, own), without_warnings():
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
             sheets = list(book.worksheets)

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.grids import grid_pieces
 from memctl.readers.names import clean_title
@@ -21,7 +22,7 @@ _DEEPEST_GROUP = 20
 def slide_parts(pptx: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
     """Yield the slides of a PowerPoint file as text."""
     own = pptx.exc.PythonPptxError
-    with path.open("rb") as file, without_warnings(), told_as_damage(name, POWERPOINT, own):
+    with open_regular(path) as file, without_warnings(), told_as_damage(name, POWERPOINT, own):
         deck = pptx.Presentation(file)
         pieces = list(_pieces(deck.slides))
         title = next((piece.heading for piece in pieces if piece.page == 1), "")

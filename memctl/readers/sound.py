@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.errors import MissingReader, UnreadableSource
+from memctl.files import open_regular, read_regular
 from memctl.readers.damage import told_as_damage
 from memctl.readers.media import CONTAINERS
 from memctl.readers.names import shown_name
@@ -73,7 +74,7 @@ def sounds_of(path: Path, name: str, media_type: str, seconds: float) -> Iterato
     is_small = path.stat().st_size <= MOST_BYTES and seconds <= MOST_SECONDS
     can_cut = find_spec("av") is not None
     if ending and is_small and not (can_cut and media_type.startswith("video/")):
-        yield Sound(0.0, seconds, f"sound.{ending}", path.read_bytes())
+        yield Sound(0.0, seconds, f"sound.{ending}", read_regular(path))
         return
     if not can_cut:
         raise MissingReader(
@@ -89,7 +90,7 @@ def _cut(path: Path, name: str, format_: str) -> Iterator[Sound]:
     at_once = int(MOST_SECONDS * _RATE)
     start, taken = 0, bytearray()
     with (
-        path.open("rb") as file,
+        open_regular(path) as file,
         told_as_damage(name, "a recording", av.FFmpegError),
         av.open(file, "r", format=format_, metadata_errors="replace") as source,
     ):

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.pieces import storable
 
@@ -69,7 +70,7 @@ def recording_of(path: Path, name: str) -> Recording | None:
     with (
         without_warnings(),
         told_as_damage(name, "a recording", TinyTagException),
-        path.open("rb") as file,
+        open_regular(path) as file,
     ):
         try:
             # Only the bytes are handed over: by the name it would take anything for an mp3.

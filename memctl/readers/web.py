@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from memctl.files import read_regular
 from memctl.readers.decoding import decoded
 from memctl.readers.limits import check_size
 from memctl.readers.names import clean_title, date_from_name, title_from_name
@@ -37,7 +38,7 @@ _LINK_RUN = 3
 def read(path: Path, name: str) -> Iterator[SourceText]:
     """Read a web page: its main text, tables as rows, properties from its head."""
     check_size(path, name, LARGEST)
-    page = parse_page(page_text(path.read_bytes()))
+    page = parse_page(page_text(read_regular(path)))
     facts = page_facts(page)
     first = next((block.text for block in page.blocks if block.level == 1), "")
     head = SourceText(

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.grids import grid_pieces
 from memctl.readers.names import clean_title
@@ -38,7 +39,7 @@ _MOST_SPANNED = 200
 def word_parts(docx: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
     """Yield a Word document as text."""
     own = docx.opc.exceptions.OpcError
-    with path.open("rb") as file, without_warnings(), told_as_damage(name, WORD, own):
+    with open_regular(path) as file, without_warnings(), told_as_damage(name, WORD, own):
         document = docx.Document(file)
         reader = _WordReader(_heading_levels(document))
         pieces = list(reader.block_pieces(document.element.body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder, TokenCounter
@@ -53,7 +54,7 @@ def build_context(
     """
     if budget_tokens < 1:
         raise UsageError(f"a budget of {budget_tokens} tokens holds nothing", "use 100 or more")
-    count = count_tokens or approximate_tokens
+    count = cache(count_tokens or approximate_tokens)  # what is tried and taken is counted once
     room = budget_tokens // 2 if in_doubt else budget_tokens
     filling = _Filling(room, count, replace(frame_of(hits), in_doubt=in_doubt))
     filling.fill(_distinct([*insights, *hits]))

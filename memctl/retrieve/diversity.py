@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memctl.models.unit import unit_rows
+from memctl.models.unit import products, unit_rows
 from memctl.retrieve.candidates import Key, Sources
 from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.kept import matrix
@@ -87,7 +87,7 @@ class _Nearest:
         """Note that an item has become a hit."""
         for places, directions in self._vectors.values():
             for own in np.flatnonzero(places == at):
-                cosines = directions @ directions[own]
+                cosines = products(directions, directions[own])
                 nearer = cosines > self.cosines[places]
                 self.cosines[places[nearer]] = cosines[nearer]
                 self.places[places[nearer]] = at

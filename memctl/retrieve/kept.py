@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from memctl.models.unit import unit_rows
+from memctl.models.unit import products, unit_rows
 from memctl.store.filters import Expr, both, col
 from memctl.store.schema import VECTOR
 from memctl.store.snapshot import ROW, Snapshot
@@ -122,7 +122,7 @@ class Kept(Stored):
         """Return the rows nearest to a vector of length 1; none whose own vector is zero."""
         if not vector.any():
             return []
-        cosines = np.where(self._has_direction, self._directions @ vector, -np.inf)
+        cosines = np.where(self._has_direction, products(self._directions, vector), -np.inf)
         best = _largest(cosines, limit)
         numbers: list[int] = self._numbers[best[np.isfinite(cosines[best])]].tolist()
         return numbers

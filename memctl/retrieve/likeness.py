@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memctl.models.unit import unit_rows
+from memctl.models.unit import products, unit_rows
 from memctl.retrieve.collapse import Collapsed, raised
 from memctl.retrieve.names import phrases_of
 from memctl.retrieve.question import Question
@@ -40,10 +40,10 @@ def with_likeness(
     directions = _directions(best)
     if directions is None:
         return list(items)
-    alike = np.clip(directions @ directions.T, 0, None) ** SHARPNESS
+    alike = np.clip(products(directions, directions), 0, None) ** SHARPNESS
     np.fill_diagonal(alike, 0)
     shares = alike / np.maximum(alike.sum(axis=1, keepdims=True), LEAST_ALIKE)
-    gains = WEIGHT * (shares @ np.array([max(item.score, 0.0) for item in best]))
+    gains = WEIGHT * products(shares, np.array([max(item.score, 0.0) for item in best]))
     return [
         *(raised(item, "alike", float(gain)) for item, gain in zip(best, gains, strict=True)),
         *rest,

@@ -23,8 +23,8 @@ _REFERRING = (
     r"previous(?:ly)?|earlier|the other day|yesterday",
     r"(?:you|we|i|he|she|they)(?: all| both)?(?: had)? (?:discussed|talked|spoke|decided|agreed|"
     r"said|told|mentioned|promised|planned|chose|settled|noted|wrote down)",
-    r"(?:did|have|had|were|was) (?:we|i|you) (?:\w+ )?(?:discuss|talk|decide|agree|say|said|tell|"
-    r"told|mention|promise|plan|choose|settle|note|write down)\w*",
+    r"(?:did|have|had|were|was) (?:we|i|you|he|she|they) (?:\w+ )?(?:discuss|talk|decide|agree|say|"
+    r"said|tell|told|mention|promise|plan|choose|settle|note|write down)\w*",
     r"(?:what|which|when|where|who|whom|why|how)(?: \w+){0,3} (?:did|have|had|was|were) "
     r"(?:we|i|my|our)",
     r"(?:when|where|who|whom)(?: \w+)? (?:do|does|is|are) (?:we|i|my|our)",
@@ -32,8 +32,17 @@ _REFERRING = (
     r"(?:any|do (?:we|i|you) have(?: any)?) notes? (?:on|about)|what do (?:we|you|i) know",
     r"erinner\w*|letzte[ns]? (?:mal|woche|jahr|monat)|neulich|gestern|haben wir|hatten wir",
     r"wie besprochen|was wei(?:ß|ss)t du",
-    r"rappel\w*|la dernière fois|hier|avons[- ]nous|on (?:a|avait) (?:dit|décidé|parlé)",
-    r"recuerd\w*|recordar|la última vez|ayer|hablamos|decidimos|acordamos",
+    r"(?:was|wann|wo|wohin|wen|wem|wie|welche\w*)(?: \w+){0,2} (?:habe?|hatte) ich",
+    r"rappel\w*|souviens|souvenez|la dernière fois",
+    r"(?:d['’]|avant[- ])hier|hier (?:soir|matin)",  # "hier" alone is "here" in German
+    r"ai[- ]je|avons[- ]nous|on (?:a|avait) (?:dit|décidé|parlé)",
+    r"recuerd\w*|recordar|acuerdas|la última vez|ayer|hablamos|decidimos|acordamos|quedamos",
+    r"(?:qué|cuándo|dónde|quién) (?:dije|dijo|dijimos|puse|pusimos|hice|hicimos)",
+    r"ricord[aio]\w*|l['’]ultima volta|ieri",
+    r"(?:abbiamo|avevamo) (?:deciso|detto|parlato|concordato)",
+    r"(?:che cosa|cosa|quando|dove|chi) (?:ho|avevo|abbiamo|avevamo)",
+    r"lembr\w*|ontem|falamos|combinamos|(?:o que|quando|onde) (?:eu|nós)",
+    r"herinner\w*|vorige (?:keer|week|maand)|gisteren|hebben we|hadden we|(?:heb|had) ik",
 )
 _ASKING = r"please|now|ok(?:ay)?|and|then|just|bitte|por favor"
 _ORDERS = (

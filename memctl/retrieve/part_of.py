@@ -45,7 +45,9 @@ def build_with_communities(
         UsageError: The budget is not positive.
     """
     parts = _fitting(communities, budget // _SHARE, count)
-    room = budget - (count(_text(parts, _WIDEST)) if parts else 0)
+    if not parts:
+        return build_context(question, hits, insights, budget, count, in_doubt=in_doubt)
+    room = budget - count(_text(parts, _WIDEST))
     context = build_context(question, hits, insights, room, count, in_doubt=in_doubt)
     new = list(_unsaid(parts, context.text))
     if not context.text or not new:

@@ -134,13 +134,15 @@ class Meaning:
 
         None where nothing is left, or where the model cannot weigh words.
         """
-        weights = [
-            _word_weight(left, self._statistics) if left else 0.0
-            for left in _left(self._question.word_slots, told)
-        ]
-        if not any(weights) or not isinstance(self.embedder, WordEmbedder):
+        left = {
+            place: _word_weight(slots, self._statistics)
+            for place, slots in enumerate(_left(self._question.word_slots, told))
+            if slots
+        }
+        if not left or not isinstance(self.embedder, WordEmbedder):
             return None
-        return self.embedder.embed_words(self._question.words, weights)
+        words = [self._question.words[place] for place in left]
+        return self.embedder.embed_words(words, list(left.values()))
 
 
 def question_vector(

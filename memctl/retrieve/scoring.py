@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from memctl.models.unit import products
 from memctl.retrieve.question import Question, slot_weight
 from memctl.retrieve.statistics import TermStatistics
 
@@ -63,7 +64,7 @@ def cosines(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArra
     """Return the cosine of each row with a vector of length 1; 0 for a row of zeros."""
     lengths = np.linalg.norm(vectors, axis=1)
     lengths[lengths == 0] = 1
-    result: NDArray[np.float64] = ((vectors @ vector) / lengths).astype(np.float64)
+    result: NDArray[np.float64] = (products(vectors, vector) / lengths).astype(np.float64)
     return result
 
 

@@ -24,7 +24,8 @@ from memctl.understand.terms import query_terms, terms
 if TYPE_CHECKING:
     from memctl.retrieve.outcome import SearchOutcome
 
-_HITS = 8
+READ = 8
+"""So many hits, at most, are read for an answer, however few are to be shown."""
 _FRONT_MATTER = re.compile(r"(?:title|author|tags|name|subject|from|to|cc)\s*:", re.IGNORECASE)
 _LABELS = frozenset(terms("title name subject heading"))
 """What a line is labelled with that says no more than they do."""
@@ -89,7 +90,7 @@ def answering(outcome: SearchOutcome) -> list[Statement]:
 def statements(outcome: SearchOutcome) -> list[Statement]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
     judge = _Judge(outcome)
-    found = [item for hit in outcome.hits[:_HITS] for item in judge.judged(hit)]
+    found = [item for hit in outcome.hits[:READ] for item in judge.judged(hit)]
     found = [item for item in found if judge.is_new(item)] or found
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
@@ -102,7 +103,7 @@ class _Judge:
         self._question = outcome.question
         self._demand = outcome.demand
         self._kind = kind_of(outcome.question.text)
-        scores = [hit.score for hit in outcome.hits[:_HITS]]
+        scores = [hit.score for hit in outcome.hits[:READ]]
         self._lowest = min(scores, default=0.0)
         self._span = max(scores, default=0.0) - self._lowest
 

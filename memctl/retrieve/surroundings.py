@@ -93,11 +93,12 @@ class Surroundings:
 
         They are 0 where nothing is left, or where there are no vectors to compare by.
         """
-        left = self._meaning.of_what_is_left(told) if self._meaning else None
-        directions = [each.direction for each in candidates]
-        known = [each for each in directions if each is not None]
-        if left is None or not known or len(known) < len(directions):
-            return [0.0] * len(directions)
+        known = [each.direction for each in candidates if each.direction is not None]
+        if self._meaning is None or not known or len(known) < len(candidates):
+            return [0.0] * len(candidates)
+        left = self._meaning.of_what_is_left(told)
+        if left is None:
+            return [0.0] * len(candidates)
         near: list[float] = cosines(left, np.stack(known)).tolist()
         return near
 

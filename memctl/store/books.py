@@ -240,6 +240,10 @@ class JobBook:
             )
         return cursor.rowcount
 
+    def unfinished(self, kind: str) -> list[Job]:
+        """Return the jobs of a kind that have begun and are not done, the newest first."""
+        return [job for job in self.recent(1_000, kind) if job.state != "done"]
+
     def last(self, kind: str, state: JobState | None = None) -> Job | None:
         """Return the newest job of a kind."""
         found = self.recent(1, kind, state)

@@ -241,9 +241,12 @@ def _literal(value: Value) -> str:
 
 
 def _text(value: str) -> str:
-    # Stored text never has lone surrogates (schema.py), so neither can what is looked for.
-    clean = value.encode("utf-8", "replace").decode("utf-8")
-    return "'" + clean.replace("'", "''") + "'"
+    return "'" + _storable(value).replace("'", "''") + "'"
+
+
+def _storable(value: str) -> str:
+    """Stored text never has lone surrogates (schema.py), so neither can what is looked for."""
+    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def _instant(value: datetime) -> str:
@@ -319,7 +322,8 @@ def as_arrow(expression: Expr) -> pc.Expression:
 
     match expression:
         case Membership(column, values):
-            return pc.field(column).isin(pa.array(values, pa.string()))
+            clean = [_storable(str(value)) for value in values]
+            return pc.field(column).isin(pa.array(clean, pa.string()))
         case Negation(part):
             return ~as_arrow(part)
     raise TypeError(f"not a condition on membership: {expression!r}")
@@ -339,7 +343,7 @@ def is_user_written(expression: Expr) -> bool:
 def memory_filter(filters: Filters, now: datetime) -> Expr:
     """Return the condition on ``memories``: valid at ``as_of`` or now, and within the limits."""
     at = filters.as_of or now
-    parts = [_after("valid_to", at), _after("expires_at", at), *_shared(filters)]
+    parts = [_not_ended(filters.as_of), _after("expires_at", at), *_shared(filters)]
     if filters.as_of is not None:
         parts.append(col("valid_from") <= filters.as_of)
     if filters.types:
@@ -347,6 +351,11 @@ def memory_filter(filters: Filters, now: datetime) -> Expr:
     if filters.levels:
         parts.append(col("level").is_in(filters.levels))
     return Every(_flat(Every, tuple(parts)))
+
+
+def _not_ended(at: datetime | None) -> Expr:
+    """Not ended at a time; now, what ever ended has: the clock may have been ahead when it did."""
+    return col("valid_to").is_null() if at is None else _after("valid_to", at)
 
 
 def document_filter(filters: Filters) -> Expr:

@@ -18,7 +18,6 @@ from memctl.errors import (
     DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
-    LockedError,
 )
 from memctl.store.books import (
     AccessBook,
@@ -38,6 +37,7 @@ from memctl.store.frozen import (
     obstacle,
 )
 from memctl.store.graph_book import NameBook
+from memctl.store.ledger_errors import is_refusal, refused, translated, why_refused
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
@@ -46,6 +46,8 @@ from memctl.store.snapshot_book import SnapshotBook
 
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
+ASKING_FOLDER = "asking"
+"""Beside the ledger: a file for each question that a model is being asked."""
 
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -136,18 +138,6 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 VERSION = len(_MIGRATIONS)
 
-_REFUSALS = {
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_IOERR_WRITE,
-    sqlite3.SQLITE_IOERR_FSYNC,
-    sqlite3.SQLITE_IOERR_TRUNCATE,
-    sqlite3.SQLITE_IOERR_SHMOPEN,
-    sqlite3.SQLITE_IOERR_SHMSIZE,
-    sqlite3.SQLITE_IOERR_SHMMAP,
-}
-
 
 class Ledger:
     """One knowledge base's ledger; usable from several threads and processes at once.
@@ -175,7 +165,7 @@ class Ledger:
         self.daemon = DaemonBook(self)
         self.queries = QueryBook(self)
         self.accesses = AccessBook(self)
-        self.replies = ReplyBook(self)
+        self.replies = ReplyBook(self, path.parent / ASKING_FOLDER)
         self.usage = UsageBook(self)
         self.comparisons = ComparisonBook(self)
         self.names = NameBook(self)
@@ -185,7 +175,7 @@ class Ledger:
     @classmethod
     def create(cls, path: Path) -> Ledger:
         """Make an empty ledger at ``path``, or open the one that is there."""
-        with _translated(path):
+        with translated(path):
             return cls(_writable(path, "rwc"), path)
 
     @classmethod
@@ -198,15 +188,15 @@ class Ledger:
         """
         if not path.is_file():
             raise DamagedError(f"there is no ledger at {path}", "run `memctl doctor --repair`")
-        with _translated(path):
+        with translated(path):
             why = obstacle(path)
             try:
                 if not why:
                     return cls(_writable(path, "rw"), path)
             except sqlite3.OperationalError as error:  # a full disk has no room for its log
-                if not _is_refusal(error):
+                if not is_refusal(error):
                     raise
-                why = _why(error)
+                why = why_refused(error)
             connection, frozen = _readable(path)
             return cls(connection, path, why, frozen)
 
@@ -222,7 +212,7 @@ class Ledger:
             DiskRefused: This process may only read it.
         """
         if self._obstacle:
-            raise _refused(self._path.parent, self._obstacle)
+            raise refused(self._path.parent, self._obstacle)
 
     def require_in_place(self) -> None:
         """Raise where what was opened has gone: nothing must be written to what is there instead.
@@ -235,6 +225,10 @@ class Ledger:
                 f"the knowledge base in {self._path.parent} has been renamed, deleted or replaced",
                 "memctl kb list shows what there is",
             )
+
+    def is_replaced(self) -> bool:
+        """Tell whether another ledger stands where the one stood that was opened."""
+        return self._path.exists() and identity(self._path) != self._identity
 
     def close(self) -> None:
         """Close the file; the ledger is of no use afterwards."""
@@ -259,7 +253,7 @@ class Ledger:
         Raises:
             LockedError: Somebody else is writing.
         """
-        with self._mutex, _translated(self._path):
+        with self._mutex, translated(self._path):
             self.require_writable()
             self._connection.execute("VACUUM")
             busy, *_ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -282,7 +276,7 @@ class Ledger:
             LockedError: It did not end.
             DiskRefused: The disk is full, or this process may only read.
         """
-        with self._mutex, _translated(self._path):
+        with self._mutex, translated(self._path):
             if self._depth:
                 yield self._connection
                 return
@@ -310,7 +304,7 @@ class Ledger:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Read; what is read by one statement is consistent."""
-        with self._mutex, _translated(self._path):
+        with self._mutex, translated(self._path):
             self._refresh()
             yield self._connection
 
@@ -473,40 +467,3 @@ def _migrate(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's failures into ours."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise LockedError(
-                f"{path} is in use by another process", "wait for it to finish, then try again"
-            ) from error
-        if _is_refusal(error):
-            raise _refused(path, _why(error)) from error
-        raise _damaged(path, error) from error
-    except sqlite3.DatabaseError as error:
-        raise _damaged(path, error) from error
-
-
-def _is_refusal(error: sqlite3.OperationalError) -> bool:
-    """Tell a disk that takes nothing more, or nothing from this user, from damage."""
-    code = error.sqlite_errorcode
-    return code in _REFUSALS or code & 0xFF in _REFUSALS
-
-
-def _why(error: sqlite3.OperationalError) -> str:
-    """Return SQLite's words; for a disk without room for its log they are "disk I/O error"."""
-    is_vague = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR
-    return f"{error}, perhaps no space is left" if is_vague else str(error)
-
-
-def _refused(path: Path, why: str) -> DiskRefused:
-    return DiskRefused(f"cannot write to {path}: {why}", "check the disk's space and permissions")
-
-
-def _damaged(path: Path, error: sqlite3.Error) -> DamagedError:
-    return DamagedError(f"cannot use the ledger {path}: {error}", "run `memctl doctor --repair`")

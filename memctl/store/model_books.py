@@ -6,7 +6,9 @@ import zlib
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 
+from memctl.files import alone
 from memctl.records import Usage
 from memctl.store.books import Connections, to_text
 
@@ -16,8 +18,13 @@ _COLUMNS = "day, task, model, calls, cached, failed, input_tokens, output_tokens
 class ReplyBook:
     """Replies by what was asked, so that asking the same again costs nothing."""
 
-    def __init__(self, ledger: Connections) -> None:
+    def __init__(self, ledger: Connections, asking: Path) -> None:
         self._ledger = ledger
+        self._asking = asking
+
+    def asking(self, key: str) -> AbstractContextManager[object]:
+        """Let nobody else ask what is kept under a key meanwhile; the folder is there for that."""
+        return alone(self._asking / key)
 
     def get(self, key: str) -> bytes | None:
         """Return the reply that was kept under a key."""

@@ -7,5 +7,7 @@ from typing import Literal
 TableName = Literal["documents", "memories", "entities", "relations"]
 TABLES: tuple[TableName, ...] = ("documents", "memories", "entities", "relations")
 
+FORGET = "forget"
+"""The kind of job that removes something for good."""
 UPKEEP = "upkeep"
 """The kind of job that keeps the tables fast."""

@@ -35,6 +35,7 @@ from memctl.store.store import (
     LEDGER_FILE,
     TABLES_FOLDER,
 )
+from memctl.store.tags import Tag, damaged_tags, put_tags_right, snapshot_tags
 from memctl.store.upkeep import VECTOR_ROWS
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ class Step:
 def repair(folder: Path, clock: Callable[[], datetime]) -> list[Step]:
     """Put right what cannot be read, and return what was done.
 
-    A lost ledger is made anew from the newest readable version of each table, and the unreadable
-    one is kept beside it; inbox states, jobs and logs are lost with it.  Of a damaged table every
-    row is kept that can be read anywhere; broken indexes are made anew.
+    A lost ledger is made anew from the newest readable version of each table and the tags of
+    snapshots, and the unreadable one is kept beside it; jobs and logs are lost with it.  Of a
+    damaged table every row is kept that can be read anywhere; broken indexes are made anew.
 
     Raises:
         LockedError: Somebody is writing.
@@ -92,7 +93,10 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> list[Step]:
                 if any(step.subject == "memories" for step in done):
                     ledger.set_meta(VECTOR_ROWS, "0")
                 ledger.set_head(head, clock())
+                if not named:
+                    done += _named_by_tags(ledger, datasets)
                 done += _without_lost_names(ledger, datasets)
+            done += _tags_put_right(ledger, datasets)
     return done
 
 
@@ -105,10 +109,12 @@ def _ledger(folder: Path, done: list[Step]) -> Ledger:
         ledger.close()
     except DamagedError:
         pass
-    for part in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
-        if part.exists():
-            part.rename(part.with_name(f"{part.name}.damaged-{secrets.token_hex(3)}"))
-    done.append(Step("ledger", "made anew from the tables; the old one is kept beside it"))
+    parts = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm")]
+    beside = [part for part in parts if part.exists()]
+    for part in beside:
+        part.rename(part.with_name(f"{part.name}.damaged-{secrets.token_hex(3)}"))
+    told = "; the old one is kept beside it" if beside else ""
+    done.append(Step("ledger", f"made anew from the tables{told}"))
     ledger = Ledger.create(path)
     ledger.set_meta(FILES_UNKNOWN, "1")
     return ledger
@@ -146,9 +152,7 @@ def _without_lost_manifests(
         version = manifest_version(path)
         if can_be_opened(datasets, table, version):
             continue
-        aside = datasets.folder.parent / SET_ASIDE
-        aside.mkdir(mode=0o700, exist_ok=True)
-        path.replace(aside / f"{table}-{path.name}")
+        _set_aside(datasets, table, path)
         if version != head:
             yield Step(table, f"put the unreadable manifest of version {version} aside")
 
@@ -239,6 +243,53 @@ def _without_lost_names(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
             ledger.forget_head(name)
             ledger.snapshots.remove(name)
             yield Step("ledger", f"the state called {name} is lost")
+
+
+def _named_by_tags(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+    """Write down the snapshots that the tables' tags tell of, in a ledger that knows none."""
+    tags = {table: snapshot_tags(datasets, table) for table in TABLES}
+    for name in sorted({name for each in tags.values() for name in each}):
+        found = {table: tag for table in TABLES if (tag := tags[table].get(name)) is not None}
+        heads = {table: tag.version for table, tag in found.items()}
+        if lacking := [table for table in TABLES if table not in found]:
+            why = f"no tag says which version it is of {', '.join(lacking)}"
+        elif not all(can_be_opened(datasets, *each) for each in heads.items()):
+            why = "versions of it cannot be opened"
+        elif pinned := _pinned(datasets, found["memories"], int(ledger.meta(DIMENSION) or 0)):
+            ledger.name_head(name, heads)
+            ledger.snapshots.add(name, found["memories"].created_at, pinned)
+            yield Step("ledger", f"read the snapshot {name} back from the tables' tags")
+            continue
+        else:
+            why = "nothing says what its vectors are from"
+        yield Step("ledger", f"the snapshot {name} is lost: {why}")
+
+
+def _pinned(datasets: Datasets, tag: Tag, dimension: int) -> Mapping[str, str]:
+    """Return what a tag says of its memories; of one that says nothing, whether they are alike."""
+    if tag.metadata:
+        return tag.metadata
+    alike = _dimension(datasets, tag.version) == dimension
+    return {DIMENSION: str(dimension)} if alike else {}
+
+
+def _tags_put_right(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+    """Have the tables' tags say what the ledger says: nothing is pruned while one is damaged."""
+    for table in TABLES:
+        mended = put_tags_right(datasets, ledger, table)
+        for name in mended.written:
+            yield Step(table, f"wrote the tag of the snapshot {name} anew")
+        for name in mended.removed:
+            yield Step(table, f"removed the unreadable tag of the snapshot {name}")
+        for path in damaged_tags(datasets, table):
+            _set_aside(datasets, table, path)
+            yield Step(table, f"put the unreadable tag {path.stem} aside")
+
+
+def _set_aside(datasets: Datasets, table: TableName, path: Path) -> None:
+    aside = datasets.folder.parent / SET_ASIDE
+    aside.mkdir(mode=0o700, exist_ok=True)
+    path.replace(aside / f"{table}-{path.name}")
 
 
 def _went_back(ledger: Ledger, version: int | None) -> Iterator[Step]:

@@ -8,7 +8,8 @@ what happened, whatever the tables are set back to.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -52,6 +53,15 @@ class SnapshotBook:
                     f" SELECT ?, {columns} FROM {book} WHERE {where}",
                     (name,),
                 )
+
+    def note_files(self, name: str, paths: Iterable[str]) -> None:
+        """Copy rows of the book of files to those of a snapshot."""
+        with self._ledger.transaction() as connection:
+            connection.executemany(
+                f"INSERT OR REPLACE INTO snapshot_files (snapshot, {FILE_COLUMNS})"
+                f" SELECT ?, {FILE_COLUMNS} FROM files WHERE path = ?",
+                [(name, os.fsencode(path)) for path in paths],
+            )
 
     def get(self, name: str) -> SnapshotEntry | None:
         """Return the snapshot of a name."""

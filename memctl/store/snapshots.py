@@ -6,7 +6,7 @@ keeps the few rows of the ledger that belong to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import DamagedError, LockedError, NotFoundError, UsageError
 from memctl.pinned import check_name
 from memctl.store.datasets import Datasets
+from memctl.store.ledger import HEAD
 from memctl.store.lock import AS_SET, Wait
 from memctl.store.names import TableName
 from memctl.store.parts import parts_of
@@ -27,11 +28,13 @@ from memctl.store.store import (
     FORMER_EMBEDDER,
     TABLES_FOLDER,
 )
-from memctl.store.upkeep import TAG_PREFIX, VECTOR_ROWS
+from memctl.store.tags import write_tag
+from memctl.store.upkeep import VECTOR_ROWS
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from memctl.store.books import FileEntry
     from memctl.store.snapshot_book import SnapshotEntry
     from memctl.store.store import Store
 
@@ -163,6 +166,19 @@ class Snapshots:
         self._tag(saved, before)
         return Restored(name, saved, *counts)
 
+    def note_files(self, entries: Sequence[FileEntry]) -> None:
+        """Note of each snapshot which files it knew, where the ledger that did is lost.
+
+        Raises:
+            DamagedError: Its documents cannot be read.
+        """
+        for name, versions in self._ledger.heads().items():
+            if name != HEAD:
+                documents = self._datasets.at("documents", versions["documents"])
+                known = set(documents.to_table(columns=["id"])["id"].to_pylist())
+                paths = [entry.path for entry in entries if entry.document_id in known]
+                self._ledger.snapshots.note_files(name, paths)
+
     # --- inside ---
 
     def _entry(self, name: str) -> SnapshotEntry:
@@ -201,13 +217,9 @@ class Snapshots:
 
     def _tag(self, name: str, versions: Versions) -> None:
         """Tell others who prune with LanceDB's own tools that the versions are wanted."""
+        pinned = self._entry(name).pinned
         for table, version in versions.items():
-            dataset = self._datasets.fresh(table)
-            tag = f"{TAG_PREFIX}{name}"
-            if tag in dataset.tags.list():  # of one whose deletion was cut short
-                dataset.tags.update(tag, version)
-            else:
-                dataset.tags.create(tag, version)
+            write_tag(self._datasets, table, name, version, pinned)
 
     def _require_whole(self, name: str, versions: Versions) -> None:
         missing = [path for path in self._files(versions) if not path.exists()]

@@ -6,6 +6,7 @@ every file is searched byte by byte.
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import zlib
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from memctl.store.store import Store
 
 _CHUNK = 1 << 20
-_FEWEST_BYTES = 5
+FEWEST_BYTES = 5
+"""A shorter text is not looked for byte by byte: vectors and packed tables have it by chance."""
 _STEMS = "search_text"
 """A column of stems, which are the same for different words."""
 _IDS_NAMED = 5
@@ -50,8 +52,7 @@ def traces(store: Store, texts: Sequence[str], *, whole_words: bool = False) -> 
 
     Args:
         store: Where to look; its folder is that of the knowledge base.
-        texts: What to look for.  One of less than five bytes is not looked for byte by byte, for
-            vectors and packed tables have it by chance.
+        texts: What to look for; one that :func:`is_too_short`, in tables and the ledger alone.
         whole_words: Whether what goes on with another letter or digit is something else.
     """
     wanted = [_Wanted(text, whole_words) for text in dict.fromkeys(texts) if text]
@@ -63,6 +64,11 @@ def traces(store: Store, texts: Sequence[str], *, whole_words: bool = False) -> 
         for trace in _in_files(store.folder, wanted):
             if not trace.place.startswith(told):  # rows of it are told of already
                 yield trace
+
+
+def is_too_short(text: str) -> bool:
+    """Say whether a text is not looked for in files byte by byte."""
+    return len(text.encode()) < FEWEST_BYTES
 
 
 class _Wanted:
@@ -166,13 +172,13 @@ def _holds(content: bytes, texts: Iterable[_Wanted]) -> bool:
 
 
 def _in_files(folder: Path, texts: Sequence[_Wanted]) -> Iterator[Trace]:
-    wanted = [text for text in texts if text.size >= _FEWEST_BYTES]
+    wanted = [text for text in texts if text.size >= FEWEST_BYTES]
     if not wanted:
         return
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
-        if _file_holds(path, wanted):
+        if _holds(os.fsencode(path.name), wanted) or _file_holds(path, wanted):
             yield Trace(path.relative_to(folder).as_posix())
 
 

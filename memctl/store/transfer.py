@@ -28,6 +28,7 @@ import pyarrow as pa
 from memctl.errors import DamagedError, MemctlError, UsageError
 from memctl.files import replacing
 from memctl.records import Progress, ProgressListener
+from memctl.store.foreign import ForeignRows
 from memctl.store.formats import ExportFormat, format_of, is_streamed, widened, writer
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.transfer_books import BOOKS, exported_books, restoring
@@ -293,11 +294,31 @@ def _manifest(archive: tarfile.TarFile) -> Manifest:
     try:
         said = json.loads(content.read())
         manifest = Manifest(**said) if said["format"] == FORMAT else None
+        _check_kinds(said)
     except (ValueError, TypeError, KeyError) as error:
         raise UsageError(f"that is not an export: bad {_MANIFEST}: {error}", _HINT) from error
     if manifest is None or manifest.format_version > FORMAT_VERSION:
         raise UsageError("the export is of a newer version of memctl", "update memctl")
     return manifest
+
+
+def _check_kinds(said: Mapping[str, Any]) -> None:
+    """Refuse a manifest whose values are not of their kind, whoever wrote it.
+
+    Raises:
+        TypeError: One is not.
+    """
+    settings = said.get("settings", {})
+    for value, kind in (
+        (said["rows"], dict),
+        (settings, dict),
+        (said["dimension"], int),
+        (said["format_version"], int),
+    ):
+        if type(value) is not kind:
+            raise TypeError(f"{value!r} is no {kind.__name__}")
+    if not all(type(count) is int for count in said["rows"].values()):
+        raise TypeError("a number of rows is none")
 
 
 def _check_model(manifest: Manifest, embedder: str, dimension: int) -> None:
@@ -326,15 +347,19 @@ def _import_parts(
     counter: _Counter,
 ) -> dict[str, int]:
     found: dict[str, int] = dict.fromkeys(TABLES, 0)
+    foreign = {table: ForeignRows(table) for table in TABLES}
     for name, content in _members(archive):
         if book := _BOOK.fullmatch(name):
             transaction.ledger(books(book[1], content))
             continue
         table: TableName = name.partition("/")[0]  # type: ignore[assignment]
         for batch in _read_part(content, name, expected[table]):
+            foreign[table].check(batch)
             transaction.append(table, pa.Table.from_batches([batch]))
             found[table] += batch.num_rows
             counter.add(batch.num_rows)
+    for rows in foreign.values():
+        rows.check_ids()
     return found
 
 

@@ -6,17 +6,19 @@ rewriting a whole table for a few new rows is what makes stores of this kind slo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from memctl.errors import DamagedError
 from memctl.store.engine import changing
 from memctl.store.indexes import VECTOR_INDEX_ROWS, create_vector_index
 from memctl.store.names import TABLES, TableName
 from memctl.store.schema import VECTOR
+from memctl.store.tags import damaged_tags, put_tags_right
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -44,9 +46,6 @@ more the larger the table is (2.6 s at a million rows), so a large one may have 
 GRACE = timedelta(hours=1)
 """For so long a version stays after it was HEAD, for readers that have just looked it up."""
 MOST_OLD_VERSIONS = 20
-
-TAG_PREFIX = "snapshot."
-"""Of the tags that say of a version that a snapshot needs it; other tags are somebody else's."""
 
 VECTOR_INDEX_GROWTH = 4
 """The vector index is made anew, with more partitions, when the table is so many times larger."""
@@ -262,15 +261,14 @@ def _prune(
     if len(old) <= most:
         return Pruned(0, 0)
     with changing(datasets.path(table)):
-        _drop_tags(dataset, {f"{TAG_PREFIX}{name}" for name in ledger.heads()})
+        _put_tags_right(datasets, ledger, table)
         # Never `delete_unverified`: it takes files that a writer has not committed yet.
         stats = dataset.cleanup_old_versions(versions=old, error_if_tagged_old_versions=False)
     ledger.forget_retired(table, old)
     return Pruned(stats.old_versions, stats.bytes_removed)
 
 
-def _drop_tags(dataset: LanceDataset, wanted: Container[str]) -> None:
-    """Remove our own tags that are not wanted any more: a version with a tag is never pruned."""
-    for tag in dataset.tags.list():
-        if tag.startswith(TAG_PREFIX) and tag not in wanted:
-            dataset.tags.delete(tag)
+def _put_tags_right(datasets: Datasets, ledger: Ledger, table: TableName) -> None:
+    put_tags_right(datasets, ledger, table)
+    for path in damaged_tags(datasets, table):
+        raise DamagedError(f"cannot read the tag {path}", "run `memctl doctor --repair`")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 from memctl.errors import (
     CoverageLost,
@@ -22,6 +23,7 @@ from memctl.watch.draining import Drainer
 from memctl.watch.intake import Intake
 from memctl.watch.keeping import Keeper
 from memctl.watch.looking import Lookout
+from memctl.watch.polling import Polling
 from memctl.watch.report import Listener, Turn, WatchEvent
 from memctl.watch.schedule import Schedule
 from memctl.watch.served import WAITS_FOR, Served
@@ -63,6 +65,7 @@ class BaseWatch:
     _intake: Intake = field(init=False)
     _drainer: Drainer = field(init=False)
     _keeper: Keeper = field(init=False)
+    _polling: Polling = field(init=False)
     _recovering: bool = True
     _retry_at: float = 0.0
     _retry_seconds: float = 0.0
@@ -73,6 +76,7 @@ class BaseWatch:
         base, ledger, settle = self.base, self.base.store.ledger, self.options.settle_seconds
         self.schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
         voice = self._voice = Voice(base, self.listener, self.clock)
+        self._polling = Polling(voice, ledger, self.options.rescan_seconds)
         lookout = Lookout(base, voice, settle, self.clock, self.monotonic)
         intake = self._intake = Intake(base, voice, self.schedule, self.beat)
         claims = Claims(base.layout, ledger, self.clock)
@@ -103,6 +107,10 @@ class BaseWatch:
     def put_back(self) -> None:
         """Return files whose ingest was interrupted to the inboxes they came from."""
         self._drainer.put_back()
+
+    def note_polled(self, silent: Mapping[Path, str]) -> None:
+        """Take note of folders that send no events, each with why."""
+        self._polling.note(silent)
 
     def rest(self) -> None:
         """Be in nobody's way during a pause."""

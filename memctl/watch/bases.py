@@ -70,7 +70,12 @@ class HomeBases:
         return base
 
     def is_changed(self, base: Served) -> bool:
-        """Say whether settings on disk differ from those it was opened with."""
+        """Say whether settings on disk differ from those it was opened with, or its ledger does.
+
+        A repair makes a lost ledger anew; where none is there yet, there is nothing to go on with.
+        """
+        if base.store.ledger.is_replaced():
+            return True
         try:
             return load_settings(base.layout.settings) != base.settings
         except MemctlError:

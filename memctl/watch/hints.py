@@ -7,15 +7,24 @@ nothing depends on them but how soon a file is seen.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
-from collections.abc import Iterable
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
+from memctl.paths import reason
+
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
+_AGAIN_SECONDS = 300.0
+"""So long after the system has refused watches it is asked for them again."""
+_EXHAUSTED = frozenset([errno.ENOSPC, errno.EMFILE, errno.ENOMEM])
 _UNHEARD = logging.NullHandler()
 
 
@@ -47,33 +56,42 @@ class Wake:
 class Hints:
     """Observers of folders, which ring when something moves in them."""
 
-    def __init__(self, wake: Wake) -> None:
+    def __init__(self, wake: Wake, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._wake = wake
+        self._monotonic = monotonic
         self._observer: BaseObserver | None = None
         self._folders: frozenset[Path] = frozenset()
+        self._silent: dict[Path, str] = {}
+        self._again_at = 0.0
 
-    def follow(self, folders: Iterable[Path]) -> str:
-        """Observe these folders and no others; return why that failed, or "" when it did not."""
+    @property
+    def silent(self) -> dict[Path, str]:
+        """Folders that send no events though they should, and why."""
+        return {folder: why for folder, why in self._silent.copy().items() if folder.is_dir()}
+
+    def follow(self, folders: Iterable[Path]) -> None:
+        """Observe these folders, with all below them, and no others.
+
+        What the system allows no watch for is tried again from time to time.
+        """
         wanted = frozenset(folder for folder in folders if folder.is_dir())
-        if wanted == self._folders:
-            return ""
-        self.stop()
-        self._folders = wanted
-        try:
+        is_due = bool(self.silent) and self._monotonic() >= self._again_at
+        if wanted != self._folders or is_due:
+            self.stop()
+            self._folders = wanted
+            self._again_at = self._monotonic() + _AGAIN_SECONDS
             self._start(wanted)
-        except OSError as error:  # the system allows no more watches, or no more open files
-            self._stop_observer()
-            return error.strerror or str(error)
-        return ""
 
     def stop(self) -> None:
         """Observe nothing any more."""
-        self._stop_observer()
-        self._folders = frozenset()
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.stop()
+            observer.join()
+        self._folders, self._silent = frozenset(), {}
 
     def _start(self, folders: Iterable[Path]) -> None:
         from watchdog.events import FileSystemEvent, FileSystemEventHandler
-        from watchdog.observers import Observer
 
         # watchdog 7.1 logs an error for each event that comes while it stops, and Python prints
         # what no handler takes.
@@ -88,13 +106,66 @@ class Hints:
                 if event.event_type not in ("opened", "closed_no_write"):
                     wake.ring()
 
-        self._observer = Observer()
+        try:
+            observer = _observer(self._silent)
+        except OSError as error:  # the system allows no more instances, or no more open files
+            self._silent |= dict.fromkeys(folders, reason(error))
+            return
+        observer.start()
+        self._observer = observer
         for folder in folders:
-            self._observer.schedule(Ringing(), str(folder), recursive=True)
-        self._observer.start()
+            try:
+                observer.schedule(Ringing(), str(folder), recursive=True)
+            except OSError as error:
+                self._silent[folder] = reason(error)
 
-    def _stop_observer(self) -> None:
-        observer, self._observer = self._observer, None
-        if observer is not None and observer.is_alive():
-            observer.stop()
-            observer.join()
+
+def _observer(silent: dict[Path, str]) -> BaseObserver:
+    """Return what observes folders here; it notes those that it gets no watch for.
+
+    Raises:
+        OSError: The system allows none.
+    """
+    if sys.platform != "linux":
+        from watchdog.observers import Observer
+
+        return Observer()
+    from watchdog.observers.api import BaseObserver
+    from watchdog.observers.inotify import InotifyEmitter
+    from watchdog.observers.inotify_c import (
+        CallbackId,
+        InotifyFD,
+        Mask,
+        WatchCallback,
+        WatchDescriptor,
+    )
+
+    class Watches(InotifyFD):
+        """Notes what watchdog 7.1 passes over: subfolders beyond the system's limit."""
+
+        def add_callback(
+            self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId
+        ) -> WatchDescriptor:
+            """Watch a folder."""
+            try:
+                return super().add_callback(path, mask, callback, id_)
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    silent[Path(os.fsdecode(path))] = reason(error)
+                raise
+
+    class Observer(BaseObserver):
+        """Observes with watches of its own."""
+
+        def __init__(self) -> None:
+            self._fd = Watches()
+            self._fd.start()
+            super().__init__(InotifyEmitter, inotify_fd=self._fd)
+
+        def on_thread_stop(self) -> None:
+            """End the watches, too."""
+            super().on_thread_stop()
+            self._fd.stop()
+            self._fd.join()
+
+    return Observer()

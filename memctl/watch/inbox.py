@@ -73,10 +73,14 @@ def out_of_reach(inbox: Path, ledger: Ledger) -> str:
     """
     if not os.path.isdir(inbox):  # noqa: PTH112 - Path.is_dir raises where a share hangs
         return f"no folder {printable(inbox)}"
-    if os.path.ismount(inbox) or not ledger.meta(_was_mounted(inbox)):
-        return ""
-    with os.scandir(inbox) as entries:
-        return "" if any(entries) else f"nothing is mounted at {printable(inbox)}"
+    try:
+        with os.scandir(inbox) as entries:
+            is_empty = not any(entries)
+    except OSError as error:
+        return f"cannot list {printable(inbox)}: {error.strerror}"
+    if is_empty and ledger.meta(_was_mounted(inbox)) and not os.path.ismount(inbox):
+        return f"nothing is mounted at {printable(inbox)}"
+    return ""
 
 
 def note_mount(inbox: Path, ledger: Ledger) -> None:

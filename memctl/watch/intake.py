@@ -63,11 +63,17 @@ class Intake:
 
     def _taken(self, outcome: FileOutcome) -> None:
         kind: EventKind = outcome.outcome if outcome.outcome != "failed" else "failed"
-        detail: dict[str, object] = {"memories": outcome.memories, "title": outcome.title}
+        title, summary = ("", "") if self._is_private else (outcome.title, outcome.summary)
+        detail: dict[str, object] = {"memories": outcome.memories, "title": title}
         if outcome.missing:
             detail["missing"] = list(outcome.missing)
         document = outcome.document_id
-        self.voice.say(kind, outcome.source, outcome.summary, document_id=document, detail=detail)
+        self.voice.say(kind, outcome.source, summary, document_id=document, detail=detail)
+
+    @property
+    def _is_private(self) -> bool:
+        """Whether what is told, which may end up in a log, may have no words of a document."""
+        return self.base.settings.has_private
 
     def _failed(self, outcome: FileOutcome, place: str) -> None:
         self.voice.keep("failed", place, outcome.reason, outcome.hint)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memctl.files import save_file, sync_folder
+from memctl.files import open_regular, save_file, sync_folder
 from memctl.pinned import LONGEST_NAME, reason_path
 
 _HALF_COPY = re.compile(r"\.[0-9a-f]{16}\.part")
@@ -40,13 +40,13 @@ def move_file(source: Path, target: Path) -> None:
 def _copy_over(source: Path, target: Path) -> None:
     temporary = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        before = source.stat()
-        with source.open("rb") as reader, temporary.open("xb") as writer:
+        with open_regular(source) as reader, temporary.open("xb") as writer:
+            before = os.fstat(reader.fileno())
             shutil.copyfileobj(reader, writer, 1 << 20)
             writer.flush()
             os.fsync(writer.fileno())
-        shutil.copystat(source, temporary)
-        if _signature(before) != _signature(source.stat()):
+        shutil.copystat(source, temporary, follow_symlinks=False)
+        if _signature(before) != _signature(source.lstat()):
             raise OSError(errno.EBUSY, "it changed while it was being copied", str(source))
         temporary.rename(target)
         sync_folder(target.parent)

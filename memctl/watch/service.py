@@ -24,6 +24,7 @@ from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import DiskRefused, LockedError, MemctlError
 from memctl.watch.base import BaseWatch, WatchOptions
 from memctl.watch.hints import Hints, Wake
+from memctl.watch.mounts import share_type
 from memctl.watch.report import Drained, EventKind, Left, Listener, WatchEvent
 from memctl.watch.served import Served
 from memctl.watch.status import waiting_files
@@ -52,7 +53,7 @@ class Bases(Protocol):
         ...
 
     def is_changed(self, base: Served) -> bool:
-        """Say whether its settings are others now than when it was opened."""
+        """Say whether its settings or its ledger are others now than when it was opened."""
         ...
 
 
@@ -102,12 +103,11 @@ class WatchService:
         self._clock = clock
         self._monotonic = monotonic
         self._wake = Wake()
-        self._hints = Hints(self._wake)
+        self._hints = Hints(self._wake, monotonic)
         self._held: dict[str, _Held] = {}
         self._stopping = False
         self._interrupted = False
         self._refused: dict[str, _Refusal] = {}
-        self._polling_told = options.poll
         self._beaten = 0.0
         self._idle_since = monotonic()
         self._dealt_with = 0
@@ -290,21 +290,33 @@ class WatchService:
         self._say("left", name)
 
     def _reload(self) -> None:
-        """Reopen knowledge bases whose settings have been changed."""
+        """Reopen knowledge bases of which the settings or the ledger are others now."""
         for name, held in list(self._held.items()):
             if self._bases.is_changed(held.watch.base):
                 self._leave(name)
                 self._take_up(name)
 
     def _observe(self) -> None:
+        """Have events wake the loop, and tell of folders that send none."""
         if self._options.poll or self._options.once:
             return
-        inboxes = [i.path for held in self._held.values() for i in held.watch.base.settings.inboxes]
-        problem = self._hints.follow(inboxes)
-        if problem and not self._polling_told:
-            self._polling_told = True
-            seconds = self._options.rescan_seconds
-            self._say("polling", message=f"no events ({problem}); looking every {seconds:g} s")
+        inboxes = {
+            name: [inbox.path for inbox in held.watch.base.settings.inboxes]
+            for name, held in self._held.items()
+        }
+        everything = [path for paths in inboxes.values() for path in paths]
+        self._hints.follow(everything)
+        silent = self._hints.silent
+        for path in everything:
+            if kind := share_type(path):
+                silent[path] = f"of what others change on a network share, {kind}"
+        for name, paths in inboxes.items():
+            own = {
+                folder: why
+                for folder, why in silent.items()
+                if not {folder, *folder.parents}.isdisjoint(paths)
+            }
+            self._held[name].watch.note_polled(own)
 
     # --- signs of life ---
 

@@ -13,7 +13,9 @@ from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.sources import printable
 from memctl.pinned import Layout
 from memctl.store.lock import is_locked
+from memctl.store.names import FORGET
 from memctl.watch.inbox import InboxFile, out_of_reach, scan
+from memctl.watch.polling import polled
 from memctl.watch.served import WAITS_FOR, Served
 from memctl.watch.vault import Vault
 
@@ -45,6 +47,10 @@ class WatchStatus:
     """What keeps files from being taken in now."""
     writer: int | None = None
     """The process that is writing to it now."""
+    forgets_unfinished: int = 0
+    """Forgets that were cut off, so that files may still have what is gone."""
+    polled: tuple[str, ...] = ()
+    """Folders that are only looked into from time to time, and why."""
 
 
 def watch_status(base: Served) -> WatchStatus:
@@ -73,6 +79,8 @@ def watch_status(base: Served) -> WatchStatus:
         last_consolidation=consolidation.started_at if consolidation else None,
         problems=tuple(_problems(base, alive=alive)),
         writer=writer.pid if writer else None,
+        forgets_unfinished=0 if writer else len(ledger.jobs.unfinished(FORGET)),
+        polled=polled(ledger) if alive else (),
     )
 
 

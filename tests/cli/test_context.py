@@ -89,6 +89,33 @@ def test_what_is_in_doubt_is_not_given_to_a_message_that_did_not_ask_for_it(chat
     assert chat("context", "--auto", referring).out == ""
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "What did she say about Porto?",
+        "Wann habe ich von Porto erzählt?",
+        "Tu te souviens de Porto ?",
+        "¿Qué dijimos sobre Porto?",
+        "Che cosa abbiamo deciso per Porto?",
+        "Você se lembra de Porto?",
+        "Wat hebben we over Porto besloten?",
+    ],
+)
+def test_a_message_refers_to_what_was_before_in_each_of_these_languages(
+    chat: Run, message: str
+) -> None:
+    told = chat("context", "--auto", message, "-o", "json").json
+    assert told["why"].startswith("refers to what was before")
+
+
+@pytest.mark.parametrize("message", ["Hier ist mein Text über Porto", "Buy a souvenir of Porto"])
+def test_words_that_only_look_as_if_they_referred_to_what_was_before_do_not(
+    chat: Run, message: str
+) -> None:
+    told = chat("context", "--auto", message, "-o", "json").json
+    assert not told["why"].startswith("refers to what was before")
+
+
 def test_a_question_in_doubt_counts_as_one_without_an_answer(chat: Run) -> None:
     chat("context", IN_DOUBT)
     chat("context", "When did the sister of Kevin move to Porto?")

@@ -72,7 +72,7 @@ def test_an_insight_is_not_edited_and_says_what_to_edit(leases: Run) -> None:
 def test_forgetting_a_document_takes_its_memories_and_insights(leases: Run, tmp_path: Path) -> None:
     leases("consolidate")
     row = leases("document", "list", "--source", "moved.md").rows[0]
-    assert "would forget" in leases("document", "delete", row["id"], "--dry-run").out
+    assert "would delete" in leases("document", "delete", row["id"], "--dry-run").out
     assert len(leases("document", "list").rows) == 2
     assert leases("document", "delete", row["id"], "--yes").code == 0
     assert [Path(r["source"]).name for r in leases("document", "list").rows] == ["signed.md"]

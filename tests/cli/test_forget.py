@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from memctl.memories.editing import Statement
 from memctl.pinned import reason_path
 
 from .conftest import Run
+from .test_facts import understood
 
 PLAN = (
     "We decided that Aurora sails to Svalbard on 12 May 2026. Its skipper Anna Berg pays 4200"
@@ -251,6 +254,14 @@ def test_a_name_goes_from_memories_passages_and_the_graph(memctl: Run, home: Pat
     assert memctl("doctor").code == 0
 
 
+def test_a_name_goes_from_sessions_that_are_called_by_it(memctl: Run, home: Path) -> None:
+    line = {"text": "Zelda Quixote likes the crane.", "session_id": "Zelda Quixote"}
+    assert memctl("ingest", "--jsonl", "-", stdin=json.dumps(line)).code == 0
+    report = forget(memctl, "--entity", "Zelda Quixote")
+    assert (len(report["redacted"]), report["left"]) == (1, [])
+    assert rows_with(["Zelda Quixote"]) == files_with(home, ["Zelda Quixote"]) == []
+
+
 def test_a_name_is_not_the_beginning_of_another_word(memctl: Run) -> None:
     memctl(
         "ingest", "--text", "The Annual report of Ånn is due. Ann signs it, and Annika reads it."
@@ -372,6 +383,29 @@ def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
 
 
+def test_one_that_was_cut_off_is_told_of_and_completed_by_a_repair(memctl: Run, home: Path) -> None:
+    program = (
+        "import os, memctl.store.store as module\nfrom memctl.cli.main import main\n"
+        "module.Store.purge = lambda *_, **__: os._exit(9)\n"
+        f"main(['forget', '--document', '{document(memctl, 'plan')}', '--yes'])"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert killed.returncode == 9
+    assert memctl("ingest", "--text", OTHER).code == 0  # another writer does not complete it
+    (status,) = memctl("status").rows
+    assert status["forgets_unfinished"] == 1
+    assert "memctl forget -k default" in memctl("status", "-o", "table").out
+    told = [row for row in memctl("doctor").rows if row["subject"] == "forget"]
+    assert [row["verdict"] for row in told] == ["warning"]
+    assert "memctl forget -k default" in told[0]["hint"]
+    tried = [row["message"] for row in memctl("doctor", "--repair", "--dry-run").rows]
+    assert tried == ["would complete 1 forget that had been cut off"]
+    done = [row["message"] for row in memctl("doctor", "--repair").rows]
+    assert done == ["completed 1 forget that had been cut off"]
+    assert [row for row in memctl("doctor").rows if row["verdict"] != "ok"] == []
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+
+
 def test_snapshots_that_were_to_go_when_it_was_killed_go_when_it_is_completed(
     memctl: Run, home: Path
 ) -> None:
@@ -396,3 +430,88 @@ def test_files_that_a_killed_writer_left_in_the_tables_go_too(memctl: Run, home:
     stray.write_text(PLAN)
     assert forget(memctl, "--document", document(memctl, "plan"))["left"] == []
     assert not stray.exists()
+
+
+MARK = "Xylophagou7"
+
+
+def everywhere(memctl: Run, endpoint: FakeEndpoint, home: Path) -> None:
+    """Put a word into every place that a knowledge base has for one."""
+    inbox = home / "kb/default/inbox"
+    told = f"Ann lives in {MARK}. Bob was in {MARK} on 12 May 2026."
+    (inbox / "letter.md").write_text(f"# {MARK}\n\n{told}\n\nSee [[{MARK}]] for more.\n")
+    assert memctl("watch", "--once").code == 0
+    endpoint.fail(path="completions", times=-1, after=1)  # so that facts wait to be compared
+    later = f"Ann lives in {MARK} no more."
+    line = f'{{"text": "{later}", "id": "{MARK}", "session_id": "{MARK}", "source": "{MARK}.txt"}}'
+    memctl("ingest", "--jsonl", "-", "--tag", MARK, stdin=line)
+    endpoint.mend()
+    stated = memctl("memory", "add", f"The ferry to {MARK} is slow", "-o", "json").json
+    memctl("memory", "edit", stated["id"], "--text", f"The ferry to {MARK} is fast")
+    (inbox / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    memctl("watch", "--once")
+    memctl("consolidate")
+    for mode in ("hybrid", "graph", "agentic"):
+        memctl("query", f"Who lives in {MARK}?", "--mode", mode, "--source", f"{MARK}*")
+    memctl("query", f"{MARK}", "--mode", "graph")
+    memctl("query", "--feedback", "last", "good")
+    memctl("graph", "merge", MARK, "Ann")
+    memctl("snapshot", "create", "then")
+    memctl("kb", "reembed", "default", "--embedder", "endpoint/e")
+    memctl("kb", "reembed", "default", "--back")
+    memctl("context", f"What about {MARK}?", "--mode", "graph")
+
+
+def test_a_word_that_stood_in_every_place_is_in_no_byte_of_the_home_afterwards(
+    memctl: Run, endpoint: FakeEndpoint, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(understand="m", answer="m").items():
+        monkeypatch.setenv(name, value)
+    endpoint.on("DocumentReply", understood)
+    everywhere(memctl, endpoint, home)
+    held = {path.removeprefix(f"{home}/").split("/")[2] for path in files_with(home, [MARK])}
+    assert held >= {"lance", "processed", "ledger.sqlite"}
+    worked_out = set((home / "kb/default/derived").iterdir())
+    assert worked_out
+    assert rows_with([MARK])
+    report = forget(memctl, "--entity", MARK, "--whole-documents", "--snapshots")
+    assert report["left"] == []
+    for path in home.rglob("*"):
+        assert MARK not in path.name
+    assert files_with(home, [MARK, MARK.lower()]) == []
+    assert rows_with([MARK, MARK.lower(), MARK.upper()]) == []
+    assert packed_with(home, MARK) == []
+    assert worked_out.isdisjoint((home / "kb/default/derived").iterdir())
+
+
+def packed_with(home: Path, word: str) -> list[str]:
+    """Every reply of a model that is kept, and row of the full-text index, with a word."""
+    import zlib
+
+    import lance
+
+    with Home(load_config({})).open("default") as base:
+        with base.store.ledger.reading() as connection:
+            replies = connection.execute("SELECT reply FROM model_replies").fetchall()
+        found = [str(zlib.decompress(reply)) for (reply,) in replies]
+    for path in home.rglob("*.lance"):
+        with suppress(ValueError, OSError):  # a file of an index is one of another kind
+            found.append(
+                str(lance.file.LanceFileReader(str(path)).read_all().to_table().to_pydict())
+            )
+    assert len(found) > 4
+    return [text[:200] for text in found if word.casefold() in text.casefold()]
+
+
+def test_a_name_of_a_file_that_has_it_is_told(memctl: Run, home: Path) -> None:
+    (home / "kb/default/failed/plan of Svalbard.bin").write_bytes(b"something else")
+    report = forget(memctl, "--entity", "Svalbard", "--whole-documents", code=3)
+    assert [left["place"] for left in report["left"]] == ["failed/plan of Svalbard.bin"]
+
+
+def test_what_is_too_short_to_be_looked_for_in_bytes_is_told(memctl: Run, home: Path) -> None:
+    memctl("ingest", "--text", "Bo met Ann Lee in Oslo. Bo likes tea.")
+    shown = memctl("forget", "--entity", "Bo", "--yes", "-o", "table").out
+    assert "1 text of less than 5 bytes looked for in tables and ledger alone" in shown
+    memctl("ingest", "--text", "Ann Lee met Carla Sato in Oslo.")
+    assert forget(memctl, "--entity", "Carla Sato")["too_short"] == 0

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import pty
+import re
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 import yaml
@@ -15,6 +23,9 @@ HIT_KEYS = {
     "rank", "score", "memory_id", "document_id", "external_id", "source", "title", "text",
     "start", "end", "level", "type", "created_at",
 }  # fmt: skip
+
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.fixture
@@ -129,6 +140,53 @@ def test_for_people_the_answer_comes_with_its_places(notes: Run) -> None:
     out = notes("query", "When is the launch of Aurora?", "-o", "table").out
     assert "12 May 2026. [1]" in out
     assert "[1] Plan, plan.md, characters " in out
+
+
+def test_names_that_begin_alike_are_told_apart_by_their_ends(memctl: Run, tmp_path: Path) -> None:
+    for week in (12, 13):
+        file = tmp_path / f"{'status-report-of-the-harbour-' * 3}week-{week}.txt"
+        file.write_text(f"In week {week} the crane of the harbour was painted.")
+        memctl("ingest", file.name)
+    for command in (("query", "Who painted the crane?", "--no-answer"), ("document", "list")):
+        out = memctl(*command, "-o", "table").out
+        assert "status-report-of-the-har" in out
+        assert "week-12.txt" in out
+        assert "week-13.txt" in out
+
+
+def on_a_terminal(*arguments: str) -> list[str]:
+    """Return the lines that a command prints on a terminal of forty columns, without colours."""
+    master, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "memctl", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        env=os.environ | {"COLUMNS": "40", "TERM": "xterm"},
+    ) as process:
+        os.close(terminal)
+        with os.fdopen(master, "rb") as screen:
+            shown = b"".join(printed(screen))
+    assert process.returncode == 0
+    return [ANSI.sub("", line).rstrip() for line in shown.decode().splitlines()]
+
+
+def printed(screen: IO[bytes]) -> Iterator[bytes]:
+    """Yield what is printed until the last process lets go of the terminal."""
+    try:
+        while chunk := os.read(screen.fileno(), 65_536):
+            yield chunk
+    except OSError as error:  # how Linux says that nobody has the other end open
+        if error.errno != errno.EIO:
+            raise
+
+
+def test_on_a_terminal_a_long_place_goes_on_below_its_beginning(notes: Run) -> None:
+    lines = on_a_terminal("query", "When is the launch of Aurora?", "-n", "1")
+    for place in ("  1. Plan, plan.md,", "  [1] Plan, plan.md,"):
+        [at] = [at for at, line in enumerate(lines) if line.startswith(place)]
+        indent = place.index("Plan")
+        assert lines[at + 1][:indent].isspace()
+        assert not lines[at + 1][indent].isspace()
 
 
 def test_several_knowledge_bases_are_asked_at_once(notes: Run) -> None:
@@ -344,3 +402,15 @@ def test_the_fusion_can_be_chosen_on_the_command_line_and_in_the_settings(
     assert not is_by("keyword")
     monkeypatch.setenv("MEMCTL_QUERY_KEYWORD_WEIGHT", "1")
     assert is_by("keyword")
+
+
+def test_how_many_are_shown_does_not_change_the_answer(memctl: Run) -> None:
+    for day, start in (("2026-03-24", "1 June"), ("2026-05-12", "15 June")):
+        text = f"The lease of the workshop starts on {start} 2026."
+        line = json.dumps({"text": text, "created_at": f"{day}T00:00:00Z"})
+        memctl("ingest", "--jsonl", "-", stdin=f"{line}\n".encode())
+    question = "When does the lease of the workshop start?"
+    one, all_ = (memctl("query", question, "-n", n, "-o", "json").json for n in ("1", "10"))
+    assert (len(one["hits"]), len(all_["hits"])) == (1, 2)
+    assert one["answer"] == all_["answer"]
+    assert "15 June" in one["answer"]["text"]

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +25,22 @@ def notes(memctl: Run) -> Run:
     memctl("ingest", "--text", "We decided to launch Aurora on 12 May 2026. The venue is Hall 3.")
     memctl("memory", "add", "tea, not coffee", "--type", "preference")
     return memctl
+
+
+def forge(folder: Path, name: str, change: Callable[[bytes], bytes]) -> None:
+    """Write all.memctl again as other.memctl with one member changed, its sums included."""
+    with (
+        tarfile.open(folder / "all.memctl") as archive,
+        tarfile.open(folder / "other.memctl", "w") as other,
+    ):
+        for member in archive:
+            file = archive.extractfile(member)
+            content = file.read() if file else b""
+            if member.name == name:
+                content = change(content)
+                member.size = len(content)
+                member.pax_headers = {"MEMCTL.sha256": hashlib.sha256(content).hexdigest()}
+            other.addfile(member, io.BytesIO(content))
 
 
 def test_a_table_goes_to_standard_output_as_json_lines(notes: Run) -> None:
@@ -107,6 +124,28 @@ def test_what_somebody_said_of_names_and_answers_comes_back(notes: Run) -> None:
     assert [row["feedback"] for row in before] == ["good"]
 
 
+def test_settings_come_back_where_none_were_made(notes: Run) -> None:
+    notes("kb", "set", "default", "--half-life", "10", "--on-demand", "--chunk-size", "700")
+    archive = notes("export", "all", "-k", "default").raw
+    notes("kb", "create", "own", "--half-life", "20")
+    for name in ("new", "own"):
+        assert notes("import", "-", "-k", name, stdin=archive).code == 0
+    new, own = (notes("kb", "show", name, "-o", "json").json for name in ("new", "own"))
+    assert (new["half_life"], new["always_on"], new["chunk_size"]) == (10, False, 700)
+    assert (own["half_life"], own["always_on"], own["chunk_size"]) == (20, False, 700)
+
+
+def test_a_forged_setting_is_refused_whole(notes: Run, tmp_path: Path) -> None:
+    notes("export", "all", "--to", "all.memctl")
+    forge(
+        tmp_path, "manifest.json", lambda old: old.replace(b'"half_life": 90', b'"half_life": -1')
+    )
+    result = notes("import", "other.memctl", "-k", "new")
+    assert result.code == 2
+    assert "half_life" in result.err
+    assert [row["name"] for row in notes("kb", "list").rows] == ["default"]
+
+
 def test_a_private_base_takes_the_questions_without_their_texts(notes: Run) -> None:
     notes("query", "where is the venue?")
     archive = notes("export", "all").raw
@@ -120,18 +159,7 @@ def test_what_the_ledger_would_not_say_is_not_imported(
     notes: Run, tmp_path: Path, line: str
 ) -> None:
     notes("export", "all", "--to", "all.memctl")
-    with (
-        tarfile.open(tmp_path / "all.memctl") as archive,
-        tarfile.open(tmp_path / "other.memctl", "w") as other,
-    ):
-        for member in archive:
-            file = archive.extractfile(member)
-            content = file.read() if file else b""
-            if member.name == "ledger/names.jsonl":
-                content = f"{line}\n".encode()
-                member.size = len(content)
-                member.pax_headers = {"MEMCTL.sha256": hashlib.sha256(content).hexdigest()}
-            other.addfile(member, io.BytesIO(content))
+    forge(tmp_path, "ledger/names.jsonl", lambda _: f"{line}\n".encode())
     result = notes("import", "other.memctl", "-k", "restored")
     assert result.code == 12
     assert "ledger/names in the export cannot be read" in result.err

@@ -252,3 +252,16 @@ def test_broken_indexes_are_damage_and_nothing_is_looked_up_by_them(
     assert {each.subject for each in wrong} == {"documents", "memories", "entities", "relations"}
     list(doctor.repair("notes"))
     assert examined(doctor) == []
+
+
+@pytest.mark.parametrize("damages", [False, True])
+def test_an_index_that_does_not_fit_into_the_cache_is_no_damage(
+    home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch, damages: bool
+) -> None:
+    with home.open("notes") as base:
+        base.store.upkeep(force=True)
+    if damages:
+        for path in home.layout("notes").folder.rglob("_indices/*/part_*_invert.lance"):
+            os.truncate(path, path.stat().st_size // 2)
+    monkeypatch.setattr("memctl.store.datasets.INDEX_CACHE_BYTES", 100)
+    assert bool(examined(doctor)) is damages

@@ -11,13 +11,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from watched import SETTLE, Daemon, Place, wait_for
+from watched import SETTLE, Daemon, Place, memctl, wait_for
 
+from memctl.doctor.doctor import Doctor
+from memctl.home import Home
 from memctl.store.store import Store
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
 from memctl.watch.inbox import Settling, scan
 from memctl.watch.service import WatchService
+from memctl.watch.status import watch_status
 
 YEAR = timedelta(days=366)
 
@@ -94,6 +97,24 @@ def test_versions_that_ceased_to_count_in_the_future_are_pruned_all_the_same(
         assert len(list((path / "_versions").glob("*.manifest"))) == 1
 
 
+def test_what_ended_while_the_clock_was_ahead_is_history_when_it_is_right_again(
+    place: Place, tmp_path: Path
+) -> None:
+    clock, vault = Clock(), tmp_path / "vault"
+    vault.mkdir()
+    place.keep(vault)
+    options = WatchOptions(settle_seconds=0.0, poll=True, once=True)
+    for text in ("Ann sails to Lisbon on Monday.", "Ann sails to Porto on Monday."):
+        (vault / "a.txt").write_text(text)
+        home = Home(place.home.config, clock)
+        WatchService(HomeBases(home), options, place.events.append, clock).run()
+        clock.ahead = YEAR
+    with place.open() as base:
+        hits = base.query("Where does Ann sail on Monday?").hits
+    assert hits
+    assert not any("Lisbon" in hit.text for hit in hits)
+
+
 @pytest.mark.parametrize("way", [YEAR, -YEAR], ids=["ahead", "back"])
 def test_what_a_reader_looks_at_is_not_pruned_though_the_clock_jumps(
     tmp_path: Path, way: timedelta
@@ -148,26 +169,61 @@ os.execv(sys.executable, [sys.executable, "-m", "memctl", *command])
 """
 
 
-def test_without_a_watch_left_it_says_so_once_and_looks_from_time_to_time(place: Place) -> None:
+@pytest.mark.parametrize("limit", [0, 4], ids=["at the start", "halfway"])
+def test_without_a_watch_left_it_says_so_once_and_looks_from_time_to_time(
+    place: Place, limit: int
+) -> None:
     apart = ["unshare", "--user", "--map-root-user"]
     try:
         subprocess.run([*apart, "true"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no user namespace can be made here")
-    for number in range(8):
+    for number in range(2):
         place.drop(f"{number}/a.txt", f"Letter {number} of the harbour.")
     environment = os.environ | {
         "MEMCTL_HOME": str(place.home.config.home),
         "MEMCTL_WATCH_SETTLE_SECONDS": "0.1",
         "MEMCTL_WATCH_RESCAN_SECONDS": "0.3",
     }
-    command = [*apart, sys.executable, "-c", LIMITED, "0", "watch"]
+    command = [*apart, sys.executable, "-c", LIMITED, str(limit), "watch"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: len(place.tree(place.layout.processed)) == 2)
+        for number in range(2, 8):
+            place.drop(f"{number}/a.txt", f"Letter {number} of the harbour.")
         wait_for(lambda: len(place.tree(place.layout.processed)) == 8)
-        place.drop("later/b.txt", "One more letter.")
-        wait_for(lambda: len(place.tree(place.layout.processed)) == 9)
+        with place.open() as base:
+            wait_for(lambda: any("watch limit" in told for told in watch_status(base).polled))
+        warned = [
+            each.message for each in Doctor(place.home).examine("notes") if each.verdict != "ok"
+        ]
         process.send_signal(signal.SIGTERM)
         out = process.communicate(timeout=60)[0]
     assert process.returncode == 0
-    kinds = [json.loads(line)["kind"] for line in out.splitlines()]
-    assert kinds.count("polling") == 1
+    (told,) = [line for line in map(json.loads, out.splitlines()) if line["kind"] == "polling"]
+    assert "inotify watch limit reached" in told["message"]
+    assert any("inotify watch limit reached" in message for message in warned)
+    with place.open() as base:
+        assert watch_status(base).polled == (), "nobody watches it now"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what overflows is the queue of Linux")
+def test_a_file_is_seen_though_so_much_happened_that_events_were_lost(place: Place) -> None:
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text("ascii"))
+    if most > 50_000:
+        pytest.skip("the queue is too long to overflow it here")
+    with memctl(place, "watch", rescan="3600") as daemon:
+        assert daemon.stdout is not None
+        daemon.stdout.readline()
+        place.drop("a.txt", "Ann sails to Lisbon.")
+        wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
+        daemon.send_signal(signal.SIGSTOP)
+        for _ in range(most // 2 + 1):
+            place.drop(".hidden").unlink()
+        place.drop("new/b.txt", "Bo stays at home.")
+        daemon.send_signal(signal.SIGCONT)
+        wait_for(lambda: "new/b.txt" in place.tree(place.layout.processed))
+        place.drop("new/c.txt", "Cleo arrives on Friday.")
+        wait_for(lambda: "new/c.txt" in place.tree(place.layout.processed))
+        daemon.send_signal(signal.SIGTERM)
+        daemon.communicate(timeout=60)
+    assert daemon.returncode == 0

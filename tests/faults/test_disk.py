@@ -266,6 +266,7 @@ assert libc.capget(header, sets) == 0
 sets[0] &= ~0b110  # root's rights to read and write what the modes forbid
 assert libc.capset(header, sets) == 0
 
+from memctl.watch.status import watch_status
 from watched import Daemon, new_place, wait_for
 place = new_place(Path(sys.argv[1]))
 kinds = lambda: [event.kind for event in place.events]
@@ -280,6 +281,18 @@ with Daemon(place, poll=True, retry_seconds=0.1):
     wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
 assert kinds().count("waiting") == 1, kinds()
 assert "resumed" in kinds()
+
+place.events.clear()
+place.drop("b.txt", "Bo stays at home.")
+place.layout.inbox.chmod(0)
+with Daemon(place, poll=True), place.open() as base:
+    wait_for(lambda: {"started", "waiting"} <= set(kinds()))
+    (problem,) = watch_status(base).problems
+    assert "cannot list" in problem, problem
+    place.layout.inbox.chmod(0o700)
+    wait_for(lambda: place.tree(place.layout.processed) == ["a.txt", "b.txt"])
+    assert watch_status(base).problems == ()
+assert kinds().count("waiting") == 1, kinds()
 """
 
 

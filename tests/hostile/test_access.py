@@ -109,6 +109,19 @@ def test_a_private_knowledge_base_is_not_sent_to_another_machine(
     assert endpoint.asked
 
 
+def test_the_watcher_tells_no_words_of_a_private_knowledge_base(
+    diary: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
+    for name in ("diary", "default"):
+        inbox = tmp_path / "home/kb" / name / "inbox"
+        (inbox / f"{name}.md").write_text(f"# Plan of {name}\n\nThe words of {name} are xyzzy.")
+    told = {e["kb"]: e for e in diary("watch", "--once").rows if e["kind"] == "ingested"}
+    assert "xyzzy" in str(told["default"])
+    assert "xyzzy" not in str(told["diary"])
+    assert "Plan of" not in str(told["diary"])
+
+
 def test_a_private_knowledge_base_may_ask_a_model_on_this_machine_and_keeps_no_reply(
     diary: Run, endpoint: FakeEndpoint
 ) -> None:
@@ -181,6 +194,17 @@ def test_secrets_are_redacted_before_anything_is_stored_or_sent(
     held = b"".join(p.read_bytes() for p in (tmp_path / "home").rglob("*") if p.is_file())
     assert SECRET.encode() not in held
     assert page.read_text().count(SECRET) == 1, "the file itself stays as it is"
+
+
+def test_secrets_in_headings_are_redacted(memctl: Run, tmp_path: Path) -> None:
+    page = tmp_path / "setup.md"
+    page.write_text(f"# Set-up\n\n## key {SECRET}\n\nThe ferry leaves at nine.\n")
+    memctl("kb", "create", "default", "--redact")
+    assert memctl("ingest", str(page)).code == 0
+    assert SECRET not in memctl("export", "memories").out
+    assert "Set-up > key [redacted]" in memctl("context", "When does the ferry leave?").out
+    held = b"".join(p.read_bytes() for p in (tmp_path / "home").rglob("*") if p.is_file())
+    assert SECRET.encode() not in held
 
 
 def test_citations_of_a_redacted_document_hold(memctl: Run, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,41 @@ NOTHING = {
     "session": ["--session", "@"],
     "source": ["--source", "@"],
 }
+NASTY = {
+    "a quote": "x' OR '1'='1",
+    "a climber": "../../etc/passwd",
+    "a NUL": "nul\x00here",
+    "a newline": "two\nlines",
+    "escapes": "\x1b[2Jred",
+    "right to left": "\u202egnp.exe",
+    "much": "x" * 10_000,
+    "no UTF-8": "\udcff",
+}
+EVERYWHERE = """
+query ferry --level @ | query ferry --since @ | query ferry --until @ | query ferry --as-of @
+query ferry --where @ | query ferry --namespace @ | query ferry --session @ | query ferry --tag @
+query ferry --type @ | query ferry --source @ | query ferry -k @ | query --feedback @ good
+query --batch @ | query @ | context @ | memory list --where @ | memory list --since @
+document list --where @ | document list --source @ | insight list --where @ | memory show @
+memory add text --namespace @ --tag @ --session @ | document reprocess @ | why @
+export memories -k @ | export memories --namespace @ | export memories --to @/x.csv
+import @ | import - -k @ | snapshot create @ | snapshot restore @ --yes | snapshot delete @ --yes
+snapshot list -k @ | forget --document @ --yes | forget --memory @ --yes | forget --entity @ --yes
+forget --namespace @ --yes | forget --before @ --yes | kb create @ | kb create new --embedder @
+kb show @ | kb set @ --private | kb set default --inbox @ | kb set default --remove-inbox @
+kb set default --private-namespace @ | kb set default --open-namespace none@
+kb rename @ other | kb rename default @ | kb delete @ --yes | kb pause @ | kb archive @
+kb resume @ | kb reembed default --embedder @ | graph neighbors @ | graph path @ Ann
+graph merge @ Ann | graph unmerge @ Ann | graph export --to @/y | graph show --namespace @ | sql @
+sql |select 1| --namespace @ | eval @ | config show @ | doctor -k @ | watch --once -k @
+stats -k @ | status -k @ | consolidate -k @ | models test @ | ingest @ | ingest --jsonl @
+"""
+COMMANDS = [
+    line.split()
+    for line in EVERYWHERE.replace("|select 1|", "select_1").replace("\n", " | ").split(" | ")
+    if line
+]
+STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 ODD = "a\x1b[2J\n\x07\u202egnp\u200f.txt"
 
 
@@ -57,6 +93,22 @@ def test_an_id_or_a_name_is_never_code(notes: Run, word: str) -> None:
         assert done.err.startswith("error: "), what
         assert "unexpected" not in done.err, what
     assert rows(notes) == before
+
+
+@pytest.mark.parametrize("word", NASTY.values(), ids=NASTY)
+def test_whatever_a_name_or_a_filter_is_every_command_ends_as_it_should(
+    notes: Run, word: str
+) -> None:
+    before = rows(notes)
+    for words in COMMANDS:
+        done = notes(*(each.replace("@", word).replace("_", " ", 1) for each in words))
+        assert done.code in (0, 1, 2, 3, 4, 10), (words, done.code)
+        assert "unexpected" not in done.err, (words, done.err)
+        assert not STEERING.search(done.err), (words, done.err)
+        assert len(done.err) < 5_000, words
+    notes("kb", "set", "default", "--open-namespace", word)
+    kept = [row for row in rows(notes) if row[1] != "text"]
+    assert kept == before
 
 
 @pytest.mark.parametrize("word", INJECTIONS)

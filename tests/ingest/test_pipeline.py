@@ -391,7 +391,8 @@ def test_a_source_in_parts_is_one_document_with_one_outcome(bench: Bench, big_cs
 def test_progress_is_told_after_each_part_of_a_source(bench: Bench, big_csv: Path) -> None:
     told: list[Progress] = []
     bench.ingestor.ingest(from_paths([big_csv]), told.append)
-    notes = [progress.note for progress in told if progress.note]
+    assert (told[0].done, told[0].note) == (0, "reading")
+    notes = [progress.note for progress in told if "of a big one" in progress.note]
     assert len(notes) > 5
     counts = [int(note.split()[0].replace(",", "")) for note in notes]
     assert counts == sorted(set(counts))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,47 @@ def test_a_model_that_keeps_replying_nonsense_is_named(
     with pytest.raises(BadReply, match=r"m twice replied .* hue"):
         ask(model_of(endpoint, ledger))
     assert endpoint.count() == 2
+
+
+def test_of_several_that_ask_the_same_at_once_one_does(
+    endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    def slow(_: object) -> dict[str, object]:
+        time.sleep(0.5)
+        return BLUE
+
+    endpoint.on("Colour", slow)
+    Ledger.create(tmp_path / "ledger.sqlite").close()
+    ledgers = [Ledger.open(tmp_path / "ledger.sqlite") for _ in range(4)]  # as processes have
+    start = threading.Barrier(len(ledgers))
+
+    def asked(ledger: Ledger) -> Colour:
+        start.wait()
+        return ask(model_of(endpoint, ledger))
+
+    with ThreadPoolExecutor(len(ledgers)) as pool:
+        replies = list(pool.map(asked, ledgers))
+    assert replies == [Colour(name="blue", hue=240)] * 4
+    assert endpoint.count() == 1
+    [usage] = ledgers[0].usage.all()
+    assert (usage.calls, usage.cached) == (1, 3)
+    assert list((tmp_path / "asking").iterdir()) == []
+
+
+def test_what_one_is_not_told_the_next_one_asks(endpoint: FakeEndpoint, ledger: Ledger) -> None:
+    endpoint.on("Colour", BLUE)
+    endpoint.fail(500, times=1)
+    with pytest.raises(ModelUnavailable):
+        ask(model_of(endpoint, ledger))
+    assert ask(model_of(endpoint, ledger)).hue == 240
+
+
+def test_where_nobody_can_be_kept_out_it_is_asked_all_the_same(
+    endpoint: FakeEndpoint, ledger: Ledger, tmp_path: Path
+) -> None:
+    endpoint.on("Colour", BLUE)
+    (tmp_path / "asking").write_text("no folder")
+    assert ask(model_of(endpoint, ledger)).hue == 240
 
 
 def test_the_same_question_is_asked_once_and_costs_nothing_again(

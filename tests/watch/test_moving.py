@@ -62,8 +62,8 @@ def test_a_file_that_changes_while_it_is_copied_stays(
     source.write_text("one")
     copystat = __import__("shutil").copystat
 
-    def meanwhile(one: Path, other: Path) -> None:
-        copystat(one, other)
+    def meanwhile(one: Path, other: Path, **options: bool) -> None:
+        copystat(one, other, **options)
         source.write_text("one and two")
 
     monkeypatch.setattr("memctl.watch.moving.shutil.copystat", meanwhile)

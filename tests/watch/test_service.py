@@ -15,6 +15,7 @@ import pytest
 from filelock import FileLock
 from watched import Daemon, wait_for
 
+from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
 from memctl.ingest.pipeline import Ingestor
 from memctl.pinned import Inbox
@@ -310,6 +311,22 @@ def test_one_made_later_is_taken_up_and_one_paused_is_left(place: Place) -> None
         wait_for(lambda: any(e.kb == "later" and e.kind == "left" for e in place.events))
 
 
+def test_it_goes_on_with_a_ledger_that_was_made_anew(place: Place) -> None:
+    place.drop("a.txt", "The first one.")
+    with Daemon(place, poll=True, retry_seconds=0.1):
+        wait_for(lambda: any(event.kind == "ingested" for event in place.events))
+        for path in place.layout.folder.glob("ledger.sqlite*"):
+            path.unlink()
+        place.drop("b.txt", "The second one.")
+        wait_for(lambda: any(event.kind == "waiting" for event in place.events))
+        assert list(Doctor(place.home).repair("notes"))
+        wait_for(lambda: "b.txt" in place.tree(place.layout.processed))
+        with place.open() as base:
+            assert watch_status(base).pid == os.getpid()
+    assert len(place.rows("documents", "id")) == 2
+    assert place.damage() == []
+
+
 def test_a_new_inbox_is_looked_at_without_a_restart(place: Place, tmp_path: Path) -> None:
     with Daemon(place, poll=True):
         wait_for(lambda: any(event.kind == "started" for event in place.events))
@@ -372,17 +389,17 @@ def test_events_wake_the_watcher_long_before_the_rescan(place: Place) -> None:
 def test_it_looks_from_time_to_time_where_the_system_gives_no_events(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from watchdog.observers import Observer
+    from memctl.watch import hints
 
-    def exhausted(self: object) -> None:
-        raise OSError(errno.ENOSPC, "inotify watch limit reached")
+    def exhausted(silent: object) -> None:
+        raise OSError(errno.EMFILE, "inotify instance limit reached")
 
-    monkeypatch.setattr(Observer, "start", exhausted)
+    monkeypatch.setattr(hints, "_observer", exhausted)
     with Daemon(place):
         place.drop("a.txt", "Dropped just now.")
         wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
     (event,) = [event for event in place.events if event.kind == "polling"]
-    assert "inotify watch limit reached" in event.message
+    assert "inotify instance limit reached" in event.message
 
 
 def test_it_consolidates_on_the_interval_and_notes_when(place: Place, said: Said) -> None:

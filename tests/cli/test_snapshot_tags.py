@@ -1,0 +1,183 @@
+"""The tags of snapshots on the tables' versions: damaged, missing, and all that is left of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_endpoint import FakeEndpoint
+
+from memctl.store.names import TABLES
+
+from .conftest import Result, Run
+
+BOATS = "The harbour of Bergen has nine berths for boats."
+CRANES = "Crane seven of the harbour was painted green in March."
+
+
+@pytest.fixture
+def kb(memctl: Run, tmp_path: Path) -> Path:
+    """A knowledge base whose snapshot ``one`` has BOATS alone."""
+    assert memctl("ingest", "--text", BOATS).code == 0
+    assert memctl("snapshot", "create", "one").code == 0
+    assert memctl("ingest", "--text", CRANES).code == 0
+    return tmp_path / "home/kb/default"
+
+
+def tag(kb: Path, table: str, name: str = "snapshot.one") -> Path:
+    return kb / f"lance/{table}.lance/_refs/tags/{name}.json"
+
+
+def version(path: Path) -> int:
+    return int(json.loads(path.read_text())["version"])
+
+
+def lose_ledger(kb: Path) -> None:
+    for path in kb.glob("ledger.sqlite*"):
+        path.unlink()
+
+
+def repaired(memctl: Run, *options: str) -> list[str]:
+    done = memctl("doctor", "--repair", *options, "-o", "ndjson")
+    assert done.code == 0, done.err
+    return [row["message"] for row in done.rows]
+
+
+def found(memctl: Run) -> list[str]:
+    return [row["message"] for row in memctl("doctor").rows if row["verdict"] != "ok"]
+
+
+def names(memctl: Run) -> list[str]:
+    return [row["name"] for row in memctl("snapshot", "list").rows]
+
+
+def texts(memctl: Run) -> set[str]:
+    return {row["text"] for row in memctl("memory", "list").rows}
+
+
+def garble(path: Path) -> None:
+    path.write_text("garbage")
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("hurt", [garble, empty, Path.unlink])
+def test_a_damaged_or_lost_tag_is_found_and_written_again(
+    memctl: Run, kb: Path, hurt: Callable[[Path], None]
+) -> None:
+    before = version(tag(kb, "memories"))
+    hurt(tag(kb, "memories"))
+    assert any("tag" in message for message in found(memctl))
+    assert repaired(memctl) == ["wrote the tag of the snapshot one anew"]
+    assert version(tag(kb, "memories")) == before
+    assert (found(memctl), repaired(memctl)) == ([], [])
+    assert memctl("snapshot", "restore", "one", "--yes").code == 0
+    assert texts(memctl) == {BOATS}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("snapshot", "create", "two"),
+        ("snapshot", "create", "one"),
+        ("snapshot", "list"),
+        ("snapshot", "restore", "one", "--yes"),
+        ("snapshot", "delete", "one", "--yes"),
+        ("forget", "--entity", "Crane", "--snapshots", "--yes"),
+    ],
+)
+def test_no_command_stumbles_over_a_damaged_tag(
+    memctl: Run, kb: Path, command: tuple[str, ...]
+) -> None:
+    garble(tag(kb, "memories"))
+    done: Result = memctl(*command)
+    assert "unexpected" not in done.err
+    assert (done.code == 0) or "'one' is there already" in done.err
+
+
+def test_a_damaged_tag_of_somebody_elses_is_told_and_put_aside(memctl: Run, kb: Path) -> None:
+    garble(tag(kb, "memories", "mine"))
+    assert found(memctl) == ["the tag of mine cannot be read"]
+    stopped = memctl("forget", "--entity", "Crane", "--yes")
+    assert (stopped.code, "doctor --repair" in stopped.err) == (12, True)
+    assert repaired(memctl) == ["put the unreadable tag mine aside"]
+    assert (kb / "damaged/memories-mine.json").read_text() == "garbage"
+    assert memctl("forget").code == 0
+
+
+def test_a_snapshot_whose_version_is_lost_goes_with_its_tags(memctl: Run, kb: Path) -> None:
+    garble(tag(kb, "documents"))
+    for path in sorted((kb / "lance/documents.lance/_versions").glob("*.manifest"))[1:]:
+        path.unlink()
+    assert "the state called one is lost" in repaired(memctl)
+    assert (names(memctl), found(memctl)) == ([], [])
+    assert not any(tag(kb, table).exists() for table in TABLES)
+    assert texts(memctl) == {BOATS, CRANES}
+
+
+def test_with_the_ledger_lost_snapshots_are_read_back_from_the_tags(memctl: Run, kb: Path) -> None:
+    lose_ledger(kb)
+    steps = repaired(memctl)
+    assert "made anew from the tables" in steps
+    assert "read the snapshot one back from the tables' tags" in steps
+    assert (names(memctl), found(memctl)) == (["one"], [])
+    assert memctl("snapshot", "restore", "one", "--yes").code == 0
+    assert texts(memctl) == {BOATS}
+    assert found(memctl) == []
+
+
+def test_with_the_ledger_lost_a_snapshot_that_not_every_table_has_is_told_and_dropped(
+    memctl: Run, kb: Path
+) -> None:
+    lose_ledger(kb)
+    tag(kb, "entities").unlink()
+    garble(tag(kb, "relations"))
+    lost = "the snapshot one is lost: no tag says which version it is of entities, relations"
+    assert lost in repaired(memctl)
+    assert (names(memctl), found(memctl)) == ([], [])
+    assert not any(tag(kb, table).exists() for table in TABLES)
+
+
+def test_a_snapshot_that_is_read_back_knows_what_its_vectors_are_from(
+    memctl: Run, kb: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(embed="e").items():
+        monkeypatch.setenv(name, value)
+    assert memctl("kb", "reembed", "default", "--embedder", "endpoint/e").code == 0
+    lose_ledger(kb)
+    repaired(memctl)
+    assert memctl("snapshot", "restore", "one", "--yes").code == 0
+    assert texts(memctl) == {BOATS}
+    assert memctl("query", "boats?", "--mode", "vector", "--no-answer").code == 0
+    assert found(memctl) == []
+
+
+def test_with_the_ledger_lost_a_snapshot_knows_the_files_that_it_had(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
+    memctl("kb", "create", "default")
+    kb = tmp_path / "home/kb/default"
+    (kb / "inbox/boats.txt").write_text(BOATS)
+    memctl("watch", "--once")
+    memctl("snapshot", "create", "one")
+    (kb / "inbox/cranes.txt").write_text(CRANES)
+    memctl("watch", "--once")
+    lose_ledger(kb)
+    wrote = "wrote down 2 files found in processed/"
+    assert wrote in repaired(memctl, "--dry-run")
+    assert wrote in repaired(memctl)
+    assert memctl("snapshot", "restore", "one", "--yes").code == 0
+    assert found(memctl) == []
+    assert repaired(memctl) == []
+    assert texts(memctl) == {BOATS}
+
+
+def test_an_unreadable_ledger_is_kept_beside_the_new_one(memctl: Run, kb: Path) -> None:
+    (kb / "ledger.sqlite").write_text("no database")
+    assert "made anew from the tables; the old one is kept beside it" in repaired(memctl)
+    assert list(kb.glob("ledger.sqlite.damaged-*"))

@@ -1,0 +1,132 @@
+"""Exports that somebody has changed, with checksums that fit: refused, and nothing is left."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+if TYPE_CHECKING:
+    from cli.conftest import Run
+
+Change = Callable[[str, bytes], bytes]
+
+
+def manifest(**changes: Any) -> Change:
+    """Say something else about the whole."""
+
+    def change(name: str, content: bytes) -> bytes:
+        said = json.loads(content) | changes if name == "manifest.json" else None
+        return content if said is None else json.dumps(said).encode()
+
+    return change
+
+
+def column(table: str, name: str, value: Any) -> Change:
+    """Give every row of a table the same value."""
+
+    def change(member: str, content: bytes) -> bytes:
+        if not member.startswith(f"{table}/"):
+            return content
+        rows = pa.ipc.open_stream(content).read_all()
+        field = rows.schema.field(name)
+        values = pa.array([value] * rows.num_rows, field.type)
+        rows = rows.set_column(rows.schema.get_field_index(name), field, values)
+        out = io.BytesIO()
+        with pa.ipc.new_stream(out, rows.schema) as stream:
+            stream.write_table(rows)
+        return out.getvalue()
+
+    return change
+
+
+CHANGES = {
+    "a list of rows": manifest(rows=[1]),
+    "no rows": manifest(rows=None),
+    "rows in words": manifest(rows={"documents": "x"}),
+    "a list of settings": manifest(settings=[1]),
+    "a version in words": manifest(format_version="9"),
+    "another key": manifest(more=1),
+    "one id": column("memories", "id", "m_1"),
+    "one document": column("documents", "id", "d_1"),
+    "no text": column("memories", "text", None),
+    "no namespace": column("documents", "namespace", None),
+    "no date": column("memories", "created_at", None),
+    "no kind": column("entities", "type", None),
+    "another level": column("memories", "level", "evil\x1b[2J"),
+    "no JSON": column("memories", "metadata", "{no"),
+    "deep JSON": column("memories", "metadata", "[" * 100_000),
+    "a list for an object": column("documents", "metadata", "[1]"),
+    "no numbers": column("memories", "vector", [float("nan")] * 256),
+}
+
+
+@pytest.fixture
+def forged(memctl: Run, tmp_path: Path) -> Callable[[Change], str]:
+    """Change an export of everything; return its path."""
+    memctl("ingest", "--text", "The ferry of Ann Lee leaves at nine.")
+    memctl("ingest", "--text", "Ann Lee grows tomatoes.", "--namespace", "garden")
+    memctl("export", "all", "--to", "all.memctl")
+
+    def forge(change: Change) -> str:
+        with (
+            tarfile.open(tmp_path / "all.memctl") as old,
+            tarfile.open(tmp_path / "forged.memctl", "w") as new,
+        ):
+            for member in old:
+                file = old.extractfile(member)
+                content = change(member.name, file.read() if file else b"")
+                member.size = len(content)
+                member.pax_headers = {"MEMCTL.sha256": hashlib.sha256(content).hexdigest()}
+                new.addfile(member, io.BytesIO(content))
+        return str(tmp_path / "forged.memctl")
+
+    return forge
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_an_export_that_was_tampered_with_is_refused_and_leaves_nothing(
+    memctl: Run, forged: Callable[[Change], str], change: Change
+) -> None:
+    done = memctl("import", forged(change), "-k", "copy")
+    assert done.code == 2, done.err
+    assert "export" in done.err
+    assert "error: unexpected" not in done.err
+    assert "\x1b" not in done.err
+    assert [row["name"] for row in memctl("kb", "list").rows] == ["default"]
+
+
+HARMLESS = {
+    "climbing ids": column("entities", "name", "../../etc"),
+    "another's file": column("documents", "source", "/etc/passwd"),
+    "sources of nobody": column("memories", "source_ids", ["nobody"]),
+    "places beyond the text": column("memories", "end", 2**30),
+    "names with escapes": column("memories", "entities", ["\x1b[2J", "' OR 1=1"]),
+    "what is private": manifest(settings={"private_namespaces": [1, "", None], "private": "yes"}),
+}
+
+
+@pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
+def test_what_is_odd_in_an_export_harms_nobody(
+    memctl: Run, forged: Callable[[Change], str], change: Change
+) -> None:
+    assert memctl("import", forged(change), "-k", "copy").code == 0
+    for words in (
+        ["memory", "list"],
+        ["document", "list"],
+        ["query", "When does the ferry leave?"],
+        ["query", "Who grows tomatoes?", "--mode", "graph"],
+        ["graph", "show"],
+        ["consolidate"],
+        ["doctor"],
+    ):
+        done = memctl(*words, "-k", "copy", "-o", "table")
+        assert done.code in (0, 12), (words, done.err)
+        assert "\x1b[2J" not in f"{done.out}{done.err}"

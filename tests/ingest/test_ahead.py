@@ -1,0 +1,17 @@
+"""Work that is done ahead of its use, and what is done while it is waited for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+
+from memctl.ingest.ahead import ahead
+
+
+def test_whoever_waits_for_an_item_is_called_meanwhile() -> None:
+    called = threading.Event()
+
+    def items() -> Generator[bool, None, None]:
+        yield called.wait(60)
+
+    assert list(ahead(items(), 1, called.set)) == [True]

@@ -1,0 +1,62 @@
+"""Folders on network shares are known by what the system has mounted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from watched import Daemon, Place, wait_for
+
+from memctl.watch import mounts
+from memctl.watch.status import watch_status
+
+MOUNTINFO = r"""
+22 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+30 22 0:26 / /mnt/nas rw,relatime shared:9 master:3 - nfs4 nas:/export rw,vers=4.2
+31 30 253:0 /x /mnt/nas/local rw - ext4 /dev/vdb rw
+32 22 0:27 / /mnt/two\040words rw - cifs //server/share rw
+33 22 0:28 / /home/ann/far rw - fuse.sshfs ann@far: rw
+34 22 8:1 / /mnt/stick rw - fuseblk /dev/sda1 rw
+35 22 0:29 / /mnt/nas2 rw - ext4 /dev/vdc rw
+36 22 0:30 / /mnt/nas2 rw - smb3 //server/other rw
+""".lstrip().replace(r"\\", "\\")
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [
+        ("/home/ann/inbox", ""),
+        ("/mnt/nas", "nfs4"),
+        ("/mnt/nas/deep/in it", "nfs4"),
+        ("/mnt/nas/local/inbox", ""),
+        ("/mnt/nasty", ""),
+        ("/mnt/two words/inbox", "cifs"),
+        ("/home/ann/far/notes", "fuse.sshfs"),
+        ("/mnt/stick/notes", ""),
+        ("/mnt/nas2/notes", "smb3"),
+    ],
+)
+def test_the_innermost_mount_says_whether_a_folder_is_on_a_share(
+    tmp_path: Path, folder: str, kind: str
+) -> None:
+    (tmp_path / "mountinfo").write_text(MOUNTINFO)
+    assert mounts.share_type(Path(folder), tmp_path / "mountinfo") == kind
+
+
+def test_where_nothing_tells_of_mounts_no_folder_is_on_a_share(tmp_path: Path) -> None:
+    assert mounts.share_type(tmp_path, tmp_path / "mountinfo") == ""
+
+
+def test_an_inbox_on_a_share_is_told_of_and_looked_into(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = f"22 1 0:1 / / rw - ext4 /dev/vda rw\n30 22 0:2 / {place.layout.inbox} rw - nfs n:/ rw\n"
+    (tmp_path / "mountinfo").write_text(told)
+    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "mountinfo")
+    with Daemon(place), place.open() as base:
+        wait_for(lambda: "polling" in [event.kind for event in place.events])
+        (said,) = watch_status(base).polled
+        place.drop("a.txt", "Ann sails to Lisbon.")
+        wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
+    assert "network share, nfs" in said
+    assert [event.kind for event in place.events].count("polling") == 1
