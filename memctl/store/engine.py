@@ -55,6 +55,25 @@ def lancedb() -> ModuleType:
     return module
 
 
+class EnginePanic(RuntimeError):
+    """The engine gave up in the middle of something: it was given bytes that it never wrote."""
+
+
+@contextmanager
+def without_panics() -> Iterator[None]:
+    """Turn a panic of the engine into an error that can be caught.
+
+    lance 13 panics on some files that are cut short.  What Python gets then is no ``Exception``,
+    and its class is in no module.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise EnginePanic(f"the engine gave up: {error}") from error
+
+
 @contextmanager
 def opening(what: Path) -> Iterator[None]:
     """Turn the engine's failures while opening ``what`` into :class:`DamagedError`.
@@ -63,7 +82,8 @@ def opening(what: Path) -> Iterator[None]:
     from the first two) for files that are missing, cut short or overwritten.
     """
     try:
-        yield
+        with without_panics():
+            yield
     except (OSError, ValueError, RuntimeError) as error:
         raise damaged(what, error) from error
 
@@ -72,7 +92,8 @@ def opening(what: Path) -> Iterator[None]:
 def changing(what: Path) -> Iterator[None]:
     """Tell the failures of the disk while ``what`` is being written from mistakes in the code."""
     try:
-        yield
+        with without_panics():
+            yield
     except (OSError, ValueError, RuntimeError) as error:
         if any(mark in str(error) for mark in _DISK_REFUSALS):
             raise DiskRefused(
@@ -86,7 +107,8 @@ def changing(what: Path) -> Iterator[None]:
 
 def is_about_files(error: Exception) -> bool:
     """Tell an error about a table's files from one about what was asked of the table."""
-    return any(mark in str(error) for mark in _FILE_FAILURES)
+    is_panic = isinstance(error, EnginePanic)
+    return is_panic or any(mark in str(error) for mark in _FILE_FAILURES)
 
 
 def damaged(what: Path, error: Exception) -> DamagedError:

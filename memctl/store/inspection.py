@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
 from memctl.store.durability import manifest_version
+from memctl.store.engine import without_panics
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
@@ -105,16 +106,18 @@ def can_be_opened(datasets: Datasets, table: TableName, version: int) -> bool:
 
 def rows_of(dataset: LanceDataset, fragment: LanceFragment) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one file, in pieces; reading can raise one of ``ENGINE_ERRORS``."""
-    yield from dataset.scanner(
-        fragments=[fragment], batch_size_bytes=READ_BYTES, batch_readahead=1
-    ).to_reader()
+    with without_panics():
+        yield from dataset.scanner(
+            fragments=[fragment], batch_size_bytes=READ_BYTES, batch_readahead=1
+        ).to_reader()
 
 
 def broken_indexes(dataset: LanceDataset) -> Iterator[str]:
     """Yield the names of indexes that cannot be loaded."""
     for index in dataset.describe_indices():
         try:
-            dataset.prewarm_index(index.name)
+            with without_panics():
+                dataset.prewarm_index(index.name)
         except ENGINE_ERRORS as error:
             if not str(error).startswith(_READ_BUT_NOT_KEPT):
                 yield index.name

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import DamagedError, UsageError
-from memctl.store.engine import damaged, is_about_files, lance, reason
+from memctl.store.engine import damaged, is_about_files, lance, reason, without_panics
 from memctl.store.filters import Expr, col, is_user_written, render
 from memctl.store.indexes import probes
 from memctl.store.schema import VECTOR, TableName, schemas
@@ -272,7 +272,8 @@ class Snapshot:
     def _reading(self, table: TableName, where: Expr | None) -> Iterator[None]:
         """Tell a condition that cannot be used from a table that cannot be read."""
         try:
-            yield
+            with without_panics():
+                yield
         except (OSError, ValueError, RuntimeError) as error:
             if is_about_files(error):
                 self._require_in_place()

@@ -142,6 +142,9 @@ ACTS = {
     "doctor --rebuild": Act(("doctor", "--rebuild", "--yes", *NOTES_KB)),
 }
 
+LIKE_OTHERS = ("forget a name", "forget what is older", "memory delete", "snapshot delete")
+"""Acts that go the way of another one, and are left out where time is short."""
+
 
 # --- what is there -------------------------------------------------------------------------------
 

@@ -19,7 +19,9 @@ from watched import SETTLE
 
 from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
+from memctl.errors import DamagedError
 from memctl.home import Home
+from memctl.store.datasets import Datasets
 from memctl.store.durability import manifest_version
 from memctl.store.names import TABLES, TableName
 from memctl.watch.base import WatchOptions
@@ -30,7 +32,7 @@ IS_LONG = bool(os.environ.get("MEMCTL_LONG_TESTS"))
 FILES = {
     "lease.md": "# Lease\n\nThe lease with [[Harbour Street]] starts on 1 June 2026.\n\n"
     "The deposit is 4,350 euros, and Mara Lindqvist signed it.\n",
-    "trips/oslo.md": "# Oslo\n\nWe decided to take the night train to Oslo on 3 March 2027.\n",
+    "trips/oslo.md": "# Oslo\n\nWe decided to take the [[Night Train]] to Oslo on 3 March 2027.\n",
     "long.txt": "\n\n".join(f"Paragraph {n} says that room {n} is blue. " * 25 for n in range(5)),
 }
 
@@ -167,7 +169,8 @@ def test_a_damaged_file_is_found_and_what_stood_in_it_comes_back(home: Home, cas
     folder = home.layout("notes").folder
     before = texts(home)
     needed, others = files_of(home, case.table, case.kind)
-    assert needed or case.kind in ("_transactions", "_deletions")
+    is_whole = (case.table, case.kind) == ("memories", "_deletions")
+    assert needed or is_whole or (others and case.kind == "_transactions")
     whole = shutil.copytree(folder, folder.parent.parent / "whole")
     for path in (*needed, *others) if IS_LONG else [*needed, *others][:1]:
         case.hurt(path)
@@ -176,6 +179,17 @@ def test_a_damaged_file_is_found_and_what_stood_in_it_comes_back(home: Home, cas
         assert texts(home)[0] == before[0], path
         shutil.rmtree(folder)
         shutil.copytree(whole, folder)
+
+
+def test_a_manifest_that_is_cut_anywhere_is_damage_and_no_crash(home: Home) -> None:
+    needed, _ = files_of(home, "memories", "_versions")
+    (path,) = needed
+    version, whole = manifest_version(path), path.read_bytes()
+    datasets = Datasets(home.layout("notes").folder / "lance")
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(DamagedError):
+            datasets.fresh("memories", version)
 
 
 @pytest.mark.parametrize("hurt", HURTS)
