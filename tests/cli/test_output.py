@@ -119,7 +119,7 @@ def test_a_stream_that_was_closed_beforehand_is_an_empty_one(two: Run) -> None:
     assert (run("memory list >&-").returncode, run("memory list >&-").stderr) == (0, "")
     assert "tea, not coffee" in run("memory list 2>&-").stdout
     assert "stdin is empty" in run("ingest - <&-").stderr
-    assert run("kb delete default <&-").stderr.startswith("error: remove ")
+    assert run("kb delete default <&-").stderr.startswith("error: nobody is there to be asked")
     assert len(run("memory list").stdout.splitlines()) == 2
 
 

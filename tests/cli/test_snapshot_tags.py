@@ -104,9 +104,10 @@ def test_a_damaged_tag_of_somebody_elses_is_told_and_put_aside(memctl: Run, kb: 
     assert found(memctl) == ["the tag of mine cannot be read"]
     stopped = memctl("forget", "--entity", "Crane", "--yes")
     assert (stopped.code, "doctor --repair" in stopped.err) == (12, True)
-    assert repaired(memctl) == ["put the unreadable tag mine aside"]
+    completed = "completed 1 forget that had been cut off"
+    assert repaired(memctl) == ["put the unreadable tag mine aside", completed]
     assert (kb / "damaged/memories-mine.json").read_text() == "garbage"
-    assert memctl("forget").code == 0
+    assert "Crane" not in memctl("export", "memories").out
 
 
 def test_a_snapshot_whose_version_is_lost_goes_with_its_tags(memctl: Run, kb: Path) -> None:
