@@ -355,6 +355,18 @@ def test_a_reader_is_not_disturbed_and_the_next_run_completes_it(memctl: Run, ho
     assert memctl("forget", "--yes").code == 2
 
 
+def cut_off(step: str, id_: str, *options: str) -> None:
+    """Forget a document in a process that is killed where it would call ``step``."""
+    module, owner, name = step.rsplit(".", 2)
+    command = ["forget", "--document", id_, *options, "--yes"]
+    program = (
+        f"import os, {module} as module\nfrom memctl.cli.main import main\n"
+        f"module.{owner}.{name} = lambda *_, **__: os._exit(9)\nmain({command!r})"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert killed.returncode == 9
+
+
 @pytest.mark.parametrize(
     ("step", "is_done"),
     [
@@ -367,15 +379,8 @@ def test_a_reader_is_not_disturbed_and_the_next_run_completes_it(memctl: Run, ho
 def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
     memctl: Run, home: Path, step: str, is_done: bool
 ) -> None:
-    module, owner, name = step.rsplit(".", 2)
     plan = document(memctl, "plan")
-    program = (
-        f"import os, {module} as module\nfrom memctl.cli.main import main\n"
-        f"module.{owner}.{name} = lambda *_, **__: os._exit(9)\n"
-        f"main(['forget', '--document', '{plan}', '--yes'])"
-    )
-    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
-    assert killed.returncode == 9
+    cut_off(step, plan)
     assert len(memctl("document", "list").rows) == (1 if is_done else 2)
     report = forget(memctl, *(() if is_done else ("--document", plan)))
     assert (report["completed"], report["left"]) == (is_done, [])
@@ -384,13 +389,7 @@ def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
 
 
 def test_one_that_was_cut_off_is_told_of_and_completed_by_a_repair(memctl: Run, home: Path) -> None:
-    program = (
-        "import os, memctl.store.store as module\nfrom memctl.cli.main import main\n"
-        "module.Store.purge = lambda *_, **__: os._exit(9)\n"
-        f"main(['forget', '--document', '{document(memctl, 'plan')}', '--yes'])"
-    )
-    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
-    assert killed.returncode == 9
+    cut_off("memctl.store.store.Store.purge", document(memctl, "plan"))
     assert memctl("ingest", "--text", OTHER).code == 0  # another writer does not complete it
     (status,) = memctl("status").rows
     assert status["forgets_unfinished"] == 1
@@ -410,13 +409,8 @@ def test_snapshots_that_were_to_go_when_it_was_killed_go_when_it_is_completed(
     memctl: Run, home: Path
 ) -> None:
     memctl("snapshot", "create", "before")
-    program = (
-        "import os, memctl.forget as module\nfrom memctl.cli.main import main\n"
-        "module.Forgetter._remove_files = lambda *_: os._exit(9)\n"
-        f"main(['forget', '--document', '{document(memctl, 'plan')}', '--snapshots', '--yes'])"
-    )
-    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
-    assert killed.returncode == 9
+    step = "memctl.forget.Forgetter._remove_files"
+    cut_off(step, document(memctl, "plan"), "--snapshots")
     memctl("snapshot", "create", "after")  # the files that it needs have the text as well
     report = forget(memctl)
     assert (report["completed"], report["left"]) == (1, [])
