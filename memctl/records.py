@@ -370,6 +370,11 @@ class Hit:
     more_in_document: tuple[str, ...] = ()
     """Ids of memories of its document that would be hits, had it not enough of them."""
 
+    @property
+    def document(self) -> tuple[str, str]:
+        """Knowledge base and document, or memory where that belongs to none."""
+        return self.kb, self.document_id or self.memory_id
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:

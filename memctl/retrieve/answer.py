@@ -71,12 +71,12 @@ def _chosen(candidates: Sequence[Statement], outcome: SearchOutcome) -> list[Sta
     """
     best, *others = candidates
     chosen, covered = [best], set(best.covered)
+    in_steps = is_in_steps(outcome.question.text)
     for item in others:
         if len(chosen) == MOST_SENTENCES:
             break
-        adds = _is_as_good(item, best, covered, outcome.question) or _is_a_step(
-            item, best, covered, outcome
-        )
+        adds = _is_as_good(item, best, covered, outcome.question)
+        adds = adds or (in_steps and _is_a_step(item, best, covered, outcome))
         if adds and not _repeats(item, chosen):
             chosen.append(item)
             covered |= item.covered
@@ -96,7 +96,7 @@ def _is_a_step(
     item: Statement, best: Statement, covered: Set[Slot], outcome: SearchOutcome
 ) -> bool:
     """Tell whether a sentence speaks of a step of the question that is not covered yet."""
-    if item.score < _ENOUGH_FOR_A_STEP * best.score or not is_in_steps(outcome.question.text):
+    if item.score < _ENOUGH_FOR_A_STEP * best.score:
         return False
     added = frozenset(term for slot in item.covered - covered for term in slot)
     return coverage(outcome.question, added, outcome.statistics) >= _LEAST_STEP
@@ -118,14 +118,10 @@ def _overlap(one: Statement, other: Statement) -> bool:
 
 def _reading_order(chosen: Sequence[Statement]) -> list[Statement]:
     """The best sentence's document first, and within a document as it reads."""
-    ranks = {_document(item): place for place, item in reversed(list(enumerate(chosen)))}
+    ranks = {item.hit.document: place for place, item in reversed(list(enumerate(chosen)))}
     return sorted(
-        chosen, key=lambda item: (ranks[_document(item)], (item.hit.start or 0) + item.start)
+        chosen, key=lambda item: (ranks[item.hit.document], (item.hit.start or 0) + item.start)
     )
-
-
-def _document(item: Statement) -> tuple[str, str]:
-    return item.hit.kb, item.hit.document_id or item.hit.memory_id
 
 
 # --- two that differ -----------------------------------------------------------------------------

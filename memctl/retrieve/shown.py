@@ -35,7 +35,7 @@ class Shown:
     @property
     def document(self) -> tuple[str, str]:
         """What excerpts that are read together share: knowledge base, and document or memory."""
-        return self.hit.kb, self.hit.document_id or self.hit.memory_id
+        return self.hit.document
 
     @property
     def told_in(self) -> tuple[str, ...]:

@@ -212,10 +212,7 @@ def _asks(sentence: str) -> bool:
 
 def same_document(one: Statement, other: Statement) -> bool:
     """Tell whether two sentences are from one document."""
-    return (one.hit.kb, one.hit.document_id or one.hit.memory_id) == (
-        other.hit.kb,
-        other.hit.document_id or other.hit.memory_id,
-    )
+    return one.hit.document == other.hit.document
 
 
 def likeness(one: Sequence[str] | frozenset[str], other: Sequence[str] | frozenset[str]) -> float:

@@ -32,6 +32,7 @@ def by_worth(hits: Sequence[Hit]) -> list[Hit]:
             told[conversation] += chance
 
     def worth(at: int) -> float:
+        """Return the chance that a hit is evidence, for its length."""
         chance, conversation = chances[at], conversations[at]
         if conversation is not None:
             chance += TOGETHER * (told[conversation] - chance)
