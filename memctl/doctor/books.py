@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memctl.doctor.findings import counted
+from memctl.ingest.inbox import folder_tags
 from memctl.ingest.reading import Unreadable, identify
 from memctl.ingest.sources import Source, printable, walk
 from memctl.knowledge_base import KnowledgeBase
@@ -16,7 +17,6 @@ from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
 from memctl.store.repair import FILES_UNKNOWN, Step
 from memctl.store.snapshots import Snapshots
-from memctl.watch.inbox import folder_tags
 
 
 def source_of(layout: Layout, entry: FileEntry) -> Source | None:
