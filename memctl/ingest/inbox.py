@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from memctl.records import LeftOutReason
     from memctl.store.books import FileEntry
 
+TO_READ_IT = "allow it to be read; it is left where it is"
+"""What to do about an obstacle."""
 Left = Callable[[Path, "LeftOutReason"], None]
 """Told of a file that is left, or of a folder that is not looked into, and why."""
 
@@ -53,9 +55,11 @@ class InboxFile:
         return folder_tags(self.relative)
 
     @property
-    def is_readable(self) -> bool:
-        """Whether it and its sidecars may be read; what may not is left until it may."""
-        return all(os.access(path, os.R_OK) for path in (self.path, *self.sidecars))
+    def obstacle(self) -> str:
+        """What keeps it, or a sidecar, from being read; it is left until nothing does any more."""
+        if all(os.access(path, os.R_OK) for path in (self.path, *self.sidecars)):
+            return ""
+        return f"cannot read {printable(self.path)}: permission denied"
 
     def is_as(self, row: FileEntry | None) -> bool:
         """Whether it looks as it did when it was taken in, of an inbox whose files stay."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -29,6 +30,7 @@ from memctl.swift import swift
 
 DEFAULT_NAMESPACE = "default"
 _SPOOL = "memctl-stdin-"
+_ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,17 @@ SourceOrFailure = Source | FileOutcome
 def printable(path: str | Path) -> str:
     """The path as text that can be stored and shown: bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def path_of(text: str) -> Path:
+    """The path that :func:`printable` told: the one of that very name, where there is such a file.
+
+    Where there is none, what looks like an escaped byte is taken for one.
+    """
+    if os.path.lexists(text):
+        return Path(text)
+    raw = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(text))
+    return Path(os.fsdecode(raw))
 
 
 def absolute(path: Path) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from memctl.ingest.inbox import InboxFile, Scan, not_its_own, scan
+from memctl.ingest.inbox import TO_READ_IT, InboxFile, Scan, not_its_own, scan
 from memctl.ingest.sources import printable
 from memctl.pinned import Inbox
 from memctl.watch.inbox import Settling, note_mount, out_of_reach
@@ -56,12 +56,11 @@ class Lookout:
 
     def is_readable(self, file: InboxFile) -> bool:
         """Whether a file and its sidecars may be read; say so if they may not."""
-        if file.is_readable:
+        if not file.obstacle:
             return True
-        name = printable(file.path)
         if file.path.exists():
-            hint = "allow it to be read; it is left where it is"
-            self.voice.complain("failed", name, f"cannot read {name}: permission denied", hint)
+            name = printable(file.path)
+            self.voice.complain("failed", name, file.obstacle, TO_READ_IT)
         return False
 
     def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:

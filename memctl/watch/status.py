@@ -12,12 +12,11 @@ from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.inbox import InboxFile, not_its_own, scan
 from memctl.ingest.sources import printable
-from memctl.pinned import Layout
-from memctl.store.lock import is_locked
-from memctl.store.names import FORGET
+from memctl.store.lock import is_watched
+from memctl.store.names import FORGET, WAITS_FOR
 from memctl.watch.inbox import out_of_reach
 from memctl.watch.polling import polled
-from memctl.watch.served import WAITS_FOR, Served
+from memctl.watch.served import Served
 from memctl.watch.vault import Vault
 
 LEAST_FREE_BYTES = 1 << 20
@@ -102,11 +101,6 @@ def _problems(base: Served, *, alive: bool) -> Iterator[str]:
     for inbox in base.settings.inboxes:
         if why := out_of_reach(inbox.path, ledger):
             yield why
-
-
-def is_watched(layout: Layout) -> bool:
-    """Whether a daemon, perhaps somebody else's, holds the watch lock of a knowledge base."""
-    return is_locked(layout.watch_lock, out_of_reach=True)
 
 
 def waiting_files(base: Served) -> list[tuple[str, float]]:
