@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from memctl.config import load_config
 from memctl.home import Home
+from memctl.ingest import inbox as inbox_of_any
 from memctl.ingest.batch import PIPELINE_VERSION
 from memctl.store import receipt_book
 from memctl.store.names import WAITS_FOR
@@ -315,6 +316,15 @@ def test_a_waiting_file_of_a_knowledge_base_that_is_watched_by_name_alone_says_s
     (inbox / "plan.md").write_text(TEXT)
     found = memctl("why", "plan.md", "-k", "default", "-o", "json")
     assert "memctl watch -k default" in found.json[0]["hint"]
+
+
+def test_a_file_that_may_not_be_read_says_so(
+    memctl: Run, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (inbox / "plan.md").write_text(TEXT)
+    monkeypatch.setattr(inbox_of_any.os, "access", lambda *_: False)
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["outcome"], "permission denied" in receipt["reason"]) == ("waiting", True)
 
 
 def test_a_kept_file_waits_again_once_it_has_changed(
