@@ -46,7 +46,7 @@ from memctl.store.names import FORGET
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode, Verdict
+    from memctl.choices import Mode, Task, Verdict
     from memctl.forget import ForgetReport, Forgetter, Selection
     from memctl.graph.index import Node
     from memctl.graph.resolution import Decisions
@@ -240,8 +240,8 @@ class KnowledgeBase:
         given = Given(tuple(Path(path) for path in paths), text, stream, jsonl)
         with opened(given, labels, left_out) as (sources, total):
             if dry_run:
-                estimator, readers = self._stages.estimator(), self._stages.readers
-                return preview(self.store, sources, estimator, readers, progress, total=total)
+                estimators, readers = self._stages.estimators(), self._stages.readers
+                return preview(self.store, sources, estimators, readers, progress, total=total)
             return self._ingestor.ingest(sources, progress, total=total)
 
     def reprocess(
@@ -267,6 +267,8 @@ class KnowledgeBase:
         from memctl.memories.viewing import resolve
 
         if upgrade and not self.config.models.understand:
+            if self._program.models.understand:
+                self._refuse_distant("understand")
             raise UsageError(
                 "no model is configured that understands documents",
                 "set understand of [models] in the config file",
@@ -277,6 +279,21 @@ class KnowledgeBase:
         # What a model has made before must not become the built-in's because it is away now.
         ingestor = self._stages.ingestor_that("wait")
         return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
+
+    def _refuse_distant(self, task: Task) -> None:
+        """Refuse what a model on another machine would do with what is private.
+
+        Raises:
+            UsageError: It would.
+        """
+        from memctl.models.confined import withheld
+
+        url = withheld(self._program, self._stages.of_private.config, task)
+        if url:
+            raise UsageError(
+                f"{self.name!r} is private, or has what is, and {url} is on another machine",
+                f"allow that it is sent there: memctl kb set {self.name} --may-send",
+            )
 
     @property
     def embedder(self) -> Embedder:
@@ -403,6 +420,8 @@ class KnowledgeBase:
         """
         from memctl.models.choosing import chosen_embedder
 
+        if embedder.startswith("endpoint"):
+            self._refuse_distant("embed")
         wanted = chosen_embedder(self._stages.of_private.config, embedder)
         return self._reembed(wanted.id, wanted.dimension, progress)
 
