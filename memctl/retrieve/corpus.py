@@ -15,7 +15,7 @@ from memctl.records import Filters
 from memctl.retrieve.candidates import Sources
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Stored
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
-from memctl.store.filters import Expr, memory_filter
+from memctl.store.filters import Expr, both, memory_filter
 
 if TYPE_CHECKING:
     from memctl.graph.index import Index
@@ -73,6 +73,10 @@ class Corpus:
             where = memory_filter(filters, self._clock())
             self._has_any[filters] = any(self._counts(where).values())
         return self._has_any[filters]
+
+    def count(self, condition: Condition, where: Expr) -> int:
+        """Return of how many memories both hold, in all knowledge bases."""
+        return sum(self._counts(both(condition.where, where)).values())
 
     def condition(self, filters: Filters) -> Condition:
         """What has to hold of memories; what it holds of is kept where nothing of it can end."""
