@@ -78,6 +78,8 @@ class SourceText:
     """How much of the whole source this part is, about."""
     origin: Metadata = field(default_factory=dict)
     """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
+    document_id: str = ""
+    """The document that it becomes, for the account of what a model uses; "" for that of none."""
 
 
 # --- understanding: text becomes structure -------------------------------------------------------
@@ -691,6 +693,26 @@ class ConsolidationReport:
 
 
 # --- models --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What one model used for one task on one document, whenever that was."""
+
+    task: str
+    model: str
+    calls: int = 0
+    """Calls that were sent and answered."""
+    cached: int = 0
+    """Calls that were not sent, because the reply was known."""
+    failed: int = 0
+    """Calls that were sent and failed, retries not counted."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """In the currency of the configured prices."""
+    seconds: float = 0.0
+    """How long it took to answer, calls that were made at once one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

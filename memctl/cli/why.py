@@ -13,7 +13,7 @@ from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.inputs import refuse_empty
 from memctl.cli.output import Column, chosen, emit, facts, shown_instant
 from memctl.cli.session import Session
-from memctl.cli.text import count, duration, one_line
+from memctl.cli.text import count, duration, money, one_line
 from memctl.errors import NothingFound
 from memctl.paths import expanded, shown
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from memctl.knowledge_bases import KnowledgeBases
     from memctl.receipts.receipt import Receipt
+    from memctl.records import ModelUse
 
 _TOLD = {
     "ingested": "remembered",
@@ -128,6 +129,7 @@ def _show(session: Session, receipt: Receipt, *, names_kb: bool) -> None:
             "known as": "" if receipt.outcome != "known" else receipt.document_source,
             "understood by": receipt.understood_by,
             "missing": ", ".join(receipt.missing),
+            **{f"{use.task} by model": _use(use) for use in receipt.models},
             "now": _now(receipt),
         },
     )
@@ -150,6 +152,18 @@ def _document(receipt: Receipt) -> str:
         return f"{receipt.document_id}, which is not there any more"
     held = f"{count(receipt.passages, 'passage')}, {count(receipt.facts, 'fact')}"
     return f"{receipt.document_id} ({receipt.document_status}): {held}"
+
+
+def _use(use: ModelUse) -> str:
+    parts = [
+        count(use.calls, "call"),
+        f"{use.input_tokens:,} tokens in, {use.output_tokens:,} out" if use.input_tokens else "",
+        f"cost {money(use.cost)}" if use.cost else "",
+        f"{duration(use.seconds)}" if use.seconds else "",
+        f"{count(use.cached, 'reply', 'replies')} known before" if use.cached else "",
+        f"{use.failed:,} failed" if use.failed else "",
+    ]
+    return f"{use.model}: {'; '.join(filter(None, parts))}"
 
 
 def _now(receipt: Receipt) -> str:

@@ -207,7 +207,7 @@ def _read(wanted: Wanted, readers: Readers) -> SourceText | NotRead | InParts:
 
 
 def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
-    """The text with what is known of it from where it came from."""
+    """The text with what is known of it from where it came from, and the document it becomes."""
     source = wanted.item.source
     name = source.name or (source.path.name if source.path else "")
     known = {
@@ -219,7 +219,7 @@ def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
         "tags": list(source.tags),
     }
     origin = {key: value for key, value in known.items() if value not in (None, "", [])}
-    return replace(text, origin=origin) if origin else text
+    return replace(text, origin=origin, document_id=wanted.document_id)
 
 
 def _told(fates: Sequence[Fate], made: Sequence[Prepared | NotRead]) -> list[Fate]:

@@ -30,7 +30,7 @@ class Documents:
 
     def __init__(self, layout: Layout, store: Store, ids: set[str | None]) -> None:
         self._layout = layout
-        self._files = store.ledger.files
+        self._files, self._usage = store.ledger.files, store.ledger.usage
         self._snapshot = store.snapshot()
         self._found = self._read(sorted(id_ for id_ in ids if id_))
 
@@ -46,6 +46,7 @@ class Documents:
             title=found["title"] or "",
             understood_by=found["method"],
             missing=tuple(found["missing"] or ()),
+            models=found["models"],
             passages=found["passages"],
             facts=found["facts"],
             reader=found["reader"] if receipt.outcome == "remembered" else receipt.reader,
@@ -88,12 +89,14 @@ class Documents:
         if not ids:
             return {}
         parts = self._snapshot.scan("documents", col("root_id").is_in(ids), _COLUMNS).to_pylist()
+        used = self._usage.of_documents(ids)
         counts = self._counts({row["id"]: row["root_id"] for row in parts})
         return {
             row["id"]: row
             | {
                 "passages": counts[row["id"], "evidence"],
                 "facts": counts[row["id"], "memory"],
+                "models": tuple(used.get(row["id"], ())),
             }
             for row in parts
             if row["id"] == row["root_id"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from memctl.records import OutcomeKind
+from memctl.records import ModelUse, OutcomeKind
 
 ReceiptOutcome = OutcomeKind | Literal["left", "waiting", "processing", "remembered"]
 
@@ -40,6 +40,9 @@ class Receipt:
     understood_by: str = ""
     """The method; one that begins with ``model`` has asked a model."""
     missing: tuple[str, ...] = ()
+    models: tuple[ModelUse, ...] = ()
+    """What models have used for the document so far, its vectors excepted: many documents share
+    the calls for those."""
     passages: int = 0
     """Of the document, as it is now."""
     facts: int = 0

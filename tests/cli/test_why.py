@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_endpoint import FakeEndpoint
 from filelock import FileLock
 
 from memctl.config import load_config
@@ -155,6 +158,84 @@ def test_a_ledger_of_before_tells_what_the_documents_say(memctl: Run, notes: Pat
     (receipt,) = why(memctl, "plan.md")
     assert (receipt["outcome"], receipt["reader"]) == ("remembered", "markdown/2")
     assert receipt["path"] == str(notes / "plan.md")
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> FakeEndpoint:
+    """A model that is configured, and states one fact of each document."""
+    fact = {"type": "decision", "quote": TEXT, "why": "decided", "subject": "we"}
+    fact |= {"relation": "decided", "object": "launch"}
+    told = {"gist": "A plan.", "entities": [], "topics": [], "importance": 0.5, "dates": []}
+    endpoint.on("DocumentReply", {**told, "importance_reason": "", "facts": [fact]})
+    settings = {"MEMCTL_BUDGET_INPUT_PRICE": "1000", "MEMCTL_BUDGET_OUTPUT_PRICE": "5000"}
+    for name, value in (endpoint.settings(understand="m") | settings).items():
+        monkeypatch.setenv(name, value)
+    return endpoint
+
+
+def test_what_models_used_for_a_document_is_told(
+    memctl: Run, notes: Path, model: FakeEndpoint
+) -> None:
+    (notes / "garden.md").write_text("Ida keeps the garden in June.")
+    memctl("ingest", str(notes))
+    (receipt,) = why(memctl, "plan.md")
+    (use,) = receipt["models"]
+    assert (use["task"], use["model"], use["calls"]) == ("understand", "m", 1)
+    assert (use["cached"], use["failed"]) == (0, 0)
+    assert use["cost"] == pytest.approx(
+        use["input_tokens"] * 1000 / 1e6 + use["output_tokens"] * 5000 / 1e6
+    )
+    (other,) = why(memctl, "garden.md")
+    whole = memctl("sql", "select * from model_usage", "-o", "json").json
+    spent = sum(row["input_tokens"] for row in whole if row["task"] == "understand")
+    assert spent == use["input_tokens"] + other["models"][0]["input_tokens"]
+    shown = memctl("why", "plan.md", "-o", "table").out
+    assert f"m: 1 call; {use['input_tokens']:,} tokens in" in shown
+
+
+def test_a_reply_that_was_known_and_a_call_that_failed_count_for_the_document(
+    memctl: Run, notes: Path, model: FakeEndpoint
+) -> None:
+    model.fail(500)
+    assert memctl("ingest", str(notes)).code == 1
+    model.mend()
+    memctl("ingest", str(notes))
+    (document,) = memctl("document", "list").rows
+    memctl("document", "reprocess", document["id"])
+    use = why(memctl, "plan.md")[0]["models"][0]
+    assert (use["calls"], use["cached"], use["failed"]) == (1, 1, 1)
+    assert "1 reply known before; 1 failed" in memctl("why", "plan.md", "-o", "table").out
+
+
+def test_without_a_model_nothing_is_said_of_one(memctl: Run, notes: Path) -> None:
+    memctl("ingest", str(notes))
+    assert why(memctl, "plan.md")[0]["models"] == []
+    assert "by model" not in memctl("why", "plan.md", "-o", "table").out
+
+
+def test_the_account_of_a_document_is_forgotten_with_it(
+    memctl: Run, notes: Path, model: FakeEndpoint
+) -> None:
+    memctl("ingest", str(notes))
+    (document,) = memctl("document", "list").rows
+    assert memctl("forget", "--document", document["id"], "--yes").code == 0
+    with Home(load_config({})).open("default") as base:
+        assert base.store.ledger.usage.of_documents([document["id"]]) == {}
+    memctl("ingest", str(notes))
+    assert why(memctl, "plan.md")[0]["models"][0]["calls"] == 1
+
+
+def test_a_ledger_of_before_such_accounts_is_brought_up_to_date(
+    memctl: Run, notes: Path, tmp_path: Path
+) -> None:
+    memctl("ingest", str(notes))
+    with closing(sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite")) as ledger:
+        ledger.executescript("DROP TABLE document_usage; PRAGMA user_version = 7;")
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["outcome"], receipt["models"]) == ("ingested", [])
 
 
 # --- files of an inbox ---------------------------------------------------------------------------
