@@ -80,6 +80,8 @@ class SourceText:
     """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
     document_id: str = ""
     """The document that it becomes, for the account of what a model uses; "" for that of none."""
+    redacted: int = 0
+    """How many secrets were taken out of the text."""
 
 
 # --- understanding: text becomes structure -------------------------------------------------------
@@ -513,6 +515,8 @@ class ReembedReport:
 
 
 OutcomeKind = Literal["ingested", "known", "superseded", "failed"]
+TAKEN: tuple[OutcomeKind, ...] = ("ingested", "superseded")
+"""Outcomes of sources that have been written."""
 
 
 @swift
@@ -545,6 +549,11 @@ class FileOutcome:
     """Name and version of the reader; empty where none was needed or none could read it."""
     read_seconds: float | None = None
     """How long it took to turn the file into text, where that was done in one piece."""
+    understand_seconds: float | None = None
+    """How long it took to make memories of the text; of texts that were worked on together, its
+    share by length."""
+    redacted: int = 0
+    """How many secrets were taken out of the text."""
 
 
 LeftOutReason = Literal[

@@ -106,6 +106,7 @@ def test_what_was_heard_and_seen_counts_for_the_documents_it_was_of(
         (receipt,) = seeing("why", name, "-o", "json").json
         (use,) = receipt["models"]
         assert (use["task"], use["model"], use["calls"]) == (task, model, 1)
+        assert receipt["content"]["seconds"] == (3.0 if task == "transcribe" else None)
 
 
 def test_a_long_recording_is_cut_and_the_times_are_those_of_the_whole(
