@@ -38,6 +38,7 @@ from memctl.records import (
     Question,
     ReembedReport,
 )
+from memctl.retrieve.latest import LatestCorpus
 from memctl.stages import Stages
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class KnowledgeBase:
         self.clock = clock
         self._stages = self._stages_for(settings)
         self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
+        self._latest = LatestCorpus()
 
     @property
     def settings(self) -> KnowledgeBaseSettings:
@@ -155,6 +157,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Let go of its files."""
+        self._latest.drop()
         self._stages.close()
         self.query_log.flush()
         self.store.close()
@@ -307,15 +310,20 @@ class KnowledgeBase:
 
     # --- asking ----------------------------------------------------------------------------------
 
+    @property
+    def _alone(self) -> KnowledgeBases:
+        """It, to be asked as several are."""
+        return KnowledgeBases([self], latest=self._latest)
+
     def query(self, question: str, **options: Unpack[AskOptions]) -> QueryResult:
         """Ask one question; see ``KnowledgeBases.query``."""
-        return KnowledgeBases([self]).query(question, **options)
+        return self._alone.query(question, **options)
 
     def query_many(
         self, questions: Iterable[Question | str], **options: Unpack[AskOptions]
     ) -> Iterator[QueryResult]:
         """Ask many questions; see ``KnowledgeBases.query_many``."""
-        return KnowledgeBases([self]).query_many(questions, **options)
+        return self._alone.query_many(questions, **options)
 
     def context(
         self,
@@ -327,13 +335,11 @@ class KnowledgeBase:
         auto: bool = False,
     ) -> Context:
         """Return evidence on a question within a token budget; see ``KnowledgeBases.context``."""
-        return KnowledgeBases([self]).context(
-            question, budget=budget, mode=mode, filters=filters, auto=auto
-        )
+        return self._alone.context(question, budget=budget, mode=mode, filters=filters, auto=auto)
 
     def feedback(self, query_id: str, verdict: Verdict) -> str:
         """Note how good what a question gave was; see ``KnowledgeBases.feedback``."""
-        return KnowledgeBases([self]).feedback(query_id, verdict)
+        return self._alone.feedback(query_id, verdict)
 
     # --- thinking --------------------------------------------------------------------------------
 
@@ -662,6 +668,7 @@ class KnowledgeBase:
 
         self._require_writable()
         self.query_log.flush()
+        self._latest.drop()
         forgetter = Forgetter(self.layout, self.store, lambda: self.embedder, self.clock)
         if dry_run and selection is not None:
             return forgetter.preview(selection)
@@ -758,7 +765,7 @@ class KnowledgeBase:
 
     def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""
-        return KnowledgeBases([self]).sql(statement, namespaces)
+        return self._alone.sql(statement, namespaces)
 
 
 def _caught_up(
