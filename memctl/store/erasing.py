@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from memctl.store.names import FORGET
 
@@ -43,6 +41,7 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("DELETE FROM model_replies")
     places = _erase_receipts(connection, erased)
+    connection.executemany("DELETE FROM document_usage WHERE document_id = ?", documents)
     connection.executemany("UPDATE files SET document_id = NULL WHERE document_id = ?", documents)
     _erase_files(connection, erased)
     connection.executemany("DELETE FROM access_log WHERE memory_id = ?", memories)
@@ -81,18 +80,10 @@ def _erase_receipts(connection: sqlite3.Connection, erased: Erased) -> frozenset
 
 
 def _erase_files(connection: sqlite3.Connection, erased: Erased) -> None:
-    """Strike files that are no more and are called by it; those that are there stay known."""
+    """Strike why files failed; that they are known has to stay, or they would be taken in anew."""
     rows = connection.execute("SELECT path, reason, hint FROM files").fetchall()
     spoken = [(path,) for path, *texts in rows if any(map(erased.says, texts))]
     connection.executemany("UPDATE files SET reason = '', hint = '' WHERE path = ?", spoken)
-    gone = [(path,) for path, *_ in rows if erased.says(os.fsdecode(path)) and _is_gone(path)]
-    connection.executemany("DELETE FROM files WHERE path = ?", gone)
-
-
-def _is_gone(path: bytes) -> bool:
-    """Whether there is no such file; it may be there where its folder cannot be looked at."""
-    place = Path(os.fsdecode(path))
-    return place.parent.is_dir() and not os.path.lexists(place)
 
 
 def _erase_decisions(connection: sqlite3.Connection, erased: Erased) -> None:
