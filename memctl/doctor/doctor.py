@@ -110,16 +110,19 @@ class Doctor:
         """Repair what stands in one place; its files are where ``files`` says."""
         from memctl.doctor.books import repair_books
         from memctl.doctor.folders import repair_folders
+        from memctl.doctor.losses import Losses
         from memctl.doctor.repair import Repair
         from memctl.doctor.settings import repair_settings
         from memctl.store.repair import repair
 
         config, clock = self._home.config, self._clock
         yield from repair_folders(layout)
-        steps = repair(layout.folder, clock)
-        yield from steps
+        repaired = repair(layout.folder, clock)
+        yield from repaired.steps
         yield from repair_settings(layout, config, clock())
         with KnowledgeBase.open(layout, config, clock) as base:
             yield from repair_books(base, files, clock())
-            lost = {step.subject for step in steps}.intersection(("documents", "memories"))
-            yield from Repair(base, dry_run, thorough=bool(lost)).run()
+            subjects = {step.subject for step in repaired.steps}
+            thorough = bool(subjects.intersection(("documents", "memories")))
+            losses = Losses.found(repaired.losses, base.store.snapshot())
+            yield from Repair(base, files, dry_run, thorough, losses).run()

@@ -28,6 +28,7 @@ from memctl.store.books import (
     from_text,
     to_text,
 )
+from memctl.store.deletion_book import DeletionBook
 from memctl.store.frozen import (
     Fingerprint,
     connect,
@@ -135,6 +136,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             reason TEXT NOT NULL, hint TEXT NOT NULL, error TEXT NOT NULL)""",
         "CREATE INDEX receipts_by_path ON receipts (path)",
     ),
+    (
+        """CREATE TABLE deleted_rows (
+            id TEXT PRIMARY KEY, document_id TEXT) WITHOUT ROWID""",
+        "CREATE INDEX deleted_rows_by_document ON deleted_rows (document_id)",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -171,6 +177,7 @@ class Ledger:
         self.names = NameBook(self)
         self.snapshots = SnapshotBook(self)
         self.receipts = ReceiptBook(self)
+        self.deletions = DeletionBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
