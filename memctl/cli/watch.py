@@ -152,8 +152,13 @@ def status(session: Session, kb: KnowledgeBasesOption = None, output: Output = N
     names = list(dict.fromkeys(kb or session.home.names()))
     rows = []
     for name in names:
-        with session.home.open(name) as base:
-            rows.append(watch_status(base))
+        try:
+            with session.home.open(name) as base:
+                rows.append(watch_status(base))
+        except MemctlError as error:
+            if kb:
+                raise
+            session.say(f"warning: {name} is left out: {error.message}")
     emit(rows, _STATUS, output)
     if chosen(output) == "table":
         for row in rows:
