@@ -59,10 +59,10 @@ def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Ite
         yield damaged("ledger", "ledger", error.message, error.hint)
         return
     with closing(ledger):
-        yield from check_watcher(layout, ledger)
         found = list(check_ledger(ledger))
         yield from found
         if all(finding.verdict == "ok" for finding in found):
+            yield from check_watcher(layout, ledger)
             yield from _check_content(layout, config, ledger, now, deep)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,8 +58,12 @@ def check_prompts(layout: Layout) -> Iterator[Finding]:
 
 
 def repair_folders(layout: Layout) -> Iterator[Step]:
-    """Make folders that are gone."""
+    """Make folders that are gone, or in the place of which something else stands."""
     for folder in _folders(layout):
+        if folder.is_file():
+            beside = folder.with_name(f"{folder.name}.damaged-{secrets.token_hex(3)}")
+            folder.rename(beside)
+            yield Step("folders", f"{folder.name} was a file: kept as {beside.name}")
         if not os.path.lexists(folder):
             folder.mkdir(mode=0o700)
             yield Step("folders", f"made {folder.name}/ again")

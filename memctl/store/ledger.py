@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -263,9 +263,10 @@ class Ledger:
         try:
             with self.reading() as connection:
                 found = connection.execute("PRAGMA integrity_check(10)").fetchall()
+                lacking = _lacking(connection)
         except DamagedError as error:
             return [error.message]
-        return [str(row[0]) for row in found if row[0] != "ok"]
+        return [*(str(row[0]) for row in found if row[0] != "ok"), *lacking]
 
     def rewrite(self) -> bool:
         """Write the whole file anew, so that nothing which was deleted can be read from it.
@@ -476,6 +477,30 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """Return the columns of every table."""
+    named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    pairs = [(row[0], f"PRAGMA table_info({row[0]})") for row in named if row[0].isidentifier()]
+    return {name: {row[1] for row in connection.execute(ask)} for name, ask in pairs}
+
+
+def _lacking(connection: sqlite3.Connection) -> list[str]:
+    """Tell of tables and columns that a ledger of this version has, and this one does not."""
+    there = _columns(connection)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        for statements in _MIGRATIONS:
+            for statement in statements:
+                fresh.execute(statement)
+        wanted = _columns(fresh)
+    found = []
+    for table, columns in wanted.items():
+        if table not in there:
+            found.append(f"it has no table {table}")
+        elif missing := columns - there[table]:
+            found.append(f"its table {table} has no {', '.join(sorted(missing))}")
+    return found
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

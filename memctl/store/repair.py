@@ -151,6 +151,9 @@ def _repaired(
     repaired: Repaired,
 ) -> int:
     done = repaired.steps
+    if datasets.path(table).is_file():
+        _set_aside(datasets, table, datasets.path(table))
+        done.append(Step(table, "what stood in its place, a file, is put aside"))
     known = files_below(datasets.path(table))
     done += _without_lost_manifests(datasets, table, version)
     newest = _newest_version(datasets, table, version)
@@ -218,7 +221,7 @@ def _rescued(
         where = f"version {opened}" if opened is not None else "what can be read of its files"
         done.append(Step(table, f"went back from version {version} to {where}"))
     if opened is None and table == "memories":
-        told = "no version of it is left to say what else it had; what was stated by hand is lost"
+        told = "no version says any more what it had; what has no file in processed/ is lost"
         done.append(Step(table, told, lost_rows=1))
     told = f"kept {found.kept} of {before} rows" if found.lost else f"kept {found.kept} rows"
     more = ((found.earlier, "an earlier version"), (found.loose, "files that no version names"))

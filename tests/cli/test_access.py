@@ -27,17 +27,21 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="folders have no such mo
 PROGRAM = """
 import io, json, os, sys
 from contextlib import redirect_stderr, redirect_stdout
-from memctl.cli.main import run
+from memctl.cli.main import main
 
 addresses = []
 sys.addaudithook(lambda event, given: addresses.append(event) if event == "socket.bind" else None)
-os.umask(int(sys.argv[1]))
 done = []
 for command in sys.argv[2:]:
+    os.umask(int(sys.argv[1]))
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err):
-        code = run(command.split())
-    done.append([code, *(each.buffer.getvalue().decode() for each in (out, err))])
+        try:
+            main(command.split())
+        except SystemExit as end:
+            done.append([end.code, out, err])
+for each in done:
+    each[1:] = (stream.buffer.getvalue().decode() for stream in each[1:])
 print(json.dumps([done, addresses]))
 """
 """Runs commands one after the other, and tells of sockets that got an address."""

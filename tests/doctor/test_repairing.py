@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -278,3 +281,34 @@ def test_a_document_that_is_lost_with_its_file_is_named_once(home: Home, doctor:
     assert [row.source for row in step.lost] == ["oslo.md"]
     assert step.message == f"1 document lost for good: {step.lost[0].id} (oslo.md)"
     assert damage(doctor) == told(doctor) == []
+
+
+def test_a_ledger_that_lacks_a_table_or_a_column_is_made_anew(home: Home, doctor: Doctor) -> None:
+    before = texts(home)
+    with closing(sqlite3.connect(home.layout("notes").folder / "ledger.sqlite")) as ledger:
+        ledger.execute("DROP TABLE daemon")
+        ledger.execute("ALTER TABLE jobs RENAME COLUMN detail TO words")
+    assert sorted(damage(doctor)) == ["it has no table daemon", "its table jobs has no detail"]
+    assert told(doctor)[0] == "made anew from the tables; the old one is kept beside it"
+    assert (damage(doctor), texts(home)) == ([], before)
+
+
+@pytest.mark.parametrize("name", ["lance", "lance/memories.lance", "inbox", "ledger.sqlite"])
+def test_what_stands_in_the_place_of_something_else_is_put_aside(
+    home: Home, doctor: Doctor, name: str
+) -> None:
+    folder = home.layout("notes").folder
+    path = folder / name
+    files = {row for row in texts(home)[0].values() if "spare key" not in row}
+    if path.is_dir():
+        shutil.rmtree(path)
+        path.write_text("what is this")
+    else:
+        path.unlink()
+        path.mkdir()
+    assert not_ok(doctor.examine("notes"))
+    told(doctor)
+    assert not_ok(doctor.examine("notes")) == []
+    assert files <= set(texts(home)[0].values())
+    kept = [each for each in folder.rglob("*") if "damaged" in str(each) and each != path]
+    assert kept
