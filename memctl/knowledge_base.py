@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
     from memctl.query_statistics import QueryStatistics
-    from memctl.receipts import Receipt
+    from memctl.receipts.receipt import Receipt
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
@@ -589,9 +589,15 @@ class KnowledgeBase:
         Args:
             file: Its path, where it was given or is now, or the last parts of that.
         """
-        from memctl.receipts import receipts
+        from memctl.receipts.telling import receipts
 
         return receipts(self.layout, self.settings, self.store, file)
+
+    def names_like(self, file: str) -> list[str]:
+        """Return a few names of files that are like one of which nothing is known."""
+        from memctl.receipts.near import names_like
+
+        return names_like(self.layout, self.settings, self.store, file)
 
     def query_statistics(self) -> QueryStatistics:
         """Return what the query log says: how many questions, how fast, how well answered."""
