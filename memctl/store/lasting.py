@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from memctl.store.schema import TableName
+from memctl.store.filters import Expr
+from memctl.store.indexes import refinement
+from memctl.store.schema import VECTOR, TableName, vector_rows
 from memctl.store.snapshot import ROW, ROW_ID, Snapshot
 
 if TYPE_CHECKING:
@@ -65,6 +67,26 @@ class LastingSnapshot(Snapshot):
     @property
     def _is_small(self) -> bool:
         return self._count <= MOST_HELD
+
+    def nearest_rows(
+        self, vector: NDArray[np.floating[Any]], where: Expr | None = None, limit: int = 100
+    ) -> list[int]:
+        """Return the numbers of what :meth:`nearest` finds.
+
+        With vectors at hand the nearest are told from the fairly near in half the time.
+        """
+        if VECTOR not in self._held:
+            return super().nearest_rows(vector, where, limit)
+        by, several = self._numbered_by, limit * refinement(self._count)
+        fairly_near = self._numbers(self.nearest(vector, where, several, (by,), refined=False)[by])
+        if len(fairly_near) <= limit:
+            return fairly_near
+        found = self._held[VECTOR].take(pa.array(fairly_near, pa.int64())).combine_chunks()
+        vectors = vector_rows(found).astype(np.float32)
+        # Not by a BLAS, whose threads wait for each other on a machine that is busy.
+        cosines = np.einsum("ij,j->i", vectors, vector) / np.linalg.norm(vectors, axis=1)
+        best = np.argsort(-cosines, kind="stable")[:limit]
+        return [fairly_near[at] for at in best.tolist()]
 
     # --- numbers of rows -------------------------------------------------------------------------
 

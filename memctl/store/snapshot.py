@@ -215,11 +215,20 @@ class Snapshot:
         where: Expr | None = None,
         limit: int = 100,
         columns: Sequence[str] | None = None,
+        refined: bool = True,
     ) -> pa.Table:
         """Return the memories nearest to a vector, with their cosine distance as ``_distance``.
 
         Memories whose vector is zero have no direction and are never found, and nothing is near
-        a zero ``vector``.  Arguments are as for :meth:`keyword`.
+        a zero ``vector``.  Other arguments are as for :meth:`keyword`.
+
+        Args:
+            vector: The vector.
+            where: Looked at before the search.
+            limit: The most rows to return.
+            columns: All but the vector by default.
+            refined: Whether distances are those of the vectors themselves, which are read for it,
+                where there is an index of them; it has the numbers rounded.
         """
         names = self._columns_or_all_but_vector(columns)
         query = np.asarray(vector, dtype=np.float32)
@@ -227,7 +236,7 @@ class Snapshot:
             return self._nothing(names, DISTANCE)
         with self._reading("memories", where):
             rows = self.dataset("memories").count_rows()
-            thorough = probes(rows, filtered=where is not None)
+            thorough = probes(rows, filtered=where is not None, refined=refined)
             nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine", **thorough}
             found = self._scanner("memories", where, [*names, DISTANCE], nearest=nearest).to_table()
         return _sorted(found, DISTANCE, "ascending")
