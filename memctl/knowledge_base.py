@@ -591,7 +591,7 @@ class KnowledgeBase:
         """
         from memctl.receipts.telling import receipts
 
-        return receipts(self.layout, self.settings, self.store, file)
+        return receipts(self.layout, self.settings, self.store, file, self.clock())
 
     def names_like(self, file: str) -> list[str]:
         """Return a few names of files that are like one of which nothing is known."""

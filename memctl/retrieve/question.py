@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, KeysView, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.retrieve.statistics import TermStatistics
 from memctl.understand.stopwords import stop_words
 from memctl.understand.terms import terms
+
+if TYPE_CHECKING:
+    from memctl.retrieve.times import Told
 
 STOP_WORD_WEIGHT = 0.3
 """Weight in the question's vector of a word that keyword search drops, where 1 is the rarest."""
@@ -46,6 +50,8 @@ class Question:
     """Those of the slots that are a date; see ``days``."""
     also: tuple[str, ...] = ()
     """Terms to look for besides, which are no content: the words of its dates."""
+    times: tuple[Told, ...] = ()
+    """The times of the calendar that it tells, each of which is the first term of a slot."""
     phrases: tuple[tuple[str, str], ...] = ()
     """Pairs of terms that count only next to each other: its dates as they are said."""
 

@@ -36,6 +36,7 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("DELETE FROM model_replies")
     connection.executemany("DELETE FROM receipts WHERE document_id = ?", documents)
+    connection.executemany("DELETE FROM document_usage WHERE document_id = ?", documents)
     connection.executemany("UPDATE files SET document_id = NULL WHERE document_id = ?", documents)
     connection.executemany("DELETE FROM access_log WHERE memory_id = ?", memories)
     connection.executemany("DELETE FROM comparisons WHERE memory_id = ?", memories)

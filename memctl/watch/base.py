@@ -183,6 +183,8 @@ class BaseWatch:
     def _wait_after(self, error: MemctlError | OSError) -> Turn:
         """Wait for what failed; files that a model cannot be had for wait in their inboxes."""
         cause = error.cause if isinstance(error, IngestStopped) else error
+        with suppress(MemctlError):  # the ledger may be what fails
+            self._drainer.note_try(_message(cause))
         if not isinstance(cause, ModelError):
             return self._wait_for(*told(error), _kind_of(cause))
         with suppress(MemctlError, OSError):  # what is not put back is found when it goes on
@@ -208,6 +210,10 @@ class BaseWatch:
     def _waiting(self, seconds: float) -> Turn:
         """One that is to end does not wait for a store that failed."""
         return Turn(False, None if self.options.once else seconds)
+
+
+def _message(error: BaseException) -> str:
+    return told(error)[0] if isinstance(error, (MemctlError, OSError)) else str(error)
 
 
 def _kind_of(error: BaseException) -> str:
