@@ -223,7 +223,7 @@ class Searcher:
             lead=ahead,
             notes=(
                 *((expression.note,) if expression.note else ()),
-                *left_out(whole, asked),
+                *cut,
                 *notes,
                 *more_notes,
             ),
