@@ -136,6 +136,7 @@ class BaseWatch:
         if self._recovering:
             self._drainer.recover()
             self._recovering = False
+        self._forget_the_rest()
         worked, waits = False, []
         for inbox in self.base.settings.inboxes:
             turn = (self._keeper if inbox.after == "keep" else self._drainer).turn(inbox)
@@ -145,6 +146,13 @@ class BaseWatch:
         if not worked:
             worked = self._do_what_is_due(busy=bool(waits))
         return Turn(worked, min(waits, default=None))
+
+    def _forget_the_rest(self) -> None:
+        """Complete a forget that was cut off, and say so."""
+        report = self.base.complete_forgetting()
+        if report is not None:
+            self.schedule.note_write()
+            self._voice.say("forgotten", message=report.told)
 
     def _do_what_is_due(self, *, busy: bool) -> bool:
         if self.schedule.consolidation_due(self.base.settings.consolidate_interval, busy=busy):
