@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from memctl.records import Filters
 from memctl.retrieve.candidates import Sources
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Stored
-from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
-from memctl.store.filters import Expr, memory_filter
+from memctl.retrieve.statistics import (
+    NO_STATISTICS,
+    TermStatistics,
+    spread_sample,
+    term_statistics,
+)
+from memctl.store.filters import Expr, memory_filter, namespace_filter
 
 if TYPE_CHECKING:
     from memctl.graph.index import Index
@@ -23,9 +27,9 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-_MOST_LANGUAGES = 4
+_MOST_LANGUAGES = 8
 _LEAST_LANGUAGE_SHARE = 0.02
-_LANGUAGE_SAMPLE = 4_096
+_LANGUAGES_KEPT = 64
 _STATISTICS_KEPT = 64
 _CONDITIONS_KEPT = 8
 _GRAPHS_KEPT = 8
@@ -51,21 +55,30 @@ class Corpus:
         self.sources = dict(sorted(sources.items()))
         self._clock = clock
         self._decisions = decisions
+        self._languages: OrderedDict[Filters, tuple[str, ...]] = OrderedDict()
         self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._has_any: dict[Filters, bool] = {}
         self._lasting: OrderedDict[Filters, Condition] = OrderedDict()
         self._graphs: OrderedDict[Filters, Mapping[str, Index]] = OrderedDict()
 
-    @cached_property
-    def languages(self) -> tuple[str, ...]:
-        """The languages of the documents, most frequent first, always with English."""
-        seen: Counter[str] = Counter()
+    def languages(self, filters: Filters) -> tuple[str, ...]:
+        """Return the languages of the documents in the namespaces that the filters let through.
+
+        The most frequent first, always with English: what has no known language is stemmed so.
+        """
+        within = Filters(namespaces=filters.namespaces, private=filters.private)
+        known = self._languages.get(within)
+        if known is not None:
+            return known
+        where, seen = namespace_filter(within), Counter[str]()
         for snapshot in self.sources.values():
-            table = snapshot.scan("documents", None, ["language"], limit=_LANGUAGE_SAMPLE)
-            seen.update(language or "en" for language in table["language"].to_pylist())
+            count = snapshot.count("documents", where)
+            for table in spread_sample(snapshot, "documents", where, "language", count):
+                seen.update(language or "en" for language in table["language"].to_pylist())
         least = _LEAST_LANGUAGE_SHARE * seen.total()
         common = [name for name, count in seen.most_common(_MOST_LANGUAGES) if count >= least]
-        return tuple(dict.fromkeys([*common, "en"]))
+        languages = tuple(dict.fromkeys([*common, "en"]))
+        return _kept(self._languages, within, languages, _LANGUAGES_KEPT)
 
     def has_any(self, filters: Filters) -> bool:
         """Tell whether any memory is what the filters say."""
