@@ -16,8 +16,6 @@ from memctl.retrieve.statistics import TermStatistics
 from memctl.understand.stopwords import stop_words
 from memctl.understand.terms import terms
 
-STOP_WORD_WEIGHT = 0.3
-"""Weight in the question's vector of a word that keyword search drops, where 1 is the rarest."""
 _WORD_WEIGHT_EXPONENT = 0.75
 
 _HOW = frozenset(("how", "wie"))
@@ -148,8 +146,13 @@ class Meaning:
 def question_vector(
     question: Question, embedder: Embedder, statistics: TermStatistics
 ) -> NDArray[np.float32]:
-    """Return the question's vector, its rare words counting more where the embedder can weigh."""
-    if not isinstance(embedder, WordEmbedder) or not statistics.sampled:
+    """Return the question's vector, by its content and the rarest most, where words can be weighed.
+
+    Stop words count for nothing, unless there is nothing else: the built-in vectors of English
+    ones are short, but those of other languages are as long as any word's and would outweigh it.
+    """
+    counts = statistics.sampled and any(question.word_slots)
+    if not isinstance(embedder, WordEmbedder) or not counts:
         plain: NDArray[np.float32] = embedder.embed([question.text])[0]
         return plain
     weights = [_word_weight(slots, statistics) for slots in question.word_slots]
@@ -162,7 +165,7 @@ def _left(word_slots: Iterable[Sequence[Slot]], told: frozenset[str]) -> Iterabl
 
 def _word_weight(slots: tuple[Slot, ...], statistics: TermStatistics) -> float:
     if not slots:
-        return STOP_WORD_WEIGHT
+        return 0.0
     rarest = max(slot_weight(slot, statistics) for slot in slots)
     return float((rarest / statistics.highest_idf) ** _WORD_WEIGHT_EXPONENT)
 

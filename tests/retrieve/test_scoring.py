@@ -90,6 +90,31 @@ def test_a_word_may_be_found_in_several_languages() -> None:
     assert slots == (("run", "running"),)
 
 
+def test_a_form_that_few_records_have_weighs_no_more_than_the_word() -> None:
+    common = TermStatistics(100, 100, 1000, {"run": 60, "running": 2})
+    scorer = KeywordScorer(understood("running", ["en", "de"]), common)
+    assert scorer.score("running x")[0] == scorer.score("run x")[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "content", "language"),
+    [
+        ("¿Dónde está el contrato de la casa?", "contrato casa", "es"),
+        ("Wo ist denn der Vertrag für das Haus?", "Vertrag Haus", "de"),
+        ("Where is the contract for the house?", "contract house", "en"),
+    ],
+)
+def test_stop_words_do_not_pull_the_vector_in_any_language(
+    question: str, content: str, language: str
+) -> None:
+    embedder = load_embedder(BUILTIN_EMBEDDER)
+    asked, said = (
+        question_vector(understood(text, [language]), embedder, STATISTICS)
+        for text in (question, content)
+    )
+    assert asked @ said > 0.9
+
+
 def test_a_common_word_pulls_the_vector_less() -> None:
     embedder = load_embedder(BUILTIN_EMBEDDER)
     vector = question_vector(understood("dog cat"), embedder, STATISTICS)
