@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,13 @@ from memctl.retrieve.statistics import TermStatistics
 from memctl.understand.stopwords import stop_words
 from memctl.understand.terms import terms
 
+if TYPE_CHECKING:
+    from memctl.retrieve.times import Told
+
+STOP_WORD_WEIGHT = 0.1
+"""Weight in the question's vector of a word that keyword search drops, where 1 is the rarest.  The
+built-in vectors of English stop words are short (a third of those of other words), but the stop
+words of other languages have vectors as long as any, and at 0.3 they outweighed the question."""
 _WORD_WEIGHT_EXPONENT = 0.75
 
 _HOW = frozenset(("how", "wie"))
@@ -44,6 +52,8 @@ class Question:
     """Those of the slots that are a date; see ``days``."""
     also: tuple[str, ...] = ()
     """Terms to look for besides, which are no content: the words of its dates."""
+    times: tuple[Told, ...] = ()
+    """The times of the calendar that it tells, each of which is the first term of a slot."""
     phrases: tuple[tuple[str, str], ...] = ()
     """Pairs of terms that count only next to each other: its dates as they are said."""
 
@@ -146,13 +156,8 @@ class Meaning:
 def question_vector(
     question: Question, embedder: Embedder, statistics: TermStatistics
 ) -> NDArray[np.float32]:
-    """Return the question's vector, by its content and the rarest most, where words can be weighed.
-
-    Stop words count for nothing, unless there is nothing else: the built-in vectors of English
-    ones are short, but those of other languages are as long as any word's and would outweigh it.
-    """
-    counts = statistics.sampled and any(question.word_slots)
-    if not isinstance(embedder, WordEmbedder) or not counts:
+    """Return the question's vector, its rare words counting more where the embedder can weigh."""
+    if not isinstance(embedder, WordEmbedder) or not statistics.sampled:
         plain: NDArray[np.float32] = embedder.embed([question.text])[0]
         return plain
     weights = [_word_weight(slots, statistics) for slots in question.word_slots]
@@ -165,7 +170,7 @@ def _left(word_slots: Iterable[Sequence[Slot]], told: frozenset[str]) -> Iterabl
 
 def _word_weight(slots: tuple[Slot, ...], statistics: TermStatistics) -> float:
     if not slots:
-        return 0.0
+        return STOP_WORD_WEIGHT
     rarest = max(slot_weight(slot, statistics) for slot in slots)
     return float((rarest / statistics.highest_idf) ** _WORD_WEIGHT_EXPONENT)
 

@@ -44,6 +44,7 @@ from memctl.retrieve.rounds import Reformulate, in_rounds
 from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.syntax import Expression, parsed, patterns_of, resolved
+from memctl.retrieve.times import timed
 from memctl.retrieve.words import word_embedder
 
 if TYPE_CHECKING:
@@ -176,7 +177,9 @@ class Searcher:
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._comparing.vectors(asked, plan.mode, meaning)
         plan = replace(plan, spaces=self._comparing.spaces(vectors.keys()))
-        asked = dated(asked, statistics, self._clock().date())
+        today = self._clock().date()
+        asked = dated(asked, statistics, today)
+        asked, statistics = timed(asked, statistics, today, partial(self._corpus.count, condition))
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], required)
         reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
         by_words = len(vectors) == len(self._sources) and all(
@@ -204,7 +207,7 @@ class Searcher:
             hits=self._hits(ranked, plan),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain={
-                **explained_search(plan, asked, statistics, languages, self._clock().date()),
+                **explained_search(plan, asked, statistics, languages),
                 "candidates": len(ranked),
                 **({} if ahead is None else {"lead": round(ahead, 3)}),
                 **self._comparing.explained(plan.spaces),

@@ -12,7 +12,7 @@ from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.inbox import InboxFile, not_its_own, scan
 from memctl.ingest.sources import printable
-from memctl.store.lock import is_watched
+from memctl.store.lock import is_locked, is_watched
 from memctl.store.names import FORGET, WAITS_FOR
 from memctl.watch.inbox import out_of_reach
 from memctl.watch.polling import polled
@@ -79,9 +79,16 @@ def watch_status(base: Served) -> WatchStatus:
         last_consolidation=consolidation.started_at if consolidation else None,
         problems=tuple(_problems(base, alive=alive)),
         writer=writer.pid if writer else None,
-        forgets_unfinished=0 if writer else len(ledger.jobs.unfinished(FORGET)),
+        forgets_unfinished=_cut_off(base),
         polled=polled(ledger) if alive else (),
     )
+
+
+def _cut_off(base: Served) -> int:
+    """Return how many forgets have begun that nobody is at."""
+    if is_locked(base.layout.forget_lock, out_of_reach=False):
+        return 0
+    return len(base.store.ledger.jobs.unfinished(FORGET))
 
 
 def _problems(base: Served, *, alive: bool) -> Iterator[str]:
