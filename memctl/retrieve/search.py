@@ -16,6 +16,7 @@ from memctl.choices import HOPS, Mode
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
+from memctl.retrieve.brief import briefly, left_out
 from memctl.retrieve.candidates import BOTH, Gatherer, Key, Leg, Sources
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.comparing import Comparing
@@ -92,8 +93,9 @@ class Searcher:
         reformulate: Reformulate | None = None,
         corpus: Corpus | None = None,
     ) -> None:
-        self._sources = dict(sorted(sources.items()))
+        self._held = sources  # so that nothing of them is pruned meanwhile
         self._corpus = corpus or Corpus(sources, clock)
+        self._sources = self._corpus.sources
         self._languages = self._corpus.languages
         self._comparing = Comparing(self._sources, embedders)
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
@@ -168,12 +170,14 @@ class Searcher:
 
     def _found(self, expression: Expression, plan: Plan) -> SearchOutcome:
         """Search once."""
-        asked = understood(expression.text, self._languages)
+        whole = understood(expression.text, self._languages)
         condition = self._corpus.condition(plan.main_filters)
         statistics = self._corpus.statistics(plan.main_filters, condition)
         meant = self._expansions(expression, condition, statistics)
         required = expression.required and resolved(expression.required, meant)
-        asked = with_expansions(asked, expression.patterns, meant)
+        whole = with_expansions(whole, expression.patterns, meant)
+        asked = briefly(whole, statistics)
+        cut = left_out(whole, asked)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._comparing.vectors(asked, plan.mode, meaning)
         plan = replace(plan, spaces=self._comparing.spaces(vectors.keys()))
@@ -218,7 +222,12 @@ class Searcher:
             ranked=tuple(ranked),
             has_cosines=by_words,
             lead=ahead,
-            notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
+            notes=(
+                *((expression.note,) if expression.note else ()),
+                *cut,
+                *notes,
+                *more_notes,
+            ),
             themes=self._themes(finding),
         )
 
