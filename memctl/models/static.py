@@ -8,6 +8,7 @@ looks for its files in the wrong folder when there is no network.
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -31,15 +32,43 @@ MAX_CHARACTERS = 32_768
 MAX_TOKENS = 4_096
 """Only this many of its tokens count; a passage has a few hundred."""
 
-_BATCH = 256
+MOST_WORDS = 100_000
+"""The ids of so many words are kept at hand; then it begins anew."""
+LONGEST_WORD = 40
+"""In characters; longer ones, as running text without spaces is, seldom come twice."""
+
+_ID = np.dtype(np.uint32)
+_SPACE = "\u2581"
+"""What stands for a space in the names of tokens."""
+_WORDS = re.compile(r" ( *[^ ]+)")
 _HINT = f"reinstall it: python -m pip install --force-reinstall {PACKAGE}"
+
+
+class _Words(dict[str, bytes]):
+    """The ids of words' tokens, as bytes; what the tokenizer has said once it is not asked again.
+
+    Of usual text nine words in ten have come before, and to ask costs far more than to look.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+
+    def __missing__(self, word: str) -> bytes:
+        ids = self._tokenizer.encode(word, add_special_tokens=False).ids
+        told = np.asarray(ids, dtype=_ID).tobytes()
+        if len(word) <= LONGEST_WORD:
+            if len(self) >= MOST_WORDS:
+                self.clear()
+            self[word] = told
+        return told
 
 
 class StaticEmbedder:
     """Embeds a text as the mean of its tokens' vectors, scaled to length 1.
 
-    Its files are read on first use, and nothing changes after that, so any number of threads may
-    share one.
+    Its files are read on first use, and what a text is made into never changes after that, so any
+    number of threads may share one.
 
     Args:
         identifier: Name and version of the model.
@@ -56,6 +85,16 @@ class StaticEmbedder:
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         return _load_tokenizer(self._folder / TOKENIZER_FILE)
+
+    @cached_property
+    def _words(self) -> _Words:
+        return _Words(self._tokenizer)
+
+    @cached_property
+    def _marks(self) -> tuple[str, ...]:
+        """What the tokenizer takes for something else than text: for a beginning, or a space."""
+        added = self._tokenizer.get_added_tokens_decoder().values()
+        return (_SPACE, *(token.content for token in added))
 
     @cached_property
     def _table(self) -> NDArray[np.float32]:
@@ -81,11 +120,10 @@ class StaticEmbedder:
 
         Only the first ``MAX_CHARACTERS`` characters and ``MAX_TOKENS`` tokens of a text count.
         """
-        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for start in range(0, len(texts), _BATCH):
-            part = slice(start, start + _BATCH)
-            self._embed_into(vectors[part], texts[part])
-        return vectors
+        sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for total, text in zip(sums, texts, strict=True):  # one's vectors fit into a cache
+            self._table[self._tokens(text)].sum(axis=0, out=total)
+        return unit_rows(sums)
 
     def embed_words(self, words: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
         """Return the weighted mean of the words' token vectors, scaled to length 1.
@@ -102,26 +140,18 @@ class StaticEmbedder:
         """Return how many tokens this model's tokenizer makes of the whole text."""
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
-    def _embed_into(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> None:
-        tokens = [self._tokens(text) for text in texts]
-        lengths = np.fromiter((len(ids) for ids in tokens), dtype=np.int64, count=len(tokens))
-        if not lengths.any():
-            return
-        rows = self._table[np.concatenate([np.asarray(ids, dtype=np.int64) for ids in tokens])]
-        filled = lengths > 0
-        # reduceat would give the next segment's first row to an empty segment: leave those out.
-        starts = (np.cumsum(lengths) - lengths)[filled]
-        vectors[filled] = unit_rows(np.add.reduceat(rows, starts, axis=0))
-
-    def _tokens(self, text: str) -> list[int]:
+    def _tokens(self, text: str) -> NDArray[np.uint32]:
         # One text at a time: the tokenizer's batch calls start a thread pool of their own, and a
         # process that forks after that warns on stderr and may hang in the child (tokenizers 0.23).
         # A lone surrogate cannot cross into the tokenizer, which takes UTF-8.
         text = text[:MAX_CHARACTERS].strip().encode("utf-8", "replace").decode("utf-8")
-        if not text:
-            return []
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids[:MAX_TOKENS]
+        # No token has a space but at its beginning, so those of a text are those of its words, and
+        # a text begins like a word; so does what follows a mark.
+        if any(mark in text for mark in self._marks):
+            ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+            return np.asarray(ids[:MAX_TOKENS], dtype=_ID)
+        told = b"".join(map(self._words.__getitem__, _WORDS.findall(" " + text)))
+        return np.frombuffer(told, dtype=_ID)[:MAX_TOKENS]
 
 
 def load_wordllama(identifier: str) -> StaticEmbedder:

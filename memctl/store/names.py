@@ -9,5 +9,7 @@ TABLES: tuple[TableName, ...] = ("documents", "memories", "entities", "relations
 
 FORGET = "forget"
 """The kind of job that removes something for good."""
+WAITS_FOR = "watch_waits_for"
+"""Where the ledger keeps what the watcher waits for; "" when it does not."""
 UPKEEP = "upkeep"
 """The kind of job that keeps the tables fast."""

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from memctl.store.lock import Holder
 
 
-WAITS_FOR = "watch_waits_for"
-"""Where the ledger keeps what the watcher waits for; "" when it does not."""
-
-
 class Taker(Protocol):
     """What takes sources in."""
 

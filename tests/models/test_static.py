@@ -74,6 +74,31 @@ def test_a_text_has_the_same_vector_whatever_stands_beside_it(texts: list[str]) 
         assert np.isclose(np.linalg.norm(row), 1.0, atol=1e-5) or not text.strip()
 
 
+pieces = st.sampled_from(
+    ["tea", " ", "  ", "\n", "\u2581", "<s>", "</s>", "<unk>", "<", "7", ", ", "é"]
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(pieces | st.text(max_size=6), max_size=12).map("".join))
+def test_a_text_has_the_tokens_that_its_tokenizer_makes_of_the_whole_of_it(text: str) -> None:
+    encoded = text.strip().encode("utf-8", "replace").decode("utf-8")
+    ids = EMBEDDER._tokenizer.encode(encoded, add_special_tokens=False).ids if encoded else []
+    total = EMBEDDER._table[np.asarray(ids, dtype=np.intp)].sum(axis=0)
+    expected = total / (np.linalg.norm(total) or 1)
+    np.testing.assert_allclose(EMBEDDER.embed([text])[0], expected, atol=1e-5)
+
+
+def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(static, "MOST_WORDS", 50)
+    texts = [f"note{number} " + "words" * 20 for number in range(200)]
+    assert np.array_equal(EMBEDDER.embed(texts), EMBEDDER.embed(list(texts)))
+    assert 0 < len(EMBEDDER._words) <= 50
+    assert max(map(len, EMBEDDER._words)) <= static.LONGEST_WORD
+
+
 def test_many_texts_are_embedded_in_order_across_batches() -> None:
     texts = [f"note number {number}" for number in range(600)]
     vectors = EMBEDDER.embed(texts)
