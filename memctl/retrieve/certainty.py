@@ -18,12 +18,12 @@ from memctl.retrieve.relevance import Relevance, logistic
 SURE = 0.35
 """From here on a question is answered."""
 UNSURE = 0.16
-"""From here on what is closest is named, with the word that it is unsure."""
+"""From here on what is closest is named as unsure."""
 
 _FOCUS, _LOST_NAMES, _COSINE, _UNKNOWN = 1.64, -6.43, 3.88, -2.58
 _LEAD, _GAP, _BIAS = 1.02, 1.10, -4.09
-_USUAL_LEAD, _USUAL_GAP = 3.5, 0.65
-"""Medians, for where these are not known."""
+_USUAL_LEAD, _USUAL_GAP = 3.0, 0.55
+"""What speaks neither for an answer nor against it, for where these are not known."""
 _AHEAD_OF = 5
 """The best sentence is compared with that at this place, counted from 0."""
 

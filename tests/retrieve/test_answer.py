@@ -120,7 +120,6 @@ def team(shelf: Shelf, memory_of: MemoryOf) -> Searcher:
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        ("Who on the team may drive a forklift?", "forklift licence"),
         ("Who may drive a forklift?", "forklift licence"),
         ("How much did I pay for my guitar?", "guitar for 150"),
     ],
