@@ -15,6 +15,8 @@ from memctl.cli.text import count, moment, one_line
 from memctl.errors import MemctlError, PartialFailure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memctl.watch.report import Drained, Left, Listener, WatchEvent
     from memctl.watch.status import WatchStatus
 
@@ -106,10 +108,15 @@ def raise_left(drained: Drained) -> None:
 def _told(left: Left) -> str:
     if not left.files:
         return f"{left.kb}: {left.reason}"
-    names = ", ".join(name.rsplit("/", 1)[-1] for name in left.files[:_SHOWN_FILES])
-    more = len(left.files) - _SHOWN_FILES
-    listed = f"{names} and {more:,} more" if more > 0 else names
-    return f"{left.kb}: {count(len(left.files), 'file')} left waiting ({listed}): {left.reason}"
+    what = f"{count(len(left.files), 'file')} left waiting ({_listed(left.files)})"
+    return f"{left.kb}: {what}: {left.reason}"
+
+
+def _listed(files: Sequence[str]) -> str:
+    """Return the names of the first files, and how many more there are."""
+    names = ", ".join(name.rsplit("/", 1)[-1] for name in files[:_SHOWN_FILES])
+    more = len(files) - _SHOWN_FILES
+    return f"{names} and {more:,} more" if more > 0 else names
 
 
 def listener(session: Session) -> Listener:
@@ -170,11 +177,16 @@ def _show_details(session: Session, row: WatchStatus) -> None:
         paragraph(session.console, f"\n{row.kb}: process {row.writer} is writing to it")
     for problem in row.problems:
         paragraph(session.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow")
+    if row.never_taken:
+        names = _listed(row.never_taken)
+        what = count(len(row.never_taken), "file in an inbox is", "files in inboxes are")
+        told = f"{what} never taken as things are ({names}); memctl why FILE says why"
+        paragraph(session.console, f"\n{row.kb}: {told}")
     for told in row.polled:
         paragraph(session.console, f"\n{row.kb}: {told}")
     if row.forgets_unfinished:
-        told = "a forget was cut off, so files may still have what went; complete it: memctl forget"
-        paragraph(session.console, f"\n{row.kb}: {told} -k {row.kb}", "yellow")
+        told = f"a forget was cut off; what writes next completes it, or memctl forget -k {row.kb}"
+        paragraph(session.console, f"\n{row.kb}: {told}", "yellow")
     if row.last_error:
         when = moment(row.last_error_at)
         paragraph(session.console, f"\n{row.kb}: last error, {when}: {row.last_error}", "yellow")

@@ -20,6 +20,7 @@ EventKind = Literal[
     "gone",
     "failed",
     "put_back",
+    "forgotten",
     "waiting",
     "resumed",
     "compared",
