@@ -442,7 +442,10 @@ class AnswerSentence:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer whose every sentence is cited; ``found`` is False for "not in memory"."""
+    """An answer whose every sentence is cited.
+
+    ``found`` is False for "not in memory", and where it is unsure whether it is the answer.
+    """
 
     text: str
     """Sentences, each followed by its ``[n]``, and by ``[unsupported]`` where it is."""
@@ -457,6 +460,8 @@ class Answer:
     """Why the model that is configured did not write it."""
     hint: str = ""
     """What to do about that."""
+    unsure: bool = False
+    """Whether the text is only what is closest, which may or may not be the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def query(
     explain: Annotated[bool, typer.Option("--explain", help="Show what each leg gave.")] = False,
     exit_code: Annotated[
         bool,
-        typer.Option("--exit-code", help="Exit with 4 when nothing was found, or no answer."),
+        typer.Option("--exit-code", help="Exit with 4 when nothing was found, or no sure answer."),
     ] = False,
     feedback: Annotated[
         str | None,
@@ -124,7 +124,8 @@ def query(
 ) -> None:
     """Ask, and get an answer with citations.
 
-    A citation [n] names the document, page, row or time, and the characters that say so.
+    A citation [n] names the document, page, row or time, and the characters that say so.  Where it
+    cannot be told whether they answer the question, they are given as what is closest.
 
     In quotes stands an exact phrase; pars* is the beginning of a word, aurroa~ one that may be
     misspelt; +word, -word, AND, OR, NOT and (...) say what must be there.  A sentence is never
@@ -175,7 +176,7 @@ def query(
                 session.suggest(type_hint(filters.types))
             found = is_found(result)
     if exit_code and not found:
-        raise NothingFound("nothing was found")
+        raise NothingFound(f"{'nothing' if no_answer else 'no sure answer'} was found")
 
 
 def _judge(session: Session, query_id: str, words: list[str], kb: KnowledgeBasesOption) -> None:

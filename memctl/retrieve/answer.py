@@ -1,5 +1,8 @@
 """An answer out of the hits' own sentences, each cited, or the plain word that nothing is known.
 
+In between, where nobody can tell from the words whether the sentences answer the question, they are
+given as what is closest.
+
 Nothing is generated here: every sentence of an answer stands in a memory as it is quoted.
 """
 
@@ -23,6 +26,7 @@ from memctl.understand.terms import query_terms
 
 METHOD = "extractive/1"
 NOT_FOUND = "Not in memory."
+UNSURE = "Unsure. Closest in memory:"
 MOST_SENTENCES = 3
 
 _ENOUGH = 0.72
@@ -43,13 +47,22 @@ _MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 
 
 def answer(outcome: SearchOutcome) -> Answer:
-    """Return the best sentences of the hits as an answer, or say that it is not in memory."""
-    confidence = round(outcome.confidence, 3)
-    candidates = answering(outcome) if outcome.relevance.is_relevant else []
-    if outcome.relevance.is_relevant and not candidates:
-        confidence = round(_NOT_WHAT_WAS_ASKED * confidence, 3)
-    if not candidates:
+    """Return the best sentences of the hits as an answer, or as the closest there is where they may
+    be none, or say that it is not in memory."""
+    certainty = outcome.certainty
+    met = answering(outcome)
+    may_be = met or outcome.demand.may_be_told_otherwise
+    confidence = certainty.score if met else _NOT_WHAT_WAS_ASKED * certainty.score
+    confidence = round(confidence, 3)
+    if not outcome.statements or not may_be or certainty.is_against:
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
+    unsure = not met or not certainty.is_sure
+    return _quoting(met or outcome.statements, outcome, confidence, unsure=unsure)
+
+
+def _quoting(
+    candidates: Sequence[Statement], outcome: SearchOutcome, confidence: float, *, unsure: bool
+) -> Answer:
     best = candidates[0]
     other = _disagreeing(best, candidates[1:])
     chosen = [best] if other else _chosen(candidates, outcome)
@@ -60,7 +73,14 @@ def answer(outcome: SearchOutcome) -> Answer:
         for number, item in enumerate(ordered, start=1)
     )
     text = _disagreement(ordered) if other else _plain(ordered, outcome.question.text)
-    return Answer(text, found=True, method=METHOD, confidence=confidence, citations=citations)
+    return Answer(
+        f"{UNSURE} {text}" if unsure else text,
+        found=not unsure,
+        method=METHOD,
+        confidence=confidence,
+        citations=citations,
+        unsure=unsure,
+    )
 
 
 def _chosen(candidates: Sequence[Statement], outcome: SearchOutcome) -> list[Statement]:

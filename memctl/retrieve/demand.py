@@ -14,7 +14,7 @@ from itertools import chain, takewhile
 
 from memctl.records import Hit
 from memctl.retrieve.candidates import Candidate
-from memctl.retrieve.exact import Exact, exact_of, has_exact
+from memctl.retrieve.exact import UNMISTAKABLE, Exact, exact_of, has_exact
 from memctl.retrieve.kin import alike
 from memctl.retrieve.question import Meaning, Question, Slot
 from memctl.retrieve.untold import UNTOLD
@@ -83,6 +83,12 @@ class Demand:
     """Of what it is asked."""
     names: tuple[Slot, ...] = ()
     """Those of the things that are names or dates."""
+
+    @property
+    def may_be_told_otherwise(self) -> bool:
+        """Whether a sentence may have it without being seen to: "for 150" is a price as well, and a
+        relation has other words."""
+        return self.exact is None or self.exact.kind not in UNMISTAKABLE
 
     def is_met_by(self, sentence: Surroundings) -> bool:
         """Tell whether a sentence has it."""

@@ -15,6 +15,9 @@ from memctl.retrieve.expectation import has_number, is_date
 
 ExactKind = Literal["phone", "e-mail", "link", "percentage", "price", "age", "address", "number"]
 
+UNMISTAKABLE: frozenset[ExactKind] = frozenset(("phone", "e-mail", "link", "percentage", "address"))
+"""Where none is seen, there is none; the others are also told in words or by bare figures."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exact:

@@ -117,7 +117,7 @@ class ModelAnswerer:
     def _checked(
         self, written: Sequence[_Written], numbering: _Numbering, outcome: SearchOutcome
     ) -> Answer:
-        confidence = outcome.confidence
+        confidence = outcome.certainty.score
         if not written:
             low = round(_NOT_SAID * confidence, 3)
             return Answer(NOT_FOUND, found=False, method=self.method, confidence=low)

@@ -14,13 +14,15 @@ from memctl.choices import Mode
 from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
 from memctl.retrieve.candidates import Candidate
+from memctl.retrieve.certainty import Certainty, gap_of
 from memctl.retrieve.clues import own_score
 from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.days import with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
 from memctl.retrieve.question import Meaning, Question
-from memctl.retrieve.relevance import Relevance, confident, relevance
+from memctl.retrieve.relevance import Relevance, relevance
+from memctl.retrieve.statements import Statement, statements
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.words import judged_by_words
 
@@ -115,10 +117,19 @@ class SearchOutcome:
             best = judged_by_words(best, self.hits, self.embedder, self.meaning.vector)
         return self._judged(best)
 
-    @property
-    def confidence(self) -> float:
-        """The probability that the question can be answered from the hits."""
-        return confident(self.relevance, self.lead)
+    @cached_property
+    def statements(self) -> Sequence[Statement]:
+        """The sentences of the best hits, best first."""
+        return statements(self)
+
+    @cached_property
+    def certainty(self) -> Certainty:
+        """How sure it is that the hits answer the question."""
+        return Certainty(
+            self.relevance,
+            self.lead,
+            gap_of([item.score for item in self.statements]),
+        )
 
     @cached_property
     def communities(self) -> tuple[Community, ...]:

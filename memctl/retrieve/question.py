@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.retrieve.statistics import TermStatistics
+from memctl.understand.language import detect
 from memctl.understand.stopwords import stop_words
 from memctl.understand.terms import terms
 
@@ -98,7 +99,7 @@ def understood(text: str, languages: Sequence[str] = ("en",)) -> Question:
     words = tuple(text.split())
     if not words:
         raise UsageError("the question is empty", "say what you want to know")
-    own = _own_language(words, languages)
+    own = _own_language(text, words, languages)
     by_language = [_terms_by_word(words, language, own) for language in languages]
     slots = tuple(_slots(found) for found in zip(*by_language, strict=True))
     pairs = (pair for found in by_language for pair in _pairs(found))
@@ -175,8 +176,12 @@ def _word_weight(slots: tuple[Slot, ...], statistics: TermStatistics) -> float:
     return float((rarest / statistics.highest_idf) ** _WORD_WEIGHT_EXPONENT)
 
 
-def _own_language(words: Sequence[str], languages: Sequence[str]) -> str | None:
-    """Return the language that most of the question's words are stop words of, if any are."""
+def _own_language(text: str, words: Sequence[str], languages: Sequence[str]) -> str | None:
+    """Return the language that a question is in: one that no memory is in where it clearly is, or
+    else that which most of its words are stop words of, if any are."""
+    detected = detect(text)
+    if detected and detected not in languages:
+        return detected
     plain = {word.strip(_AROUND).lower() for word in words}
     counts = {language: len(plain & stop_words(language)) for language in languages}
     best = max(languages, key=lambda language: counts[language], default=None)

@@ -16,9 +16,11 @@ from memctl.retrieve.candidates import Candidate
 from memctl.retrieve.question import Question, Slot, slot_weight
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.untold import UNTOLD
+from memctl.understand.dates import MONTHS, WEEKDAYS
+from memctl.understand.terms import query_terms
 
 THRESHOLD = 0.35
-"""Below this nothing is answered; about one answerable question in twenty scores lower."""
+"""From here on what was found bears on the question."""
 
 NEAR = 0.15
 """Below this what is shown to whoever judges for himself is said to be in doubt: about one question
@@ -31,9 +33,10 @@ lower, and 40 to 80 in a hundred off the topic do."""
 
 _FOCUS, _LOST_NAMES, _COSINE, _BIAS = 4.46, -5.54, 5.07, -4.00
 _UNKNOWN_WORD, _UNTOLD_WORD, _TOGETHER = 0.5, 0.1, 0.6
-_LEAD, _USUAL_LEAD = 0.4, 3.0
 _LOOKED_AT = 5
 _AVERAGED = 3
+_CALENDAR = frozenset(query_terms(" ".join((*MONTHS, *WEEKDAYS, "christmas easter")), ("", "en")))
+"""Written like names, but what happened then is seldom told with the word: its day tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +47,23 @@ class Relevance:
     """Highest share of the question's content, rare words counting most, in one memory; what only
     several memories together have counts less."""
     lost_names: float
-    """Share of the question's content that is names which none of the memories has."""
+    """Share of the question's content that is names, other than of months and the like, which none
+    of the memories has."""
     cosine: float
     """Mean cosine of the best three with the question."""
+    unknown: float
+    """Share of the question's words of content that no memory has."""
 
     @property
     def score(self) -> float:
         """The probability that the question can be answered from these memories."""
-        return _logistic(
+        return logistic(
             _FOCUS * self.focus + _LOST_NAMES * self.lost_names + _COSINE * self.cosine + _BIAS
         )
 
     @property
     def is_relevant(self) -> bool:
-        """Whether they are worth answering from."""
+        """Whether they bear on the question."""
         return self.score >= THRESHOLD
 
     @property
@@ -71,25 +77,7 @@ class Relevance:
         return self.score < FAR
 
 
-def confident(relevance: Relevance, lead: float | None) -> float:
-    """Return the probability that a question can be answered, by how far the best hit leads, too.
-
-    Where the answer is not there, many memories are about equally near.  That the spread of the
-    best scores tells how well a search went is from Shtok et al. (2012).  It orders questions
-    better, but decides nothing: at the threshold it would refuse as many wrongly as before.
-
-    Args:
-        relevance: Of what was found; what is not relevant gets no more than its score.
-        lead: By how many standard deviations the best hit is ahead; None where that is unknown.
-    """
-    score = relevance.score
-    if lead is None:
-        return score
-    odds = score / (1 - score) * math.exp(_LEAD * (lead - _USUAL_LEAD))
-    return odds / (1 + odds) if relevance.is_relevant else min(score, odds / (1 + odds))
-
-
-NOT_RELEVANT = Relevance(0.0, 1.0, 0.0)
+NOT_RELEVANT = Relevance(0.0, 1.0, 0.0, 1.0)
 
 
 def relevance(
@@ -101,27 +89,35 @@ def relevance(
         return NOT_RELEVANT
     weights = {slot: slot_weight(slot, statistics) for slot in question.slots}
     everything = frozenset[str]().union(*(candidate.terms for candidate in best))
+    unknown = [slot for slot in weights if not _is_known(slot, everything, statistics)]
     squares = {
-        slot: weight**2 * _trust(slot, question, everything, statistics)
+        slot: weight**2 * (_trust(slot, question) if slot in unknown else 1.0)
         for slot, weight in weights.items()
     }
-    lost = [slot for slot in question.names if everything.isdisjoint(slot)]
+    lost = [
+        slot
+        for slot in question.names
+        if everything.isdisjoint(slot) and _CALENDAR.isdisjoint(slot)
+    ]
     single = max(_share(_covered(candidate.terms, squares), squares) for candidate in best)
     together = _share(_covered(everything, squares), squares)
     return Relevance(
         focus=max(single, _TOGETHER * together),
         lost_names=_share(lost, weights),
         cosine=_mean(candidate.vector for candidate in islice(best, _AVERAGED)),
+        unknown=len(unknown) / len(weights) if weights else 0.0,
     )
 
 
-def _trust(
-    slot: Slot, question: Question, found: frozenset[str], statistics: TermStatistics
-) -> float:
+def _is_known(slot: Slot, found: frozenset[str], statistics: TermStatistics) -> bool:
+    return any(term in found or statistics.frequencies.get(term) for term in slot)
+
+
+def _trust(unknown: Slot, question: Question) -> float:
     """A word that no memory has may only be another word for the thing, unless it is a name."""
-    if slot in question.names or any(t in found or statistics.frequencies.get(t) for t in slot):
+    if unknown in question.names:
         return 1.0
-    return _UNKNOWN_WORD if UNTOLD.isdisjoint(slot) else _UNTOLD_WORD
+    return _UNKNOWN_WORD if UNTOLD.isdisjoint(unknown) else _UNTOLD_WORD
 
 
 def _covered(found: frozenset[str], slots: Iterable[Slot]) -> list[Slot]:
@@ -138,5 +134,6 @@ def _mean(values: Iterable[float]) -> float:
     return sum(known) / len(known)
 
 
-def _logistic(value: float) -> float:
+def logistic(value: float) -> float:
+    """Return the probability for a value on the logistic scale."""
     return 1 / (1 + math.exp(-value))

@@ -82,7 +82,7 @@ def answering(outcome: SearchOutcome) -> list[Statement]:
 
     What does not hold any more is among them only where nothing else answers nearly as well.
     """
-    near = statements(outcome)
+    near = outcome.statements
     literal = [item for item in near if outcome.demand.is_met_by(item.around)]
     found = literal or [item for item in near if outcome.wider_demand.is_met_by(item.around)]
     current = [item for item in found if not item.has_ended]

@@ -3,12 +3,14 @@
     python tests/bench/refusal.py FOLDER FOLDER... [--questions 100]
 
 Folders are as for ``retrieval.py``, at least two.  Every question is asked of its own set as it
-is (``wrongly refused``; and of those, where evidence was among the first five hits), once more
-without the records that answer it (``removed``), and questions of the other sets are asked too
-(``off topic``).  AUROC is the chance that a question that can be answered gets a higher
-confidence than one that cannot.  ``first`` is the share of answers whose first citation is of a
-record known to be evidence.  Other records may well answer a question whose evidence was removed,
-so refusing those is the harder and vaguer measure.
+is (``hand``: where evidence was among the first five hits), once more without the records that
+answer it (``gone``), and questions of the other sets are asked too (``off``).  Of each ``no`` is
+the share that is said not to be in memory, and ``?`` that of which what is closest is named as
+unsure; the rest are answered.  AUROC is the chance that a question whose evidence was among the
+first five hits gets a higher confidence than one that cannot be answered.  ``first`` is the share
+of answers whose first citation is of a record known to be evidence, ``first ?`` the same of what
+is named as unsure.  Other records may well answer a question whose evidence was removed, so
+refusing those is the harder and vaguer measure.
 """
 
 from __future__ import annotations
@@ -24,32 +26,31 @@ from typing import Any
 
 import memctl
 from memctl.knowledge_base import KnowledgeBase
-from memctl.records import Filters, QueryResult
+from memctl.records import Answer, Filters, QueryResult
 
 FIRST = 5
-COLUMNS = ("wrongly", "at hand", "removed", "off", "AUROC rem", "AUROC off", "first")
+COLUMNS = (
+    *("hand no", "hand ?", "gone no", "gone ?", "off no", "off ?"),
+    *("AUROC gone", "AUROC off", "first", "first ?"),
+)
 
 
 @dataclass
 class Outcomes:
-    """Confidences of questions asked in three ways, and what became of the first."""
+    """The answers to questions asked in three ways, and whether the first citation was right."""
 
-    asked: list[float] = field(default_factory=list)
-    removed: list[float] = field(default_factory=list)
-    off: list[float] = field(default_factory=list)
-    refused: list[bool] = field(default_factory=list)
-    refused_at_hand: list[bool] = field(default_factory=list)
-    refused_removed: list[bool] = field(default_factory=list)
-    refused_off: list[bool] = field(default_factory=list)
-    first_right: list[bool] = field(default_factory=list)
+    hand: list[Answer] = field(default_factory=list)
+    gone: list[Answer] = field(default_factory=list)
+    off: list[Answer] = field(default_factory=list)
+    first: list[bool] = field(default_factory=list)
+    first_unsure: list[bool] = field(default_factory=list)
 
     def row(self) -> list[float]:
-        shares = (self.refused, self.refused_at_hand, self.refused_removed, self.refused_off)
+        hand, gone, off = map(confidences, (self.hand, self.gone, self.off))
         return [
-            *(100 * mean(share) for share in shares),
-            100 * auroc(self.asked, self.removed),
-            100 * auroc(self.asked, self.off),
-            100 * mean(self.first_right),
+            *(share for answers in (self.hand, self.gone, self.off) for share in shares(answers)),
+            *(100 * auroc(hand, others) for others in (gone, off)),
+            *(100 * mean(right) for right in (self.first, self.first_unsure)),
         ]
 
 
@@ -85,25 +86,22 @@ def measured(
             judge(base, item, outcomes)
         for place, item in enumerate(strangers):
             namespace = chosen[place % len(chosen)].get("namespace")
-            result = ask(base, item["question"], namespace)
-            outcomes.off.append(confidence(result))
-            outcomes.refused_off.append(not found(result))
+            outcomes.off.append(answer_of(ask(base, item["question"], namespace)))
     return outcomes
 
 
 def judge(base: KnowledgeBase, item: dict[str, Any], outcomes: Outcomes) -> None:
     relevant = set(item["relevant"])
     result = ask(base, item["question"], item.get("namespace"))
-    outcomes.asked.append(confidence(result))
-    outcomes.refused.append(not found(result))
+    answer = answer_of(result)
     if any(hit.external_id in relevant for hit in result.hits[:FIRST]):
-        outcomes.refused_at_hand.append(not found(result))
-    if result.answer is not None and result.answer.citations:
+        outcomes.hand.append(answer)
+    if answer.citations:
         ids = {hit.memory_id: hit.external_id for hit in result.hits}
-        outcomes.first_right.append(ids[result.answer.citations[0].memory_id] in relevant)
+        right = ids[answer.citations[0].memory_id] in relevant
+        (outcomes.first if answer.found else outcomes.first_unsure).append(right)
     without = ask(base, item["question"], item.get("namespace"), relevant)
-    outcomes.removed.append(confidence(without))
-    outcomes.refused_removed.append(not found(without))
+    outcomes.gone.append(answer_of(without))
 
 
 def ask(
@@ -115,12 +113,19 @@ def ask(
     return base.query(question, filters=filters)
 
 
-def found(result: QueryResult) -> bool:
-    return result.answer is not None and result.answer.found
+def answer_of(result: QueryResult) -> Answer:
+    assert result.answer is not None
+    return result.answer
 
 
-def confidence(result: QueryResult) -> float:
-    return result.answer.confidence if result.answer is not None else 0.0
+def shares(answers: Sequence[Answer]) -> list[float]:
+    """Return how many in a hundred are not in memory, and how many unsure."""
+    refused = [not answer.found and not answer.unsure for answer in answers]
+    return [100 * mean(refused), 100 * mean([answer.unsure for answer in answers])]
+
+
+def confidences(answers: Iterable[Answer]) -> list[float]:
+    return [answer.confidence for answer in answers]
 
 
 def mean(values: Sequence[bool]) -> float:

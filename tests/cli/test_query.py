@@ -73,6 +73,21 @@ def test_what_is_not_known_is_said_plainly_and_can_be_an_exit_code(notes: Run) -
     assert notes("query", "the budget", "--exit-code").code == 0
 
 
+def test_what_may_be_the_answer_is_named_as_the_closest_and_is_no_answer_yet(notes: Run) -> None:
+    question = ("query", "Who asked for the budget of Aurora?")
+    given = notes(*question, "-o", "json").json["answer"]
+    closest = "Unsure. Closest in memory: The budget of Aurora is 40,000 euros. [1]"
+    assert (given["text"], given["found"], given["unsure"]) == (closest, False, True)
+    assert given["citations"][0]["quote"] == "The budget of Aurora is 40,000 euros."
+    table = notes(*question, "-o", "table", "--exit-code")
+    assert table.out.startswith(f"{closest}\n")
+    assert "plan.md" in table.out
+    assert table.code == 4
+    assert "no sure answer" in table.err
+    (statistics,) = notes("stats", "--queries", "-o", "json").json
+    assert statistics["unanswered"][0]["question"] == question[1]
+
+
 def test_filters_limit_what_is_found(notes: Run) -> None:
     def sources(*options: str) -> set[str]:
         hits = notes("query", "the budget and the tomatoes", "--no-answer", *options).rows[0][

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memctl.records import Answer, Memory
-from memctl.retrieve.answer import NOT_FOUND, answer
+from memctl.retrieve.answer import NOT_FOUND, UNSURE, answer
 from memctl.retrieve.expectation import kind_of, meets, values
 from memctl.retrieve.search import Searcher
 
@@ -70,37 +70,82 @@ def barrels(memory_of: MemoryOf, like_it: int) -> list[Memory]:
     ]
 
 
-@pytest.mark.parametrize(("like_it", "is_surer"), [(0, True), (30, False)])
-def test_confidence_is_higher_where_one_hit_stands_out(
-    shelf: Shelf, memory_of: MemoryOf, like_it: int, is_surer: bool
-) -> None:
-    shelf.put(barrels(memory_of, like_it))
-    found = shelf.searcher().search(BARRELS)
-    given = answer(found)
-    assert given.found
-    assert (given.confidence > found.relevance.score) is is_surer
-    assert (found.explain["lead"] > 3) is is_surer
+def test_confidence_is_higher_where_one_hit_stands_out(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(barrels(memory_of, like_it=0))
+    alone = shelf.searcher().search(BARRELS)
+    shelf.put(barrels(memory_of, like_it=30)[1:31])
+    among_many = shelf.searcher().search(BARRELS)
+    assert answer(alone).found
+    assert answer(among_many).found
+    assert alone.explain["lead"] > 3 > among_many.explain["lead"]
+    assert answer(alone).confidence > answer(among_many).confidence
 
 
-def test_what_is_not_known_is_no_surer_for_a_hit_that_stands_out(
+def test_what_is_not_known_is_not_answered_for_a_hit_that_stands_out(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
     shelf.put(barrels(memory_of, like_it=0))
     found = shelf.searcher().search("Which cellar did Ottoline Prescott rent in Ghent?")
     assert found.explain["lead"] > 3
-    assert not found.relevance.is_relevant
-    assert answer(found).confidence == round(found.relevance.score, 3)
+    assert answer(found).text == NOT_FOUND
 
 
-def test_among_few_memories_none_stands_out(roastery: Searcher) -> None:
+def test_among_few_memories_none_has_to_stand_out(roastery: Searcher) -> None:
     found = roastery.search("How much is the rent?")
     assert "lead" not in found.explain
-    assert answer(found).confidence == round(found.relevance.score, 3)
+    assert answer(found).confidence > 0.8
 
 
 def test_a_question_about_an_unknown_name_is_not_answered_with_another(roastery: Searcher) -> None:
     assert ask(roastery, "Is Ines allergic to hazelnuts?").found
     assert not ask(roastery, "Is Ludmila allergic to cheese?").found
+
+
+TEAM = {
+    "tomasz": "Tomasz Nowak is our technician. He has a forklift licence and lives in Preetz.",
+    "priya": "Priya Raman does sales. She drives to the fairs and pays the suppliers.",
+    "olek": "Olek writes the firmware and comes in every six weeks.",
+    "bonus": "Brightwell gave me a bonus of 3,200. All of it went into the loan.",
+    "guitar": "I bought a second-hand guitar for 150 from my neighbour Walt.",
+    "roof": "Seagulls nest on the roof; not allowed to disturb them before September.",
+}
+
+
+@pytest.fixture
+def team(shelf: Shelf, memory_of: MemoryOf) -> Searcher:
+    shelf.put([memory_of(id, text) for id, text in TEAM.items()])
+    return shelf.searcher()
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("Who may drive a forklift?", "forklift licence"),
+        ("How much did I pay for my guitar?", "guitar for 150"),
+    ],
+)
+def test_what_may_be_the_answer_in_other_words_is_named_as_the_closest(
+    team: Searcher, question: str, told: str
+) -> None:
+    given = ask(team, question)
+    assert given.text.startswith(f"{UNSURE} ")
+    assert (given.found, given.unsure) == (False, True)
+    assert told in given.citations[0].quote
+
+
+def test_a_month_or_holiday_is_not_missed_like_the_name_of_a_thing(team: Searcher) -> None:
+    assert ask(team, "What did Brightwell give me at Christmas?").found
+    assert not ask(team, "What did Brightwell give me at Ravensbrook?").found
+
+
+def test_the_small_words_of_a_language_that_no_memory_is_in_are_no_content(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    notes = [memory_of(id, text) for id, text in ROASTERY.items()]
+    shelf.put([*notes, memory_of("projet", "Hydrolac. Budget annoncé : 86 000 euros.")])
+    given = ask(shelf.searcher(), "Quel est le budget du projet Hydrolac et pour quand ?")
+    assert given.found
+    assert "86 000" in given.text
 
 
 def test_nothing_is_answered_from_nothing(shelf: Shelf, memory_of: MemoryOf) -> None:
