@@ -1,7 +1,7 @@
 """What models would be asked, and cost, for documents that have been read but not taken in.
 
-An estimate: four characters make a token, and how much a model replies is a share of what it is
-given.  What was asked before, and so costs nothing, is not taken off.
+An estimate: tokens are judged by the script of a text, and how much a model replies is a share of
+what it is given.  What was asked before, and so costs nothing, is not taken off.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from memctl.choices import Purpose, Task
 from memctl.config import BudgetSettings, Config
 from memctl.models.accounts import Spent, cost
 from memctl.models.remote_embedder import PREFIX, TEXTS_A_CALL
+from memctl.models.tokens import approximate_tokens
 from memctl.pinned import KnowledgeBaseSettings
 from memctl.prompts import load_prompt
 from memctl.readers.clips import length_of
@@ -25,6 +26,7 @@ from memctl.records import Estimate, SourceText
 from memctl.understand.windows import spread, windows, windows_of
 
 CHARACTERS_A_TOKEN = 4
+"""Of what is told besides, in English."""
 REPLY_SHARE = 0.3
 """Tokens of what is understood for each token of text, and at least ``REPLY_LEAST`` a call."""
 REPLY_LEAST = 200
@@ -91,7 +93,7 @@ class Estimator:
         heard = self._listen(source)
         self._look(source)
         self._understand(source.text + " " * heard, source.share)
-        self._embed(len(source.text) + heard)
+        self._embed(source.text + " " * heard)
 
     def estimates(self) -> tuple[Estimate, ...]:
         """Return what it comes to for each task that a model is asked for."""
@@ -140,7 +142,7 @@ class Estimator:
         spans = windows(text)
         for number in spread(spans, windows_of(share, self.plan.most_windows)):
             start, end = spans[number]
-            tokens = (end - start) / CHARACTERS_A_TOKEN
+            tokens = approximate_tokens(text[start:end])
             told = self._prompt("understand") + AROUND_CHARACTERS / CHARACTERS_A_TOKEN
             reply = max(REPLY_LEAST, tokens * REPLY_SHARE)
             self._call("understand", told + tokens, reply)
@@ -148,12 +150,12 @@ class Estimator:
         told = self._prompt("compare") + facts * COMPARED_SHARE
         self._call("compare", told, facts * VERDICT_SHARE)
 
-    def _embed(self, characters: int) -> None:
-        if "embed" not in self.plan.models or not characters:
+    def _embed(self, text: str) -> None:
+        if "embed" not in self.plan.models or not text:
             return
-        passages = -(-characters // self.plan.chunk_size)
+        passages = -(-len(text) // self.plan.chunk_size)
         calls = -(-passages // TEXTS_A_CALL)
-        self._call("embed", characters / CHARACTERS_A_TOKEN, 0, calls)
+        self._call("embed", approximate_tokens(text), 0, calls)
 
     def _prompt(self, task: Purpose) -> float:
         return self.plan.prompts[task] / CHARACTERS_A_TOKEN

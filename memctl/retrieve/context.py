@@ -9,13 +9,13 @@ from functools import cache
 
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder, TokenCounter
+from memctl.models.tokens import approximate_tokens
 from memctl.records import Citation, Context, Hit
 from memctl.retrieve.shown import PLAIN, Frame, Shown, block, citation, frame_of, line, numbered
 from memctl.retrieve.shown import written as written_in
 from memctl.understand.sentences import sentences
 
 CountTokens = Callable[[str], int]
-_CHARACTERS_A_TOKEN = 4
 
 _LEAST_PART = 0.5
 """Of a hit, that is worth showing without the rest."""
@@ -44,7 +44,7 @@ def build_context(
         hits: In the order to choose them in.
         insights: Best first; they stand before the hits.
         budget_tokens: The most tokens of the text.
-        count_tokens: Counts tokens; by default a token is four characters.  See
+        count_tokens: Counts tokens; by default they are estimated.  See
             :func:`token_counter`.
         in_doubt: Whether the hits may have nothing to do with the question: then it says so, and
             they get half of the budget, in which nearly all that they are good for is.
@@ -87,13 +87,8 @@ def numbered_excerpts(
 
 
 def token_counter(embedder: Embedder) -> CountTokens:
-    """Return the embedder's own tokenizer as a counter, else an estimate of 4 characters each."""
+    """Return the embedder's own tokenizer as a counter, else an estimate."""
     return embedder.count_tokens if isinstance(embedder, TokenCounter) else approximate_tokens
-
-
-def approximate_tokens(text: str) -> int:
-    """Return a quarter of the number of characters, rounded up."""
-    return -(-len(text) // _CHARACTERS_A_TOKEN)
 
 
 # --- filling the budget --------------------------------------------------------------------------

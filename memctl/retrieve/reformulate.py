@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from memctl.models.tokens import approximate_tokens
 from memctl.prompts import fenced
 from memctl.records import Hit
-from memctl.retrieve.context import approximate_tokens, numbered_excerpts
+from memctl.retrieve.context import numbered_excerpts
 
 if TYPE_CHECKING:
     from memctl.models.chat import ChatModel
