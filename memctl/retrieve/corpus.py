@@ -19,6 +19,7 @@ from memctl.retrieve.ended import Endings
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Span, Stored
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
 from memctl.store.filters import Expr, both, col, memory_filter
+from memctl.store.lasting import LastingSnapshot
 
 if TYPE_CHECKING:
     from memctl.graph.index import Index
@@ -40,12 +41,13 @@ class Corpus:
     """Snapshots that are searched together.
 
     Args:
-        sources: Snapshots by the name of their knowledge base.
+        sources: Snapshots by the name of their knowledge base.  It reads by others of the same
+            tables: whoever asks holds these meanwhile, so that nothing of them is pruned.
         clock: Tells the time, on which it depends what is valid.
     """
 
     def __init__(self, sources: Sources, clock: Callable[[], datetime]) -> None:
-        self.sources = dict(sorted(sources.items()))
+        self.sources = {kb: LastingSnapshot(sources[kb]) for kb in sorted(sources)}
         self.endings = Endings(self.sources)
         self._clock = clock
         self._has_any: dict[Filters, bool] = {}

@@ -94,8 +94,9 @@ class Searcher:
         reformulate: Reformulate | None = None,
         corpus: Corpus | None = None,
     ) -> None:
-        self._sources = dict(sorted(sources.items()))
+        self._held = sources  # so that nothing of them is pruned meanwhile
         self._corpus = corpus or Corpus(sources, clock)
+        self._sources = self._corpus.sources
         self._languages = self._corpus.languages
         self._comparing = Comparing(self._sources, embedders)
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
