@@ -40,9 +40,9 @@ _NEIGHBOURS = (
 _COMMUNITIES = (
     Column("number", "#", right=True),
     Column("size", "SIZE", right=True),
-    Column("members", "MEMBERS", lambda names: ", ".join(names[:6]), wrap=True),
-    Column("topics", "TOPICS"),
-    Column("summary", "SUMMARY", wrap=True),
+    Column("members", "MEMBERS", lambda names: one_line(", ".join(names[:6]), 60), wrap=True),
+    Column("topics", "TOPICS", lambda topics: one_line(", ".join(topics), 40)),
+    Column("summary", "SUMMARY", lambda summary: one_line(summary, 60), wrap=True),
 )
 _NOTHING = "memctl ingest FILE takes in what names something"
 

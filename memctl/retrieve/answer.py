@@ -16,7 +16,7 @@ from memctl.records import Answer
 from memctl.retrieve.citing import citation_of
 from memctl.retrieve.demand import is_in_steps
 from memctl.retrieve.expectation import has_date, is_relative, kind_of, values
-from memctl.retrieve.forms import is_row, spoken_from
+from memctl.retrieve.forms import is_row, said_by, spoken_from
 from memctl.retrieve.outcome import SearchOutcome
 from memctl.retrieve.parts import UNDER
 from memctl.retrieve.question import Question, Slot
@@ -90,7 +90,7 @@ def _chosen(candidates: Sequence[Statement], outcome: SearchOutcome) -> list[Sta
     sentence of its own, which is less like the question than one that has several of its words.
     """
     best, *others = candidates
-    chosen, covered = [best], set(best.covered)
+    chosen, covered = [best], set(best.covered | _who_speaks(best, outcome))
     in_steps = is_in_steps(outcome.question.text)
     for item in others:
         if len(chosen) == MOST_SENTENCES:
@@ -101,6 +101,14 @@ def _chosen(candidates: Sequence[Statement], outcome: SearchOutcome) -> list[Sta
             chosen.append(item)
             covered |= item.covered
     return chosen
+
+
+def _who_speaks(item: Statement, outcome: SearchOutcome) -> frozenset[Slot]:
+    """Return the slots of a question that are whoever says a sentence: all of a turn is theirs, and
+    what tells no more of the question, such as a greeting, adds nothing."""
+    speaker = said_by(item.hit.text) if item.hit.type == "turn" else ""
+    names = query_terms(speaker, outcome.languages)
+    return frozenset(slot for slot in outcome.question.slots if not set(names).isdisjoint(slot))
 
 
 def _is_as_good(item: Statement, best: Statement, covered: Set[Slot], question: Question) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from memctl.retrieve.question import Question
+from memctl.understand.outline import speaker_of
 from memctl.understand.terms import query_terms
 
 _ASKS_WHAT_IS = re.compile(
@@ -65,6 +66,13 @@ def spoken_from(sentence: str) -> int:
         return 0
     speaks_of_oneself = _OF_ONESELF.search(sentence, label.end()) is not None
     return label.start("speaker") if label["speaker"] and speaks_of_oneself else label.end()
+
+
+def said_by(turn: str) -> str:
+    """Return who says a turn of a conversation, as it stands before the words; "" if nobody is
+    named."""
+    label = _SAID_AT.match(turn)
+    return (label["speaker"] if label else speaker_of(turn)) or ""
 
 
 def _labels(row: str) -> list[str]:

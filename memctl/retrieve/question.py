@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, KeysView, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,10 @@ _WHAT = frozenset(("what", "whatever", "was"))
 _HAPPENING = frozenset(("happen", "happens", "happened", "passiert", "passierte", "geschah"))
 _AROUND = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 _OPENING = "\"'([{“‘«„"
+_VERSION = re.compile(r"[vV](\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,3})")
+_SHORT_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_SAID_VERSIONS = frozenset(("version", "release", "versión", "versione", "versão", "versie"))
+"""Words behind which two numbers with a point between are a version."""
 
 Slot = tuple[str, ...]
 """The terms that one word may be found by, one for each language asked in."""
@@ -65,11 +70,12 @@ class Question:
 
     @cached_property
     def names(self) -> KeysView[Slot]:
-        """What is written like a name: slots of capitalised words, the first word aside."""
+        """What is written like a name: slots of capitalised words, the first word aside, and of
+        versions."""
         named = (
             slot
-            for word, slots in zip(self.words[1:], self.word_slots[1:], strict=True)
-            if word.lstrip(_OPENING)[:1].isupper()
+            for at, slots in enumerate(self.word_slots)
+            if (at and self.words[at].lstrip(_OPENING)[:1].isupper()) or version_at(self.words, at)
             for slot in slots
         )
         return dict.fromkeys(named).keys()
@@ -88,6 +94,15 @@ class Question:
                 places.append(place)
             start += len(word) + 1
         return places
+
+
+def version_at(words: Sequence[str], at: int) -> str:
+    """Return the version that a word is, without a "v" before it; "" if it is none."""
+    word = words[at].strip(_AROUND)
+    if found := _VERSION.fullmatch(word):
+        return found[1] or found[2]
+    before = words[at - 1].lower() if at else ""
+    return word if before in _SAID_VERSIONS and _SHORT_VERSION.fullmatch(word) else ""
 
 
 def understood(text: str, languages: Sequence[str] = ("en",)) -> Question:

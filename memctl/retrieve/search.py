@@ -46,6 +46,7 @@ from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.syntax import Expression, parsed, patterns_of, resolved
 from memctl.retrieve.times import timed
+from memctl.retrieve.versions import versioned
 from memctl.retrieve.words import word_embedder
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ class Searcher:
         whole = with_expansions(whole, expression.patterns, meant)
         asked = briefly(whole, statistics)
         cut = left_out(whole, asked)
+        asked = versioned(asked, statistics)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._comparing.vectors(asked, plan.mode, meaning)
         plan = replace(plan, spaces=self._comparing.spaces(vectors.keys()))

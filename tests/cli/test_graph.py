@@ -330,3 +330,13 @@ def test_a_question_by_another_spelling_finds_who_is_meant(memctl: Run, tmp_path
     found = memctl(*asked).json["hits"]
     linz = next(hit for hit in found if hit["external_id"] == "linz")
     assert linz["legs"]["graph"] > 0
+
+
+def test_the_table_of_communities_stays_readable_in_a_pipe(memctl: Run, tmp_path: Path) -> None:
+    names = "Ann Lee, Peter Novak, Rosa Duarte, Brightwater Holdings Ltd, Kestrel Shipping Ltd"
+    text = f"In Rotterdam {names} and the harbour office signed the long lease of the dry dock. "
+    (tmp_path / "long.md").write_text(text * 2)
+    assert memctl("ingest", "long.md").code == 0
+    assert memctl("graph", "communities").rows
+    table = memctl("graph", "communities", "-o", "table").out.splitlines()
+    assert max(map(len, table)) < 200

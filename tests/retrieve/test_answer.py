@@ -451,3 +451,51 @@ def test_rows_are_told_one_by_one_and_do_not_contradict_each_other(
 
 def test_what_happened_is_not_a_word_to_look_for(roastery: Searcher) -> None:
     assert roastery.search("What happened with the flue?").question.slots == (("flue",),)
+
+
+def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: MemoryOf) -> None:
+    said = {
+        "dog": "Priya: Morning all! I finally signed the papers, I'm adopting a greyhound called "
+        "Biscuit, my dog from Sunday on",
+        "tom": "Tom: congrats!! Any plans for the summer?",
+        "train": "Priya: She arrives on Saturday with the train from Ghent",
+    }
+    turns = [
+        memory_of(id, f"[2025-03-02 09:1{n}] {text}", type="turn", session_id="s", turn=n)
+        for n, (id, text) in enumerate(said.items())
+    ]
+    shelf.put(turns)
+    given = ask(shelf.searcher(), "What is the name of Priya's dog?")
+    assert "Biscuit" in given.text
+    assert "Morning all" not in given.text
+
+
+VERSIONS = {
+    "old": "Version v2.13.4 broke the importer of mbox files.",
+    "new": "Version v3.0.1 broke the old port of the server.",
+    "tool": "Since release 4.2.10 the exporter writes parquet.",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What did version v2.13.4 break?", "old"),
+        ("What did version 2.13.4 break?", "old"),
+        ("What did version 2.13 break?", "old"),
+        ("What did v3 break?", "new"),
+        ("What does the exporter write since v4.2.10?", "tool"),
+        ("What did version v2.13.5 break?", None),
+        ("What did version v2.1 break?", None),
+        ("What did version 3.0.2 break?", None),
+        ("What does the exporter write since v4.2.1?", None),
+    ],
+)
+def test_an_answer_is_of_the_version_that_was_asked_for(
+    shelf: Shelf, memory_of: MemoryOf, question: str, found: str | None
+) -> None:
+    shelf.put([memory_of(id, text) for id, text in (VERSIONS | ROASTERY).items()])
+    given = ask(shelf.searcher(), question)
+    assert given.found == (found is not None)
+    if found:
+        assert given.citations[0].memory_id == f"m_{found}"
