@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WAITS_FOR = "watch_waits_for"
 """Where the ledger keeps what the watcher waits for; "" when it does not."""
+WORKS_ON = "watch_works_on"
+"""Where the ledger keeps how far a big file is; "" when none is in work."""
 
 
 class Taker(Protocol):

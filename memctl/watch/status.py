@@ -16,7 +16,7 @@ from memctl.store.lock import is_locked
 from memctl.store.names import FORGET
 from memctl.watch.inbox import InboxFile, out_of_reach, scan
 from memctl.watch.polling import polled
-from memctl.watch.served import WAITS_FOR, Served
+from memctl.watch.served import WAITS_FOR, WORKS_ON, Served
 from memctl.watch.vault import Vault
 
 LEAST_FREE_BYTES = 1 << 20
@@ -47,6 +47,8 @@ class WatchStatus:
     """What keeps files from being taken in now."""
     writer: int | None = None
     """The process that is writing to it now."""
+    working: str = ""
+    """How far the watcher is with a file that takes long."""
     forgets_unfinished: int = 0
     """Forgets that were cut off, so that files may still have what is gone."""
     polled: tuple[str, ...] = ()
@@ -79,9 +81,17 @@ def watch_status(base: Served) -> WatchStatus:
         last_consolidation=consolidation.started_at if consolidation else None,
         problems=tuple(_problems(base, alive=alive)),
         writer=writer.pid if writer else None,
+        working=_working(base, daemon.pid if daemon else None, writer.pid if writer else None),
         forgets_unfinished=0 if writer else len(ledger.jobs.unfinished(FORGET)),
         polled=polled(ledger) if alive else (),
     )
+
+
+def _working(base: Served, daemon: int | None, writer: int | None) -> str:
+    """How far a file is, where the daemon is writing now; what a killed one said counts no more."""
+    if daemon is None or daemon != writer:
+        return ""
+    return base.store.ledger.meta(WORKS_ON) or ""
 
 
 def _problems(base: Served, *, alive: bool) -> Iterator[str]:
