@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
-from memctl.store.durability import drop_unreadable, files_below, sync_new
+from memctl.store.durability import drop_unfinished, drop_unreadable, files_below, sync_new
 from memctl.store.engine import changing, first_line, lance, without_panics
 from memctl.store.filters import Expr, col, render
 from memctl.store.inspection import ENGINE_ERRORS
@@ -265,6 +265,7 @@ class Transaction:
     def _opened(self, table: TableName) -> LanceDataset:
         if table not in self._open:
             self._known[table] = files_below(self._datasets.path(table))
+            drop_unfinished(self._known[table])
             self._open[table] = self._datasets.fresh(table, self._head[table])
         return self._open[table]
 
