@@ -38,6 +38,7 @@ from memctl.records import (
     Question,
     ReembedReport,
 )
+from memctl.retrieve.latest import LatestCorpus
 from memctl.stages import Stages
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.models.providers import Providers
     from memctl.query_statistics import QueryStatistics
-    from memctl.receipts import Receipt
+    from memctl.receipts.receipt import Receipt
     from memctl.statistics import Statistics
     from memctl.store.formats import ExportFormat
     from memctl.store.names import TableName
@@ -93,6 +94,7 @@ class KnowledgeBase:
         self.clock = clock
         self._stages = self._stages_for(settings)
         self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
+        self._latest = LatestCorpus()
 
     @property
     def settings(self) -> KnowledgeBaseSettings:
@@ -155,6 +157,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Let go of its files."""
+        self._latest.drop()
         self._stages.close()
         self.query_log.flush()
         self.store.close()
@@ -307,15 +310,20 @@ class KnowledgeBase:
 
     # --- asking ----------------------------------------------------------------------------------
 
+    @property
+    def _alone(self) -> KnowledgeBases:
+        """It, to be asked as several are."""
+        return KnowledgeBases([self], latest=self._latest)
+
     def query(self, question: str, **options: Unpack[AskOptions]) -> QueryResult:
         """Ask one question; see ``KnowledgeBases.query``."""
-        return KnowledgeBases([self]).query(question, **options)
+        return self._alone.query(question, **options)
 
     def query_many(
         self, questions: Iterable[Question | str], **options: Unpack[AskOptions]
     ) -> Iterator[QueryResult]:
         """Ask many questions; see ``KnowledgeBases.query_many``."""
-        return KnowledgeBases([self]).query_many(questions, **options)
+        return self._alone.query_many(questions, **options)
 
     def context(
         self,
@@ -327,13 +335,11 @@ class KnowledgeBase:
         auto: bool = False,
     ) -> Context:
         """Return evidence on a question within a token budget; see ``KnowledgeBases.context``."""
-        return KnowledgeBases([self]).context(
-            question, budget=budget, mode=mode, filters=filters, auto=auto
-        )
+        return self._alone.context(question, budget=budget, mode=mode, filters=filters, auto=auto)
 
     def feedback(self, query_id: str, verdict: Verdict) -> str:
         """Note how good what a question gave was; see ``KnowledgeBases.feedback``."""
-        return KnowledgeBases([self]).feedback(query_id, verdict)
+        return self._alone.feedback(query_id, verdict)
 
     # --- thinking --------------------------------------------------------------------------------
 
@@ -583,9 +589,15 @@ class KnowledgeBase:
         Args:
             file: Its path, where it was given or is now, or the last parts of that.
         """
-        from memctl.receipts import receipts
+        from memctl.receipts.telling import receipts
 
         return receipts(self.layout, self.settings, self.store, file)
+
+    def names_like(self, file: str) -> list[str]:
+        """Return a few names of files that are like one of which nothing is known."""
+        from memctl.receipts.near import names_like
+
+        return names_like(self.layout, self.settings, self.store, file)
 
     def query_statistics(self) -> QueryStatistics:
         """Return what the query log says: how many questions, how fast, how well answered."""
@@ -656,6 +668,7 @@ class KnowledgeBase:
 
         self._require_writable()
         self.query_log.flush()
+        self._latest.drop()
         forgetter = Forgetter(self.layout, self.store, lambda: self.embedder, self.clock)
         if dry_run and selection is not None:
             return forgetter.preview(selection)
@@ -752,7 +765,7 @@ class KnowledgeBase:
 
     def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""
-        return KnowledgeBases([self]).sql(statement, namespaces)
+        return self._alone.sql(statement, namespaces)
 
 
 def _caught_up(

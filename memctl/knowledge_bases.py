@@ -12,6 +12,7 @@ from memctl.choices import HOPS, Duplicates, Fusion, Mode
 from memctl.errors import ConfigError, MemctlError, NotFoundError, UsageError
 from memctl.query_log import Asked, shown_text, without_text
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
+from memctl.retrieve.latest import LatestCorpus
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,11 +119,19 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     Args:
         members: Which.
         private: Whether they are asked about what is, or may be, private.
+        latest: Keeps what was worked out of them for questions; by default a new one does.
     """
 
-    def __init__(self, members: Sequence[KnowledgeBase], *, private: bool = False) -> None:
+    def __init__(
+        self,
+        members: Sequence[KnowledgeBase],
+        *,
+        private: bool = False,
+        latest: LatestCorpus | None = None,
+    ) -> None:
         self._members = tuple(members)
         self._private = private
+        self._latest = latest or LatestCorpus()
 
     @overload
     def __getitem__(self, index: int) -> KnowledgeBase: ...
@@ -147,6 +156,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
 
     def close(self) -> None:
         """Let go of the files of all."""
+        self._latest.drop()
         for member in self._members:
             member.close()
 
@@ -200,7 +210,9 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     def _for(self, filters: Filters) -> KnowledgeBases:
         """Return these as they are asked with some filters."""
         private = any(member.names_private(filters) for member in self)
-        return self if private == self._private else KnowledgeBases(self._members, private=private)
+        if private == self._private:
+            return self
+        return KnowledgeBases(self._members, private=private, latest=self._latest)
 
     def _ask(
         self, searcher: Searcher, asked: Question, filters: Filters, options: AskOptions
@@ -362,8 +374,9 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         embedders = {} if by_words else self._embedders()
         first = self._members[0]
         load_words = self._word_embedder if by_words else None
+        snapshots = self._snapshots()
         return Searcher(
-            self._snapshots(),
+            snapshots,
             embedders,
             first.clock,
             self._reranking(),
@@ -371,6 +384,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             self._standing(),
             self._name_decisions,
             self._reformulated if self._config.models.answer else None,
+            self._latest.of(snapshots, first.clock),
         )
 
     def _reranking(self) -> Reranking:

@@ -109,6 +109,19 @@ class Layout:
         """Files that could not be ingested, each with its ``.reason.json``."""
         return self.folder / "failed"
 
+    def found_here(self, path: Path) -> Path:
+        """Return where a file that was processed, or failed, is by now.
+
+        It was noted where the knowledge base stood then, which may have another name or home since.
+        """
+        ends = {folder.name: folder for folder in (self.processed, self.failed)}
+        for number, name in enumerate(path.parts, start=1):
+            if name in ends:
+                here = ends[name].joinpath(*path.parts[number:])
+                if here.is_file():
+                    return here
+        return path
+
 
 @dataclass(frozen=True, slots=True)
 class Inbox:

@@ -546,8 +546,9 @@ class FileOutcome:
 
 
 LeftOutReason = Literal[
-    "hidden", "ignored", "subtitles", "link", "pipe", "socket", "device", "other"
-]
+    "hidden", "unfinished", "system", "own", "ignored", "subtitles", "link", "pipe", "socket",
+    "device", "other",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,24 +17,15 @@ from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, money, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
+from memctl.ingest.leaving import IN_WORDS
 from memctl.paths import shown
 
 if TYPE_CHECKING:
-    from memctl.records import Compared, FileOutcome, IngestReport, LeftOut, LeftOutReason
+    from memctl.records import Compared, FileOutcome, IngestReport, LeftOut
 
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
 _USUAL = ("hidden", "ignored", "subtitles")
-_LEFT_OUT: Mapping[LeftOutReason, str] = {
-    "hidden": "hidden",
-    "ignored": "named in .gitignore or .memctlignore",
-    "subtitles": "read with the recording beside it",
-    "link": "a link, which is not followed",
-    "pipe": "a named pipe",
-    "socket": "a socket",
-    "device": "a device",
-    "other": "not a regular file",
-}
 
 
 def register(root: typer.Typer) -> None:
@@ -153,7 +144,7 @@ class _PassedOver:
 
     def __call__(self, left_out: LeftOut) -> None:
         if self._session.verbose:
-            self._session.say(f"skipped {shown(left_out.source)}: {_LEFT_OUT[left_out.reason]}")
+            self._session.say(f"skipped {shown(left_out.source)}: {IN_WORDS[left_out.reason]}")
         elif left_out.reason not in _USUAL:
             self._special += 1
 

@@ -365,7 +365,13 @@ def archive(session: Session, name: ExistingName) -> None:
 
 
 @command(app, "rename", "memctl kb rename notes diary")
-def rename(session: Session, name: ExistingName, new_name: Name) -> None:
+def rename(
+    session: Session,
+    name: ExistingName,
+    new_name: Annotated[
+        str, typer.Argument(metavar="NEW_NAME", help="1 to 64 of a-z, 0-9, - and _.")
+    ],
+) -> None:
     """Give a knowledge base another name."""
     session.home.rename(name, new_name)
     session.say(f"renamed {name} to {new_name}")

@@ -48,6 +48,11 @@ class Column:
     wrap: bool = False
 
     @property
+    def title(self) -> str:
+        """What stands above the column."""
+        return self.header or self.key
+
+    @property
     def is_text(self) -> bool:
         """Whether it may be cut on a narrow terminal: ids, dates and numbers may not."""
         return self.wrap or self.key in _TEXTS
@@ -340,7 +345,7 @@ def facts(out: Console, values: Mapping[str, object], indent: int = 2) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    shown = {key: safe(str(value)) for key, value in values.items() if value not in ("", None)}
+    shown = {key: text for key, value in values.items() if (text := _fact(value))}
     width = max(map(len, shown), default=0) + 2
     if not out.is_terminal:
         for key, value in shown.items():
@@ -354,18 +359,48 @@ def facts(out: Console, values: Mapping[str, object], indent: int = 2) -> None:
     out.print(Padding(grid, (0, 0, 0, indent)))
 
 
-def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
-    from rich import box
-    from rich.table import Table
+def _fact(value: object) -> str:
+    """Return a value as people read it: ``yes`` for True, an instant in local time."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return moment(value) if isinstance(value, datetime) else safe(str(value))
 
+
+def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     out = console()
     cells = [[_shown(column, row.get(column.key)) for column in columns] for row in rows]
     if not cells:
         return
+    widths = _widths(columns, cells, out.width)
+    if not _fits(widths, out.width):
+        columns, cells = _filled(columns, cells)
+        widths = _widths(columns, cells, out.width)
+    if _fits(widths, out.width):
+        _print_table(out, columns, cells, widths)
+    else:
+        _print_records(out, columns, cells)
+
+
+def _filled(
+    columns: Sequence[Column], cells: list[list[Text]]
+) -> tuple[list[Column], list[list[Text]]]:
+    """Return the columns in which any row says something, and the cells of these."""
+    kept = [at for at in range(len(columns)) if any(row[at].plain for row in cells)]
+    return [columns[at] for at in kept], [[row[at] for at in kept] for row in cells]
+
+
+def _print_table(
+    out: Console, columns: Sequence[Column], cells: list[list[Text]], widths: list[int]
+) -> None:
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for column, width in zip(columns, _widths(columns, cells, out.width), strict=True):
+    for column, width in zip(columns, widths, strict=True):
         table.add_column(
-            column.header or column.key,
+            column.title,
             justify="right" if column.right else "left",
             no_wrap=not column.wrap,
             overflow="fold" if column.wrap else "ellipsis",
@@ -376,21 +411,31 @@ def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     out.print(table)
 
 
+def _print_records(out: Console, columns: Sequence[Column], cells: list[list[Text]]) -> None:
+    """Print each row as lines of its own, for a terminal too narrow to show ids in a table."""
+    for at, row in enumerate(cells):
+        if at:
+            out.print()
+        facts(out, {column.title: cell.plain for column, cell in zip(columns, row, strict=True)}, 0)
+
+
 def _widths(columns: Sequence[Column], cells: list[list[Text]], total: int) -> list[int]:
     """Return the width of each column: its own where all fit, else the widest texts are cut."""
     widths = [
-        max(len(column.header or column.key), *(row[at].cell_len for row in cells))
+        max(len(column.title), *(row[at].cell_len for row in cells))
         for at, column in enumerate(columns)
     ]
     flexible = [at for at, column in enumerate(columns) if column.is_text]
-    excess = sum(widths) + _GAP * (len(widths) - 1) - total
-    while excess > 0 and flexible:
+    while flexible and not _fits(widths, total):
         widest = max(flexible, key=lambda at: widths[at])
         if widths[widest] <= _NARROWEST:
             break
         widths[widest] -= 1
-        excess -= 1
     return widths
+
+
+def _fits(widths: Sequence[int], total: int) -> bool:
+    return sum(widths) + _GAP * (len(widths) - 1) <= total
 
 
 def _shown(column: Column, value: Any) -> Text:

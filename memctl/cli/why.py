@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,15 +11,17 @@ import typer
 
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.inputs import refuse_empty
-from memctl.cli.output import chosen, emit, facts
+from memctl.cli.output import Column, chosen, emit, facts, shown_instant
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, one_line
 from memctl.errors import NothingFound
+from memctl.paths import expanded, shown
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memctl.receipts import Receipt
+    from memctl.knowledge_bases import KnowledgeBases
+    from memctl.receipts.receipt import Receipt
 
 _TOLD = {
     "ingested": "remembered",
@@ -25,9 +29,21 @@ _TOLD = {
     "remembered": "remembered; how it was read is not noted",
     "known": "known already",
     "failed": "failed",
+    "left": "left in its inbox, and never taken as it is",
     "waiting": "waits in its inbox",
     "processing": "is being read",
 }
+
+
+_SHOWN_WHOLE = 3
+"""Of so many files of one name everything is shown; more are listed."""
+_LIKE = 3
+_FILES = (
+    Column("kb", "KB"),
+    Column("outcome", "OUTCOME"),
+    Column("decided_at", "WHEN", shown_instant),
+    Column("path", "FILE", wrap=True),
+)
 
 
 def register(root: typer.Typer) -> None:
@@ -60,22 +76,42 @@ def why(
     refuse_empty({"FILE": file})
     with session.reading(kb) as bases:
         found = [receipt for base in bases for receipt in base.receipts(file)]
-        asked = ", ".join(base.name for base in bases)
-    if not found:
-        raise NothingFound(
-            f"nothing is known of {file!r} in {asked}", "give its name alone, or another -k NAME"
-        )
+        if not found:
+            raise _nothing_known(file, bases)
+        names_kb = len(bases) > 1
     if chosen(output) != "table":
         emit(found, (), output)
+        return
+    latest = {(receipt.kb, receipt.path): receipt for receipt in reversed(found)}
+    if len(latest) > _SHOWN_WHOLE:
+        emit([latest[key] for key in reversed(latest)], _FILES, output)
+        session.suggest(f"{len(latest)} files go by that name; give more of the path of one")
         return
     for number, receipt in enumerate(found):
         if number:
             session.console.print()
-        _show(session, receipt, name_kb="," in asked)
+        _show(session, receipt, names_kb=names_kb)
 
 
-def _show(session: Session, receipt: Receipt, *, name_kb: bool) -> None:
-    base = f"  ({receipt.kb})" if name_kb else ""
+def _nothing_known(file: str, bases: KnowledgeBases) -> NothingFound:
+    from memctl.ingest.sources import printable
+
+    like = dict.fromkeys(name for base in bases for name in base.names_like(file))
+    path, name = expanded(file), shown(printable(file))
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
+        hint = "that is a folder; name a file in it"
+    elif os.path.isfile(path):  # noqa: PTH113 - as above
+        hint = f"nothing has taken it in: memctl ingest {shlex.quote(name)}"
+    elif like:
+        hint = f"there is {' and '.join(map(shown, list(like)[:_LIKE]))}; or name another with -k"
+    else:
+        hint = "memctl document list shows what there is"
+    asked = ", ".join(base.name for base in bases)
+    return NothingFound(f"nothing is known of '{name}' in {asked}", hint)
+
+
+def _show(session: Session, receipt: Receipt, *, names_kb: bool) -> None:
+    base = f"  ({receipt.kb})" if names_kb else ""
     session.console.print(f"{one_line(receipt.path)}{base}", style="bold", soft_wrap=True)
     facts(
         session.console,
@@ -118,6 +154,8 @@ def _document(receipt: Receipt) -> str:
 
 def _now(receipt: Receipt) -> str:
     where = receipt.place or receipt.path
+    if receipt.outcome == "processing":
+        return ""
     if receipt.is_there:
         return where
     return f"not at {where} any more" if PurePath(where).is_absolute() else ""

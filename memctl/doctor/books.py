@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memctl.doctor.findings import counted
+from memctl.ingest.inbox import folder_tags
 from memctl.ingest.reading import Unreadable, identify
 from memctl.ingest.sources import Source, printable, walk
 from memctl.knowledge_base import KnowledgeBase
@@ -16,12 +17,11 @@ from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
 from memctl.store.repair import FILES_UNKNOWN, Step
 from memctl.store.snapshots import Snapshots
-from memctl.watch.inbox import folder_tags
 
 
 def source_of(layout: Layout, entry: FileEntry) -> Source | None:
     """Return a file that was ingested as the source that it was; None where it is gone."""
-    path = _place(layout, Path(entry.path))
+    path = layout.found_here(Path(entry.path))
     if not path.is_file():
         return None
     if path.is_relative_to(layout.processed):
@@ -32,15 +32,6 @@ def source_of(layout: Layout, entry: FileEntry) -> Source | None:
         relative = path.relative_to(inbox) if path.is_relative_to(inbox) else Path(path.name)
         name = printable(path)
     return Source(name, path, name=path.name, tags=folder_tags(relative))
-
-
-def _place(layout: Layout, path: Path) -> Path:
-    """Return where a processed file is by now: the knowledge base may have another name or home."""
-    for number, name in enumerate(path.parts, start=1):
-        here = layout.processed.joinpath(*path.parts[number:])
-        if name == layout.processed.name and here.is_file():
-            return here
-    return path
 
 
 def repair_books(base: KnowledgeBase, layout: Layout, now: datetime) -> Iterator[Step]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from memctl.doctor.findings import Examined, Finding, counted, ok, warning
 from memctl.ingest.sources import printable
 from memctl.pinned import REASON_SUFFIX, reason_path
+from memctl.store.lock import is_watched
 from memctl.watch.claim import claim_name
 from memctl.watch.polling import polled
-from memctl.watch.status import is_watched
 
 
 def check_inboxes(examined: Examined) -> Iterator[Finding]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from memctl.doctor.findings import Finding, counted, ok
 from memctl.pinned import Layout
 from memctl.store.ledger import Ledger
-from memctl.store.lock import WriteLock
+from memctl.store.lock import WriteLock, is_watched
 from memctl.store.store import LEASES_FOLDER, utc_now
-from memctl.watch.status import is_watched
 
 
 def check_writer(layout: Layout) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -20,14 +21,16 @@ from typing import BinaryIO
 
 from memctl.errors import UnreadableSource
 from memctl.ingest.ignore import IgnoreRules
+from memctl.ingest.leaving import why_left_out
 from memctl.ingest.packing import packed
 from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
-from memctl.records import FileOutcome, LeftOut, LeftOutListener, LeftOutReason, Metadata
+from memctl.records import FileOutcome, LeftOut, LeftOutListener, Metadata
 from memctl.swift import swift
 
 DEFAULT_NAMESPACE = "default"
 _SPOOL = "memctl-stdin-"
+_ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,17 @@ SourceOrFailure = Source | FileOutcome
 def printable(path: str | Path) -> str:
     """The path as text that can be stored and shown: bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def path_of(text: str) -> Path:
+    """The path that :func:`printable` told: the one of that very name, where there is such a file.
+
+    Where there is none, what looks like an escaped byte is taken for one.
+    """
+    if os.path.lexists(text):
+        return Path(text)
+    raw = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(text))
+    return Path(os.fsdecode(raw))
 
 
 def absolute(path: Path) -> Path:
@@ -135,11 +149,6 @@ def walk(folder: Path, left_out: LeftOutListener | None = None) -> Iterator[Path
     yield from _walk(top, IgnoreRules.above(top), left_out or (lambda _: None))
 
 
-def is_hidden(name: str) -> bool:
-    """Whether a file or folder of that name is one that people do not mean to show."""
-    return name.startswith(".")
-
-
 @contextmanager
 def spooled(stream: BinaryIO) -> Iterator[Path]:
     """A temporary file with all that ``stream`` gives, gone when the context is left."""
@@ -187,7 +196,7 @@ def _walk(
         return
     wanted: list[os.DirEntry[str]] = []
     for entry in children:
-        if why := _why_left_out(entry, rules):
+        if why := why_left_out(entry, rules):
             left_out(LeftOut(printable(entry.path), why))
         else:
             wanted.append(entry)
@@ -201,30 +210,6 @@ def _walk(
             left_out(LeftOut(printable(path), "subtitles"))
         else:
             yield path
-
-
-def _why_left_out(entry: os.DirEntry[str], rules: IgnoreRules) -> LeftOutReason | None:
-    """Why an entry of a folder is not taken; None for a file or folder that is."""
-    is_folder = entry.is_dir(follow_symlinks=False)
-    if is_hidden(entry.name):
-        return "hidden"
-    if rules.ignore(Path(entry.path), is_folder=is_folder):
-        return "ignored"
-    if is_folder or entry.is_file(follow_symlinks=False):
-        return None
-    return "link" if entry.is_symlink() else _special(entry)
-
-
-def _special(entry: os.DirEntry[str]) -> LeftOutReason:
-    try:
-        mode = entry.stat(follow_symlinks=False).st_mode
-    except OSError:  # gone, or not to be looked at
-        return "other"
-    if stat.S_ISFIFO(mode):
-        return "pipe"
-    if stat.S_ISSOCK(mode):
-        return "socket"
-    return "device" if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) else "other"
 
 
 def _refusal(path: Path) -> FileOutcome | None:

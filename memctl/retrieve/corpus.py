@@ -6,21 +6,25 @@ Knows nothing of any one question.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Hashable, Mapping
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import pyarrow.compute as pc
 
 from memctl.records import Filters
 from memctl.retrieve.candidates import Sources
-from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Stored
+from memctl.retrieve.ended import Endings
+from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Span, Stored
 from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
-from memctl.store.filters import Expr, memory_filter
+from memctl.store.filters import Expr, both, col, memory_filter
 
 if TYPE_CHECKING:
     from memctl.graph.index import Index
     from memctl.graph.resolution import Decisions
 
+Subject = TypeVar("Subject", bound=Hashable)
 Made = TypeVar("Made")
 
 _MOST_LANGUAGES = 4
@@ -29,7 +33,7 @@ _LANGUAGE_SAMPLE = 4_096
 _STATISTICS_KEPT = 64
 _CONDITIONS_KEPT = 8
 _GRAPHS_KEPT = 8
-_AFTER_ALL = datetime(9999, 1, 1, tzinfo=UTC)
+_EXPIRES = "expires_at"
 
 
 class Corpus:
@@ -38,23 +42,23 @@ class Corpus:
     Args:
         sources: Snapshots by the name of their knowledge base.
         clock: Tells the time, on which it depends what is valid.
-        decisions: Gives what was decided by hand on which names of a knowledge base mean the
-            same; without it nothing was.
     """
 
-    def __init__(
-        self,
-        sources: Sources,
-        clock: Callable[[], datetime],
-        decisions: Callable[[str], Decisions] | None = None,
-    ) -> None:
+    def __init__(self, sources: Sources, clock: Callable[[], datetime]) -> None:
         self.sources = dict(sorted(sources.items()))
+        self.endings = Endings(self.sources)
         self._clock = clock
-        self._decisions = decisions
-        self._statistics: OrderedDict[Filters, TermStatistics] = OrderedDict()
         self._has_any: dict[Filters, bool] = {}
-        self._lasting: OrderedDict[Filters, Condition] = OrderedDict()
-        self._graphs: OrderedDict[Filters, Mapping[str, Index]] = OrderedDict()
+        self._conditions: _Lasting[Filters, Condition] = _Lasting(_CONDITIONS_KEPT)
+        self._statistics: _Lasting[Filters, TermStatistics] = _Lasting(_STATISTICS_KEPT)
+        graphs = _GRAPHS_KEPT * len(self.sources)
+        self._graphs: _Lasting[tuple[str, Filters, Decisions, bool], Index] = _Lasting(graphs)
+
+    def is_of(self, sources: Sources) -> bool:
+        """Tell whether these are the snapshots that it is of, or others of the same tables."""
+        return {kb: each.versions for kb, each in self.sources.items()} == {
+            kb: each.versions for kb, each in sources.items()
+        }
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
@@ -68,69 +72,97 @@ class Corpus:
         return tuple(dict.fromkeys([*common, "en"]))
 
     def has_any(self, filters: Filters) -> bool:
-        """Tell whether any memory is what the filters say."""
+        """Tell whether any memory is, or was when that was first asked, what the filters say."""
         if filters not in self._has_any:
             where = memory_filter(filters, self._clock())
             self._has_any[filters] = any(self._counts(where).values())
         return self._has_any[filters]
 
     def condition(self, filters: Filters) -> Condition:
-        """What has to hold of memories; what it holds of is kept where nothing of it can end."""
-        lasting = self._lasting.get(filters)
-        if lasting is not None:
-            return lasting
-        now, ever = (memory_filter(filters, at) for at in (self._clock(), _AFTER_ALL))
-        counts = self._counts(now)
-        if self._counts(ever) != counts:
-            return Condition(now, {kb: Stored(each, now) for kb, each in self.sources.items()})
-        where = None if self._counts(None) == counts else now
+        """What has to hold of memories, with what it holds of until the first of that ends."""
+        now = self._clock()
+        known = self._conditions.get(filters, now)
+        if known is not None:
+            return known
+        made = self._condition(filters, now)
+        return self._conditions.put(filters, made, made.span)
+
+    def _condition(self, filters: Filters, now: datetime) -> Condition:
+        where: Expr | None = memory_filter(filters, now)
+        counts, span = self._counts(where), Span(now, self._first_end(filters, where))
+        where = None if self._counts(None) == counts else where
         sources = {
             kb: (Kept if counts[kb] <= MOST_KEPT else Stored)(source, where)
             for kb, source in self.sources.items()
         }
-        condition = Condition(where, sources, lasts=True)
-        return _kept(self._lasting, filters, condition, _CONDITIONS_KEPT)
+        return Condition(where, sources, span)
+
+    def _first_end(self, filters: Filters, where: Expr | None) -> datetime | None:
+        """Return when the first of the memories ends of which a condition holds; None if never."""
+        if filters.as_of is not None:
+            return None
+        ending = both(where, ~col(_EXPIRES).is_null())
+        found = (each.scan("memories", ending, [_EXPIRES]) for each in self.sources.values())
+        ends = (pc.min(table[_EXPIRES]).as_py() for table in found)
+        return min((end for end in ends if end is not None), default=None)
 
     def statistics(self, filters: Filters, condition: Condition) -> TermStatistics:
         """Return how common terms are among the memories that the filters let through."""
-        known = self._statistics.get(filters)
+        known = self._statistics.get(filters, condition.span.since)
         if known is not None:
             return known
         each = (term_statistics(source, condition.where) for source in self.sources.values())
-        return _kept(self._statistics, filters, sum(each, NO_STATISTICS), _STATISTICS_KEPT)
+        return self._statistics.put(filters, sum(each, NO_STATISTICS), condition.span)
 
-    def graphs(
-        self, filters: Filters, condition: Condition, *, evidence_only: bool
-    ) -> Mapping[str, Index]:
-        """The names in the memories that may be found, read once for each condition."""
-        known = self._graphs.get(filters)
-        if known is not None:
-            return known
-        made = {
-            kb: self._graph(kb, filters, condition, evidence_only=evidence_only)
-            for kb in self.sources
-        }
-        return _kept(self._graphs, filters, made, _GRAPHS_KEPT)
-
-    def _graph(
-        self, kb: str, filters: Filters, condition: Condition, *, evidence_only: bool
+    def graph(
+        self,
+        kb: str,
+        filters: Filters,
+        condition: Condition,
+        decisions: Decisions,
+        *,
+        evidence_only: bool,
     ) -> Index:
-        from memctl.graph.index import NO_DECISIONS, build_index
+        """Return the names in the memories of a knowledge base that may be found.
+
+        Args:
+            kb: The knowledge base.
+            filters: What the memories are.
+            condition: The same.
+            decisions: What was decided by hand on which names mean the same.
+            evidence_only: Whether only verbatim passages count as mentions.
+        """
+        from memctl.graph.index import build_index
         from memctl.graph.kept_index import kept_index
 
+        what = kb, filters, decisions, evidence_only
+        known = self._graphs.get(what, condition.span.since)
+        if known is not None:
+            return known
         source, where = self.sources[kb], condition.where
-        decisions = self._decisions(kb) if self._decisions else NO_DECISIONS
-        if not condition.lasts:
-            return build_index(source, where, decisions, evidence_only=evidence_only)
-        return kept_index(source, where, repr(filters), decisions, evidence_only=evidence_only)
+        if condition.span.until is not None:
+            made = build_index(source, where, decisions, evidence_only=evidence_only)
+        else:
+            made = kept_index(source, where, repr(filters), decisions, evidence_only=evidence_only)
+        return self._graphs.put(what, made, condition.span)
 
     def _counts(self, where: Expr | None) -> Mapping[str, int]:
         return {kb: source.count("memories", where) for kb, source in self.sources.items()}
 
 
-def _kept(made: OrderedDict[Filters, Made], filters: Filters, value: Made, most: int) -> Made:
-    """Keep what was made for some filters, and of what was made before only so much."""
-    made[filters] = value
-    while len(made) > most:
-        made.popitem(last=False)
-    return value
+class _Lasting(Generic[Subject, Made]):
+    """What was made for some subjects, the latest ones, for as long as it holds."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._made: OrderedDict[Subject, tuple[Made, Span]] = OrderedDict()
+
+    def get(self, subject: Subject, now: datetime) -> Made | None:
+        made, span = self._made.get(subject, (None, None))
+        return made if span is not None and span.has(now) else None
+
+    def put(self, subject: Subject, value: Made, span: Span) -> Made:
+        self._made[subject] = value, span
+        while len(self._made) > self._most:
+            self._made.popitem(last=False)
+        return value

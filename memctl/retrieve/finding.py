@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from memctl.store.filters import Expr, both, col
 
 if TYPE_CHECKING:
     from memctl.graph.index import Index
+    from memctl.graph.resolution import Decisions
     from memctl.retrieve.walk import Way
 
 CANDIDATES = 100
@@ -44,6 +45,8 @@ class Finding:
     now: datetime
     meaning: Meaning | None
     """Where passages are compared by the word vectors that it has."""
+    decisions: Callable[[str], Decisions]
+    """Gives what was decided by hand on which names of a knowledge base mean the same."""
 
     def found(self) -> tuple[list[Collapsed], Mapping[Key, Way]]:
         """Return what was found, best first, and in the mode ``graph`` the ways that led to it.
@@ -67,7 +70,12 @@ class Finding:
     def graphs(self) -> Mapping[str, Index]:
         """Return the names in the memories that may be found, by knowledge base."""
         filters, collapses = self.plan.main_filters, self.plan.collapses
-        return self.corpus.graphs(filters, self.condition, evidence_only=collapses)
+        return {
+            kb: self.corpus.graph(
+                kb, filters, self.condition, self.decisions(kb), evidence_only=collapses
+            )
+            for kb in self.corpus.sources
+        }
 
     def _gathered(self, condition: Condition, wanted: int) -> dict[Key, Candidate]:
         found = self.gatherer.gather(condition, wanted)
@@ -133,4 +141,4 @@ class Finding:
                 of_none = col("document_id").is_null()
                 where &= of_none | ~col("document_id").is_in(documents)
             sources[kb] = Stored(source, both(self.condition.where, where))
-        return Condition(self.condition.where, sources)
+        return Condition(self.condition.where, sources, self.condition.span)

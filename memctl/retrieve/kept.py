@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -163,15 +164,28 @@ class Kept(Stored):
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time."""
+
+    since: datetime
+    until: datetime | None = None
+    """When it is over; None for never."""
+
+    def has(self, at: datetime) -> bool:
+        """Tell whether a moment is within it."""
+        return self.since <= at and (self.until is None or at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """What has to hold of the memories that are looked for."""
 
     where: Expr | None
-    """None where it holds of all and always will; looking at it costs some milliseconds."""
+    """None where it holds of all; looking at it costs some milliseconds."""
     sources: Mapping[str, Stored]
     """All for which it holds, of each knowledge base; kept in memory where these are few."""
-    lasts: bool = False
-    """Whether it holds of the same memories at any later time."""
+    span: Span
+    """When it holds of the same memories."""
 
 
 def matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:

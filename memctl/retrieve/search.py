@@ -23,7 +23,6 @@ from memctl.retrieve.corpus import Corpus
 from memctl.retrieve.days import dated
 from memctl.retrieve.diversity import POOL, Likest, diversified, vectors_of
 from memctl.retrieve.duplicates import checked_duplicates, without_duplicates
-from memctl.retrieve.ended import Endings
 from memctl.retrieve.expansion import Expansions, expansions, with_expansions
 from memctl.retrieve.explained import (
     explained_search,
@@ -77,6 +76,7 @@ class Searcher:
         decisions: Gives what was decided by hand on which names of a knowledge base mean the
             same, for ``graph``; by default nothing was.
         reformulate: Words the next query of ``agentic``; by default rules do.
+        corpus: What has been worked out of the tables of these snapshots; by default nothing yet.
     """
 
     def __init__(
@@ -89,16 +89,17 @@ class Searcher:
         standing: Standing = NO_STANDING,
         decisions: Callable[[str], Decisions] | None = None,
         reformulate: Reformulate | None = None,
+        corpus: Corpus | None = None,
     ) -> None:
-        self._corpus = Corpus(sources, clock, decisions)
-        self._sources = self._corpus.sources
+        self._sources = dict(sorted(sources.items()))
+        self._corpus = corpus or Corpus(sources, clock)
         self._languages = self._corpus.languages
         self._comparing = Comparing(self._sources, embedders)
-        self._endings = Endings(self._sources)
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
         self._reranking = reranking
         self._standing = standing
+        self._decisions = decisions or _nothing_decided
         self._reformulate = reformulate
 
     def search(
@@ -190,6 +191,7 @@ class Searcher:
             self._standing,
             self._clock(),
             meaning if by_words else None,
+            self._decisions,
         )
         found, ways = finding.found()
         ahead = lead(found, plan)
@@ -219,7 +221,7 @@ class Searcher:
 
     def _hits(self, items: Sequence[Collapsed], plan: Plan) -> tuple[Hit, ...]:
         at = plan.filters.as_of or self._clock()
-        return self._endings.marked(hits_of(self._sources, items[: plan.limit]), at)
+        return self._corpus.endings.marked(hits_of(self._sources, items[: plan.limit]), at)
 
     def _folded(self, outcome: SearchOutcome, plan: Plan) -> SearchOutcome:
         """Fold what one round has brought up and another one a copy of."""
@@ -280,6 +282,12 @@ class Searcher:
         ]
         ranked = collapsed(scored(bearing, plan), collapses=False)
         return hits_of(self._sources, ranked[:MOST_INSIGHTS])
+
+
+def _nothing_decided(_: str) -> Decisions:
+    from memctl.graph.index import NO_DECISIONS
+
+    return NO_DECISIONS
 
 
 def _checked_mode(name: str) -> Mode:

@@ -103,6 +103,12 @@ class FileBook:
         clause = f"WHERE {' AND '.join(conditions)} ORDER BY first_seen, path"
         return self._select(clause, tuple(values))
 
+    def of_documents(self, ids: Iterable[str]) -> dict[str, FileEntry]:
+        """Return the files that documents were made from and that lie where they belong, by id."""
+        wanted = json.dumps(list(ids))
+        clause = "WHERE state = 'done' AND document_id IN (SELECT value FROM json_each(?))"
+        return {entry.document_id or "": entry for entry in self._select(clause, (wanted,))}
+
     def move(
         self,
         path: str,

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memctl.errors import UsageError
+
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
 
@@ -32,8 +34,20 @@ Writer = Callable[[pa.RecordBatch], object]
 
 
 def format_of(path: Path) -> ExportFormat | None:
-    """Return the format that a file's name asks for; None when it asks for none."""
-    return _ENDINGS.get(path.suffix.lower())
+    """Return the format that a file's name asks for; None when it has no ending.
+
+    Raises:
+        UsageError: The ending is of another format, such as ``.xlsx``.
+    """
+    if not path.suffix:
+        return None
+    try:
+        return _ENDINGS[path.suffix.lower()]
+    except KeyError:
+        raise UsageError(
+            f"{path.name!r} has the ending of no format that tables are written in",
+            "end it in .parquet, .arrow, .jsonl or .csv, or name the format with -f",
+        ) from None
 
 
 def is_streamed(path: Path) -> bool:

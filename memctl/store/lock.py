@@ -14,10 +14,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memctl.errors import DiskRefused, LockedError
 from memctl.files import save_file
+
+if TYPE_CHECKING:
+    from memctl.pinned import Layout
 
 WAIT_SECONDS = 30.0
 AS_SET: Literal["as set"] = "as set"
@@ -99,6 +102,11 @@ class WriteLock:
             f"{who} is writing to {self._path.parent}",
             "wait for it to finish, or see `memctl status` for what it is doing",
         )
+
+
+def is_watched(layout: Layout) -> bool:
+    """Whether a daemon, perhaps somebody else's, holds the watch lock of a knowledge base."""
+    return is_locked(layout.watch_lock, out_of_reach=True)
 
 
 def is_locked(path: Path, *, out_of_reach: bool) -> bool:

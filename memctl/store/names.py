@@ -9,5 +9,9 @@ TABLES: tuple[TableName, ...] = ("documents", "memories", "entities", "relations
 
 FORGET = "forget"
 """The kind of job that removes something for good."""
+WAITS_FOR = "watch_waits_for"
+"""Where the ledger keeps what the watcher waits for; "" when it does not."""
+WORKS_ON = "watch_works_on"
+"""Where the ledger keeps how far a big file is; "" when none is in work."""
 UPKEEP = "upkeep"
 """The kind of job that keeps the tables fast."""

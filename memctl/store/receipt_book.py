@@ -7,7 +7,7 @@ row here: the document is their receipt.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -82,22 +82,31 @@ class ReceiptBook:
                 (path, place, *map(_text, (seen_at, claimed_at, now)), read_at),
             )
 
-    def of(self, path: str, name: str) -> list[ReceiptEntry]:
+    def of(self, path: str, name: str, within: str = "") -> list[ReceiptEntry]:
         """Return the readings of a file, the newest first.
 
         Args:
             path: Where it is, or was.
             name: The last parts of that path, which those of others may be equal to.
+            within: The path from the knowledge base's folder on, of a file that is in there: it
+                may have been noted where that folder was before.
         """
-        end = f"{os.sep}{name}"
-        size = len(end)
+        end, moved = f"{os.sep}{name}", f"{os.sep}{within}"
         with self._ledger.reading() as connection:
             rows = connection.execute(
                 f"SELECT {_COLUMNS} FROM receipts WHERE path = ?1 OR place = ?1"
-                " OR substr(path, -?2) = ?3 OR substr(place, -?2) = ?3 ORDER BY id DESC",
-                (path, size, end),
+                " OR substr(path, -?2) = ?3 OR substr(place, -?2) = ?3"
+                " OR (?4 > 1 AND moved_at IS NOT NULL"
+                " AND ?5 IN (substr(path, -?4), substr(place, -?4))) ORDER BY id DESC",
+                (path, len(end), end, len(moved), moved),
             )
             return [_entry(row) for row in rows.fetchall()]
+
+    def paths(self) -> Iterator[str]:
+        """Yield the paths that files were found at, the latest first."""
+        with self._ledger.reading() as connection:
+            rows = connection.execute("SELECT path FROM receipts ORDER BY id DESC").fetchall()
+        yield from (path for (path,) in rows)
 
     def trim(self) -> None:
         """Strike all but the newest rows."""

@@ -53,6 +53,7 @@ class Snapshot:
         self.versions: Mapping[TableName, int] = dict(versions)
         self._datasets = datasets
         self._require_in_place = require_in_place
+        self._dimension = dimension
         self._schemas = schemas(dimension)
         self._opened: dict[TableName, LanceDataset] = {}
 
@@ -70,6 +71,12 @@ class Snapshot:
             for table in self.versions
         }
         return json.dumps([dict(self.versions), files], sort_keys=True)
+
+    def unheld(self) -> Snapshot:
+        """Return the same tables in an object that does not keep them from being pruned."""
+        return Snapshot(
+            self._datasets, self.versions, self._dimension, self._require_in_place, self.derived
+        )
 
     def schema(self, table: TableName) -> pa.Schema:
         """Return the schema of a table."""

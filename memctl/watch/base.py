@@ -18,6 +18,7 @@ from memctl.errors import (
     ModelError,
 )
 from memctl.ingest.pipeline import IngestStopped
+from memctl.store.names import WAITS_FOR
 from memctl.watch.claim import Claims
 from memctl.watch.draining import Drainer
 from memctl.watch.intake import Intake
@@ -26,7 +27,7 @@ from memctl.watch.looking import Lookout
 from memctl.watch.polling import Polling
 from memctl.watch.report import Listener, Turn, WatchEvent
 from memctl.watch.schedule import Schedule
-from memctl.watch.served import WAITS_FOR, Served
+from memctl.watch.served import Served
 from memctl.watch.voice import Voice, told
 
 Clock = Callable[[], datetime]

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 from memctl.choices import After
 from memctl.files import is_temporary, make_folder, sync_file, sync_folder
-from memctl.ingest.sources import is_hidden, printable
+from memctl.ingest.inbox import InboxFile, folder_tags
+from memctl.ingest.leaving import is_hidden
+from memctl.ingest.sources import printable
 from memctl.pinned import REASON_SUFFIX, Layout
 from memctl.readers.sidecars import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
-from memctl.watch.inbox import InboxFile, folder_tags
 from memctl.watch.moving import free_place, is_half_copy, move_file, save_reason
 
 if TYPE_CHECKING:

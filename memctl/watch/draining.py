@@ -9,13 +9,13 @@ from pathlib import Path
 
 from memctl.choices import After
 from memctl.errors import ModelError
+from memctl.ingest.inbox import InboxFile
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
 from memctl.pinned import Inbox
 from memctl.records import FileOutcome
 from memctl.watch.claim import Claimed, Claims, Fate
-from memctl.watch.inbox import InboxFile
 from memctl.watch.intake import Intake, numbered
 from memctl.watch.looking import Lookout, group
 from memctl.watch.report import Turn

@@ -12,9 +12,10 @@ from memctl.errors import MemctlError
 from memctl.ingest.sources import Source, printable
 from memctl.ingest.write import Settled
 from memctl.records import Compared, FileOutcome, Progress
+from memctl.store.names import WORKS_ON
 from memctl.watch.report import EventKind
 from memctl.watch.schedule import Schedule
-from memctl.watch.served import WORKS_ON, Served
+from memctl.watch.served import Served
 from memctl.watch.voice import Voice
 
 TOLD_EVERY_SECONDS = 30.0

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from memctl.ingest.inbox import InboxFile, Scan
 from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import printable
 from memctl.pinned import Inbox
 from memctl.store.books import FileEntry
-from memctl.watch.inbox import InboxFile, Scan
 from memctl.watch.intake import Intake, numbered
 from memctl.watch.looking import Lookout, group
 from memctl.watch.report import Turn

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from memctl.ingest.inbox import TO_READ_IT, InboxFile, Scan, not_its_own, scan
 from memctl.ingest.sources import printable
 from memctl.pinned import Inbox
-from memctl.watch.inbox import InboxFile, Scan, Settling, note_mount, out_of_reach, scan
+from memctl.watch.inbox import Settling, note_mount, out_of_reach
 from memctl.watch.served import Served
 from memctl.watch.voice import Voice
 
@@ -35,13 +35,11 @@ class Lookout:
 
     def look(self, inbox: Inbox) -> Scan:
         """Return what lies in an inbox."""
-        layout = self.base.layout
-        inside = inbox.path == layout.folder or layout.folder in inbox.path.parents
         if problem := out_of_reach(inbox.path, self.base.store.ledger):
             found = Scan(problems=(problem,))
         else:
             note_mount(inbox.path, self.base.store.ledger)
-            found = scan(inbox.path, () if inside else (layout.folder,))
+            found = scan(inbox.path, not_its_own(self.base.layout, inbox.path))
         self._tell_of_problems(inbox, set(found.problems))
         return found
 
@@ -58,12 +56,11 @@ class Lookout:
 
     def is_readable(self, file: InboxFile) -> bool:
         """Whether a file and its sidecars may be read; say so if they may not."""
-        if all(os.access(path, os.R_OK) for path in (file.path, *file.sidecars)):
+        if not file.obstacle:
             return True
-        name = printable(file.path)
         if file.path.exists():
-            hint = "allow it to be read; it is left where it is"
-            self.voice.complain("failed", name, f"cannot read {name}: permission denied", hint)
+            name = printable(file.path)
+            self.voice.complain("failed", name, file.obstacle, TO_READ_IT)
         return False
 
     def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from memctl.store.lock import Holder
 
 
-WAITS_FOR = "watch_waits_for"
-"""Where the ledger keeps what the watcher waits for; "" when it does not."""
-WORKS_ON = "watch_works_on"
-"""Where the ledger keeps how far a big file is; "" when none is in work."""
-
-
 class Taker(Protocol):
     """What takes sources in."""
 

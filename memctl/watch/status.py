@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import KnowledgeBaseUnavailable
+from memctl.ingest.inbox import InboxFile, not_its_own, scan
 from memctl.ingest.sources import printable
-from memctl.pinned import Layout
-from memctl.store.lock import is_locked
-from memctl.store.names import FORGET
-from memctl.watch.inbox import InboxFile, out_of_reach, scan
+from memctl.store.lock import is_watched
+from memctl.store.names import FORGET, WAITS_FOR, WORKS_ON
+from memctl.watch.inbox import out_of_reach
 from memctl.watch.polling import polled
-from memctl.watch.served import WAITS_FOR, WORKS_ON, Served
+from memctl.watch.served import Served
 from memctl.watch.vault import Vault
 
 LEAST_FREE_BYTES = 1 << 20
@@ -113,11 +113,6 @@ def _problems(base: Served, *, alive: bool) -> Iterator[str]:
             yield why
 
 
-def is_watched(layout: Layout) -> bool:
-    """Whether a daemon, perhaps somebody else's, holds the watch lock of a knowledge base."""
-    return is_locked(layout.watch_lock, out_of_reach=True)
-
-
 def waiting_files(base: Served) -> list[tuple[str, float]]:
     """Files that wait, each with the time (in seconds since 1970) since when.
 
@@ -127,17 +122,12 @@ def waiting_files(base: Served) -> list[tuple[str, float]]:
     waiting = [(printable(path), path.stat().st_mtime) for path in _processing(base)]
     for inbox in base.settings.inboxes:
         if inbox.path.is_dir():
-            files = scan(inbox.path, () if _is_inside(base, inbox.path) else (base.layout.folder,))
-            found = files.files
+            found = scan(inbox.path, not_its_own(base.layout, inbox.path))
+            files: Sequence[InboxFile] = found.files
             if inbox.after == "keep":
-                rows = Vault.rows_of(base.store.ledger, inbox.path)
-                found = tuple(Vault.changed(files, rows))
-            waiting += [_since(file) for file in found]
+                files = Vault.changed(found, Vault.rows_of(base.store.ledger, inbox.path))
+            waiting += [_since(file) for file in files]
     return waiting
-
-
-def _is_inside(base: Served, path: Path) -> bool:
-    return base.layout.folder == path or base.layout.folder in path.parents
 
 
 def _processing(base: Served) -> list[Path]:

@@ -15,10 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memctl.ingest.inbox import InboxFile, Scan
 from memctl.ingest.sources import Source, printable
 from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
-from memctl.watch.inbox import InboxFile, Scan
 
 if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
@@ -60,7 +60,7 @@ class Vault:
     @staticmethod
     def changed(scan: Scan, rows: dict[str, FileEntry]) -> list[InboxFile]:
         """The files that are new or look otherwise than when they were taken in."""
-        return [file for file in scan.files if not _is_as_known(file, rows.get(str(file.path)))]
+        return [file for file in scan.files if not file.is_as(rows.get(str(file.path)))]
 
     @staticmethod
     def source(file: InboxFile, supersedes: str | None, number: int) -> Source:
@@ -129,10 +129,6 @@ def own_documents(rows: dict[str, FileEntry]) -> dict[str, str]:
         for path, row in rows.items()
         if row.document_id and shares[row.document_id] == 1
     }
-
-
-def _is_as_known(file: InboxFile, row: FileEntry | None) -> bool:
-    return row is not None and (row.size, row.mtime_ns) == (file.size, file.mtime_ns)
 
 
 def _sorted_out(missing: Sequence[FileEntry], there: Sequence[FileEntry]) -> Missing:

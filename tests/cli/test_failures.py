@@ -120,6 +120,17 @@ def test_interrupting_is_exit_code_130_and_one_line(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
 
 
+def test_interrupting_before_the_program_is_loaded_prints_no_traceback(tmp_path: Path) -> None:
+    slow = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / "typer.py").write_text(slow)
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl", "kb", "list"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
 def test_what_is_logged_is_text_for_people_and_json_for_programs(
     memctl: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from .conftest import Run
@@ -75,6 +76,14 @@ def test_an_archived_one_refuses_writing_and_says_how_to_go_on(memctl: Run) -> N
     result = memctl("ingest", "--text", "hello", "-k", "notes")
     assert result.code == 1
     assert "hint: memctl kb resume notes" in result.err
+
+
+def test_showing_one_tells_settings_as_people_read_them(memctl: Run) -> None:
+    memctl("kb", "create", "notes", "--private")
+    shown = memctl("kb", "show", "notes", "-o", "table").out
+    assert re.search(r"^private +yes$", shown, re.MULTILINE)
+    assert re.search(r"^redact +no$", shown, re.MULTILINE)
+    assert re.search(r"^created_at +\d{4}-\d\d-\d\d \d\d:\d\d$", shown, re.MULTILINE)
 
 
 def test_renaming_and_deleting(memctl: Run) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import unicodedata
@@ -196,10 +197,12 @@ def test_json_has_no_nan_and_instants_in_utc() -> None:
 # --- on a terminal -------------------------------------------------------------------------------
 
 
-def on_terminal(home: Path, *arguments: str, keys: bytes = b"") -> tuple[int, str]:
-    """Run a command with a terminal for all three streams; return exit code and screen."""
+def on_terminal(
+    home: Path, *arguments: str, keys: bytes = b"", columns: int = 100
+) -> tuple[int, str]:
+    """Run a command with a terminal for all three streams; return exit code and screen, plain."""
     leader, follower = pty.openpty()
-    environ = {**os.environ, "MEMCTL_HOME": str(home), "TERM": "xterm", "COLUMNS": "100"}
+    environ = {**os.environ, "MEMCTL_HOME": str(home), "TERM": "xterm", "COLUMNS": str(columns)}
     process = subprocess.Popen(
         [sys.executable, "-m", "memctl", *arguments],
         stdin=follower, stdout=follower, stderr=follower, env=environ,
@@ -216,7 +219,7 @@ def on_terminal(home: Path, *arguments: str, keys: bytes = b"") -> tuple[int, st
             break
         screen += piece
     os.close(leader)
-    return process.wait(), screen.decode(errors="replace")
+    return process.wait(), re.sub(r"\x1b\[[0-9;]*m", "", screen.decode(errors="replace"))
 
 
 def test_on_a_terminal_a_listing_is_a_table(two: Run, tmp_path: Path) -> None:
@@ -224,6 +227,28 @@ def test_on_a_terminal_a_listing_is_a_table(two: Run, tmp_path: Path) -> None:
     assert code == 0
     assert "TYPE" in screen
     assert "{" not in screen
+
+
+@pytest.mark.parametrize("columns", [100, 60, 40, 30])
+def test_an_id_is_shown_whole_however_narrow_the_terminal_is(
+    two: Run, tmp_path: Path, columns: int
+) -> None:
+    ids = [row["id"] for row in two("memory", "list").rows]
+    code, screen = on_terminal(tmp_path / "home", "memory", "list", columns=columns)
+    assert code == 0
+    shown = re.findall(r"\bm_[0-9a-f]+", screen)
+    assert len(shown) == 2
+    assert all(any(whole.startswith(short) for whole in ids) for short in shown)
+    assert two("memory", "show", shown[0]).code == 0
+
+
+def test_a_table_that_fits_no_terminal_is_a_line_for_each_value(two: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The door code is 4711.")
+    two("ingest", "a.txt")
+    code, screen = on_terminal(tmp_path / "home", "document", "list", columns=40)
+    assert code == 0
+    assert "…" not in screen
+    assert re.search(r"^SIZE +\d+ B", screen, re.MULTILINE)
 
 
 def test_arrow_is_refused_on_a_terminal(two: Run, tmp_path: Path) -> None:

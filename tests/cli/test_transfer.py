@@ -202,6 +202,19 @@ def test_which_one_to_export_must_be_clear(notes: Run) -> None:
     assert "default, second" in result.err
 
 
+def test_an_ending_of_another_format_is_refused_and_one_that_is_missing_is_not(
+    notes: Run, tmp_path: Path
+) -> None:
+    result = notes("export", "memories", "--to", "all.xlsx")
+    assert result.code == 2
+    assert "'all.xlsx' has the ending of no format" in result.err
+    assert "hint: end it in .parquet" in result.err
+    assert not (tmp_path / "all.xlsx").exists()
+    assert notes("export", "memories", "-f", "csv", "--to", "all.xlsx").code == 0
+    assert notes("export", "memories", "--to", "all").code == 0
+    assert json.loads((tmp_path / "all").read_text().splitlines()[0])["id"].startswith("m_")
+
+
 def test_a_closed_pipe_ends_quietly(notes: Run, tmp_path: Path) -> None:
     for _ in range(3):
         notes("ingest", "--text", "x" * 100_000 + str(_))

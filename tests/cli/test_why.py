@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from memctl.config import load_config
 from memctl.home import Home
+from memctl.ingest import inbox as inbox_of_any
 from memctl.ingest.batch import PIPELINE_VERSION
 from memctl.store import receipt_book
+from memctl.store.names import WAITS_FOR
 
 from .conftest import Run
 
@@ -103,8 +108,9 @@ def test_what_has_been_deleted_since_is_told(memctl: Run, notes: Path) -> None:
 
 def test_nothing_known_is_exit_code_4_and_no_knowledge_base_10(memctl: Run, notes: Path) -> None:
     memctl("ingest", str(notes))
-    nothing = memctl("why", "lan.md")
-    assert (nothing.code, "nothing is known of 'lan.md'" in nothing.err) == (4, True)
+    nothing = memctl("why", "report.pdf")
+    assert (nothing.code, "nothing is known of 'report.pdf'" in nothing.err) == (4, True)
+    assert "hint: memctl document list" in nothing.err
     assert memctl("why", "plan.md", "-k", "nowhere").code == 10
     assert memctl("why", "").code == 2
 
@@ -217,3 +223,217 @@ def test_a_file_of_a_kept_inbox_tells_each_version(
     assert (new["outcome"], old["outcome"]) == ("superseded", "ingested")
     assert (new["document_status"], old["document_status"]) == ("indexed", "superseded")
     assert new["is_there"]
+
+
+# --- files that are never taken, and who would take the others -----------------------------------
+
+
+def never_taken(inbox: Path) -> dict[str, str]:
+    """Files that a watcher leaves in an inbox, each with a word of why."""
+    (inbox / "folder").mkdir()
+    (inbox / "folder/ignored.md").write_text(TEXT)
+    (inbox / ".memctlignore").write_text("folder/\n")
+    (inbox / ".secret").mkdir()
+    (inbox / ".secret/deep.md").write_text(TEXT)
+    (inbox / "link.md").symlink_to(inbox / "folder")
+    (inbox / "nowhere.md").symlink_to(inbox / "not there")
+    os.mkfifo(inbox / "pipe.md")
+    for name in ("film.mp4.part", "~$report.docx", "notes.txt~", ".hidden.md", "Thumbs.db"):
+        (inbox / name).write_text(TEXT)
+    return {
+        **dict.fromkeys(["film.mp4.part", "~$report.docx", "notes.txt~"], "half-downloaded"),
+        **dict.fromkeys([".hidden.md", "deep.md"], "hidden"),
+        **dict.fromkeys(["link.md", "nowhere.md"], "a link"),
+        "Thumbs.db": "the system",
+        "ignored.md": ".memctlignore",
+        "pipe.md": "a named pipe",
+    }
+
+
+def test_a_file_that_is_never_taken_says_why(memctl: Run, inbox: Path) -> None:
+    left = never_taken(inbox)
+    memctl("watch", "--once")
+    for name, word in left.items():
+        (receipt,) = why(memctl, name)
+        assert receipt["outcome"] == "left"
+        assert word in receipt["reason"], name
+        assert receipt["hint"]
+        assert why(memctl, receipt["path"]) == [receipt]
+        assert receipt["reason"] in memctl("why", name, "-o", "table").out
+    (receipt,) = why(memctl, inbox / ".secret/deep.md")
+    assert str(inbox / ".secret") in receipt["reason"]
+    (receipt,) = why(memctl, "film.mp4.part")
+    assert memctl("ingest", str(inbox / "film.mp4.part")).code == 0
+    assert f"memctl ingest {receipt['path']}" in receipt["hint"]
+
+
+def test_why_tells_of_each_file_of_an_inbox_what_the_watcher_then_does(
+    memctl: Run, inbox: Path
+) -> None:
+    never_taken(inbox)
+    for name in ("a.md", "part.md", "work/b.md", "work/.c.md", "d.tmp.md", "talk.mp3", "talk.srt"):
+        (inbox / name).parent.mkdir(exist_ok=True)
+        (inbox / name).write_text(f"{TEXT} {name}")
+    files = [path for path in inbox.rglob("*") if path.is_symlink() or not path.is_dir()]
+    told = {path: why(memctl, path)[0]["outcome"] for path in files}
+    memctl("watch", "--once")
+    stayed = {path for path in files if os.path.lexists(path)}
+    waiting = {path for path in files if told[path] == "waiting"}
+    assert waiting == set(files) - stayed - {inbox / "talk.srt"}
+    assert len(waiting) == 5
+
+
+def test_subtitles_beside_a_recording_are_read_with_it(memctl: Run, inbox: Path) -> None:
+    (inbox / "talk.mp3").write_bytes(b"ID3")
+    (inbox / "talk.srt").write_text("1\n00:00:00,000 --> 00:00:02,000\nHello\n")
+    (receipt,) = why(memctl, "talk.srt")
+    assert (receipt["outcome"], "talk.mp3" in receipt["reason"]) == ("left", True)
+
+
+def test_a_waiting_file_tells_whether_a_watch_runs(memctl: Run, inbox: Path) -> None:
+    (inbox / "plan.md").write_text(TEXT)
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["watched_by"], "no watch is running" in receipt["hint"]) == (None, True)
+    now = datetime.now(UTC)
+    with FileLock(inbox.parent / "watch.lock"), Home(load_config({})).open("default") as base:
+        base.store.ledger.daemon.register(4711, "here", now)
+        (receipt,) = why(memctl, "plan.md")
+        assert (receipt["watched_by"], "process 4711" in receipt["hint"]) == (4711, True)
+        base.store.ledger.set_meta(WAITS_FOR, "no space is left on the disk")
+        (receipt,) = why(memctl, "plan.md")
+        assert receipt["reason"] == "no space is left on the disk"
+    memctl("kb", "pause", "default")
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["reason"], receipt["hint"]) == (
+        "knowledge base 'default' is paused", "memctl kb resume default"
+    )  # fmt: skip
+
+
+def test_a_waiting_file_of_a_knowledge_base_that_is_watched_by_name_alone_says_so(
+    memctl: Run, inbox: Path
+) -> None:
+    memctl("kb", "set", "default", "--on-demand")
+    (inbox / "plan.md").write_text(TEXT)
+    found = memctl("why", "plan.md", "-k", "default", "-o", "json")
+    assert "memctl watch -k default" in found.json[0]["hint"]
+
+
+def test_a_file_that_may_not_be_read_says_so(
+    memctl: Run, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (inbox / "plan.md").write_text(TEXT)
+    monkeypatch.setattr(inbox_of_any.os, "access", lambda *_: False)
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["outcome"], "permission denied" in receipt["reason"]) == ("waiting", True)
+
+
+def test_a_kept_file_waits_again_once_it_has_changed(
+    memctl: Run, inbox: Path, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    memctl("kb", "set", "default", "--inbox", str(vault))
+    (vault / "plan.md").write_text(TEXT)
+    assert why(memctl, "plan.md")[0]["outcome"] == "waiting"
+    memctl("watch", "--once")
+    assert [row["outcome"] for row in why(memctl, "plan.md")] == ["ingested"]
+    (vault / "plan.md").write_text("We decided to launch Aurora in June 2026.")
+    waiting, read = why(memctl, "plan.md")
+    assert (waiting["outcome"], read["outcome"]) == ("waiting", "ingested")
+    assert "changed" in waiting["reason"]
+
+
+def test_an_inbox_is_asked_by_the_way_of_a_link_too(
+    memctl: Run, inbox: Path, tmp_path: Path
+) -> None:
+    (inbox / "plan.md").write_text(TEXT)
+    (tmp_path / "desktop").symlink_to(inbox)
+    (receipt,) = why(memctl, tmp_path / "desktop/plan.md")
+    assert (receipt["outcome"], receipt["path"]) == ("waiting", str(inbox / "plan.md"))
+
+
+# --- files under other names and in other places than they were ----------------------------------
+
+
+def test_a_name_that_is_not_utf_8_is_found_and_there(memctl: Run, inbox: Path) -> None:
+    name = os.fsdecode(b"bad\xff\xfename.txt")
+    (inbox / name).write_text(TEXT)
+    for asked in (name, r"bad\xff\xfename.txt"):
+        assert why(memctl, asked)[0]["outcome"] == "waiting"
+    memctl("watch", "--once")
+    place = inbox.parent / "processed" / name
+    for asked in (name, r"bad\xff\xfename.txt", place):
+        (receipt,) = why(memctl, asked)
+        assert (receipt["outcome"], receipt["is_there"]) == ("ingested", True)
+        assert receipt["place"] == rf"{inbox.parent}/processed/bad\xff\xfename.txt"
+    place.unlink()
+    assert not why(memctl, name)[0]["is_there"]
+
+
+def test_a_name_with_a_backslash_is_its_own(memctl: Run, notes: Path) -> None:
+    (notes / r"bad\xff.md").write_text("Ida keeps the garden of the house in June.")
+    memctl("ingest", str(notes))
+    (receipt,) = why(memctl, notes / r"bad\xff.md")
+    assert receipt["is_there"]
+
+
+def test_files_are_where_a_moved_home_has_them(
+    memctl: Run, inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (inbox / "work").mkdir()
+    (inbox / "work/plan.md").write_text(TEXT)
+    (inbox / "empty.md").write_text("")
+    memctl("watch", "--once")
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(tmp_path / "home", moved)
+    monkeypatch.setenv("MEMCTL_HOME", str(moved))
+    folder = moved / "kb/default"
+    for asked in ("plan.md", folder / "processed/work/plan.md", folder / "inbox/work/plan.md"):
+        (receipt,) = why(memctl, asked)
+        assert (receipt["place"], receipt["is_there"]) == (
+            str(folder / "processed/work/plan.md"), True
+        )  # fmt: skip
+    (receipt,) = why(memctl, folder / "failed/empty.md")
+    assert receipt["place"] == str(folder / "failed/empty.md")
+    memctl("kb", "rename", "default", "notes")
+    (receipt,) = why(memctl, "plan.md")
+    assert receipt["place"] == str(moved / "kb/notes/processed/work/plan.md")
+
+
+# --- names that nothing, or too much, is known of ------------------------------------------------
+
+
+def test_a_misspelt_name_is_told_those_like_it(memctl: Run, inbox: Path, notes: Path) -> None:
+    (inbox / "budget.xlsx").write_text(TEXT)
+    memctl("ingest", str(notes))
+    for asked, there in (("plam.md", "plan.md"), ("lan", "plan.md"), ("bugdet.xlsx", "budget")):
+        found = memctl("why", asked)
+        assert (found.code, there in found.err) == (4, True)
+
+
+def test_names_in_private_namespaces_are_not_told(memctl: Run, notes: Path) -> None:
+    memctl("ingest", str(notes), "--namespace", "diary")
+    assert "plan.md" in memctl("why", "plam.md").err
+    memctl("kb", "set", "default", "--private-namespace", "diary")
+    assert "plan.md" not in memctl("why", "plam.md").err
+
+
+def test_a_file_that_nothing_has_taken_in_can_be(memctl: Run, notes: Path) -> None:
+    memctl("ingest", str(notes))
+    (notes / "later.md").write_text("Later.")
+    assert f"memctl ingest {notes / 'later.md'}" in memctl("why", str(notes / "later.md")).err
+    assert "a folder" in memctl("why", str(notes)).err
+    assert memctl("why", "x" * 5_000).code == 4
+
+
+def test_many_files_of_one_name_are_listed(memctl: Run, tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"notes{number}").mkdir()
+        (tmp_path / f"notes{number}/plan.md").write_text(f"{TEXT} {number}")
+        memctl("ingest", str(tmp_path / f"notes{number}"))
+    memctl("ingest", str(tmp_path / "notes0"))
+    found = memctl("why", "plan.md", "-o", "table")
+    assert [str(tmp_path / f"notes{n}/plan.md") in found.out for n in range(4)] == [True] * 4
+    assert found.out.count("notes0/plan.md") == 1
+    assert "4 files go by that name" in found.err
+    assert len(why(memctl, "plan.md")) == 5

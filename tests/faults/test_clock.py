@@ -15,10 +15,11 @@ from watched import SETTLE, Daemon, Place, memctl, wait_for
 
 from memctl.doctor.doctor import Doctor
 from memctl.home import Home
+from memctl.ingest.inbox import scan
 from memctl.store.store import Store
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
-from memctl.watch.inbox import Settling, scan
+from memctl.watch.inbox import Settling
 from memctl.watch.service import WatchService
 from memctl.watch.status import watch_status
 

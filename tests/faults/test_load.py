@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from watched import Daemon, Place, wait_for
 
+from memctl.ingest.leaving import may_be_taken
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
-from memctl.watch.inbox import may_be_taken
 from memctl.watch.service import WatchService
 
 LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"

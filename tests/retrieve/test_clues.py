@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -470,11 +470,25 @@ def test_rows_kept_in_memory_are_searched_as_rows_on_disk_are(
 def test_what_expires_while_a_searcher_is_kept_is_not_found_any_more(
     shelf: Shelf, memory_of: MemoryOf, embedder: Embedder
 ) -> None:
-    soon = NOW + timedelta(hours=1)
-    shelf.put([memory_of("brief", "The code of the door is 4711.", expires_at=soon)])
+    ends = {"old": 1, "new": 2, "always": None}
+    codes = [
+        memory_of(id_, f"The {id_} code of the door is 4711.", expires_at=_in_hours(hours))
+        for id_, hours in ends.items()
+    ]
+    shelf.put(codes)
     now = [NOW]
     snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
     searcher = Searcher(snapshots, dict.fromkeys(snapshots, embedder), lambda: now[0])
-    assert searcher.search("code of the door").hits
-    now[0] = datetime(2026, 6, 2, tzinfo=UTC)
-    assert not searcher.search("code of the door").hits
+
+    def found_in(hours: float) -> set[str]:
+        now[0] = NOW + timedelta(hours=hours)
+        return {hit.memory_id[2:] for hit in searcher.search("code of the door").hits}
+
+    assert found_in(0) == found_in(0.9) == {"old", "new", "always"}
+    assert found_in(1) == found_in(1.9) == {"new", "always"}
+    assert found_in(2) == found_in(9999) == {"always"}
+    assert found_in(0.5) == {"old", "new", "always"}
+
+
+def _in_hours(hours: int | None) -> datetime | None:
+    return None if hours is None else NOW + timedelta(hours=hours)

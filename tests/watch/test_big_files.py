@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from watched import SETTLE, Place
 
+from memctl.store.names import WORKS_ON
 from memctl.watch import intake
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
@@ -42,12 +43,12 @@ def test_how_far_a_big_file_is_is_said_and_shown_by_status_as_long_as_it_is_in_w
     assert shown == [f"big.txt: {message}" for _, message in said]
     with big.open() as base:
         assert watch_status(base).working == ""
-        assert not base.store.ledger.meta(intake.WORKS_ON)
+        assert not base.store.ledger.meta(WORKS_ON)
 
 
 def test_what_a_killed_watcher_said_of_a_big_file_is_shown_no_more(place: Place) -> None:
     with place.open() as base:
-        base.store.ledger.set_meta(intake.WORKS_ON, "big.txt: 7 memories so far")
+        base.store.ledger.set_meta(WORKS_ON, "big.txt: 7 memories so far")
         with base.store.write():
             assert watch_status(base).working == "", "nobody watches"
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.watch.inbox import InboxFile, Settling, may_be_taken, scan
+from memctl.ingest.inbox import InboxFile, scan
+from memctl.ingest.leaving import may_be_taken
+from memctl.watch.inbox import Settling
 
 
 def write(path: Path, content: str = "x") -> Path:

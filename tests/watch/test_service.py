@@ -17,9 +17,10 @@ from watched import Daemon, wait_for
 
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
+from memctl.ingest import inbox
 from memctl.ingest.pipeline import Ingestor
 from memctl.pinned import Inbox
-from memctl.watch import base, looking, moving
+from memctl.watch import base, moving
 from memctl.watch.bases import HomeBases
 from memctl.watch.status import watch_status
 
@@ -161,7 +162,7 @@ def test_a_file_that_may_not_be_read_is_left_and_told_once(place: Place, said: S
     original = os.access
     denied = lambda p, mode: Path(p) != path and original(p, mode)  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(looking.os, "access", denied)
+        patch.setattr(inbox.os, "access", denied)
         assert said(place.drain()) == ["failed"]
     assert path.exists()
     assert "permission denied" in place.events[-3].message + place.events[-4].message

@@ -1,0 +1,113 @@
+"""One knowledge base that is asked again and again, while it changes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import memctl
+from memctl.forget import Selection
+from memctl.knowledge_base import KnowledgeBase
+from memctl.knowledge_bases import KnowledgeBases
+from memctl.records import Filters
+from memctl.retrieve import corpus
+
+RENT = "The rent of the workshop is 1,450 euros."
+KEY = "The spare key hangs behind the boiler."
+ASKED = "Where is the spare key?"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    """A knowledge base that has been asked for what it does not know."""
+    with memctl.open("notes", home=tmp_path, create=True) as made:
+        made.ingest(text=RENT)
+        assert not tells(made)
+        yield made
+
+
+def tells(bases: KnowledgeBase | KnowledgeBases, asked: str = ASKED, told: str = KEY) -> bool:
+    """Whether both a context and the hits of a question have a text."""
+    hits = {hit.text for hit in bases.query(asked).hits}
+    context = bases.context(asked).text
+    assert (told in hits) == (told in context)
+    return told in hits
+
+
+def elsewhere(home: Path, *arguments: str) -> None:
+    """Run a command in a process of its own."""
+    command = [sys.executable, "-m", "memctl", *arguments]
+    environment = os.environ | {"MEMCTL_HOME": str(home)}
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
+
+
+def test_what_is_taken_in_or_forgotten_between_questions_is_seen_at_once(
+    notes: KnowledgeBase,
+) -> None:
+    notes.ingest(text=KEY)
+    assert tells(notes)
+    document = notes.documents()["id"].to_pylist()[0]
+    assert notes.document(document).document.text == KEY
+    notes.delete_document(document)
+    assert not tells(notes)
+
+
+def test_what_another_process_writes_between_questions_is_seen_at_once(
+    notes: KnowledgeBase, tmp_path: Path
+) -> None:
+    several = KnowledgeBases([notes])
+    assert not tells(several)
+    elsewhere(tmp_path, "ingest", "-k", "notes", "--text", KEY)
+    assert tells(notes)
+    assert tells(several)
+    memory = next(hit for hit in notes.query(ASKED).hits if hit.text == KEY)
+    elsewhere(tmp_path, "document", "delete", "-k", "notes", "--yes", memory.document_id or "")
+    assert not tells(notes)
+    assert not tells(several)
+
+
+def test_names_that_are_merged_between_questions_are_one_at_once(tmp_path: Path) -> None:
+    with memctl.open("notes", home=tmp_path, create=True) as notes:
+        for text in ("Dr Ostrander repairs pumps.", "Ilse Varga writes the invoices.", RENT):
+            notes.ingest(text=text)
+
+        def led_to() -> int:
+            asked = notes.query("What does Ostrander do?", mode="graph", explain=True)
+            return len(asked.explain.get("paths", {}))
+
+        assert led_to() == 0
+        notes.merge_names("Dr Ostrander", "Ilse Varga")
+        assert led_to() == 2
+
+
+def test_nothing_is_read_twice_for_questions_about_the_same_state(
+    notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+    original = corpus.term_statistics
+    monkeypatch.setattr(
+        corpus, "term_statistics", lambda *given: counted.append(given) or original(*given)
+    )
+    for _ in range(3):
+        tells(notes)
+        notes.context(ASKED, filters=Filters(namespaces=("default",)))
+    assert len(counted) == 1  # of the namespace; of all it was known
+    notes.ingest(text=KEY)
+    tells(notes)
+    assert len(counted) == 2
+
+
+def test_a_question_asked_before_keeps_nothing_on_disk_of_what_is_forgotten(
+    notes: KnowledgeBase,
+) -> None:
+    notes.ingest(text=KEY)
+    assert tells(notes)
+    document = notes.documents()["id"].to_pylist()[0]
+    report = notes.forget(Selection(documents=(document,)))
+    assert report.left == ()
+    assert not tells(notes)
