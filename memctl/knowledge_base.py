@@ -6,6 +6,7 @@ itself.  ``KnowledgeBases`` asks several at once.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -40,12 +41,13 @@ from memctl.records import (
 )
 from memctl.retrieve.latest import LatestCorpus
 from memctl.stages import Stages
+from memctl.store.names import FORGET
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode, Verdict
-    from memctl.forget import ForgetReport, Selection
+    from memctl.choices import Mode, Task, Verdict
+    from memctl.forget import ForgetReport, Forgetter, Selection
     from memctl.graph.index import Node
     from memctl.graph.resolution import Decisions
     from memctl.graph.views import GraphView
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from memctl.store.store import Store
 
 Clock = Callable[[], datetime]
+_log = logging.getLogger(__name__)
 SETTINGS = "settings"
 """Under this name the ledger has a copy of kb.toml."""
 _NO_FILTERS = Filters()
@@ -237,8 +240,8 @@ class KnowledgeBase:
         given = Given(tuple(Path(path) for path in paths), text, stream, jsonl)
         with opened(given, labels, left_out) as (sources, total):
             if dry_run:
-                estimator, readers = self._stages.estimator(), self._stages.readers
-                return preview(self.store, sources, estimator, readers, progress, total=total)
+                estimators, readers = self._stages.estimators(), self._stages.readers
+                return preview(self.store, sources, estimators, readers, progress, total=total)
             return self._ingestor.ingest(sources, progress, total=total)
 
     def reprocess(
@@ -264,16 +267,33 @@ class KnowledgeBase:
         from memctl.memories.viewing import resolve
 
         if upgrade and not self.config.models.understand:
+            if self._program.models.understand:
+                self._refuse_distant("understand")
             raise UsageError(
                 "no model is configured that understands documents",
                 "set understand of [models] in the config file",
             )
         snapshot = self.store.snapshot()
         wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
-        self._require_writable()
+        self._begin_change()
         # What a model has made before must not become the built-in's because it is away now.
         ingestor = self._stages.ingestor_that("wait")
         return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
+
+    def _refuse_distant(self, task: Task) -> None:
+        """Refuse what a model on another machine would do with what is private.
+
+        Raises:
+            UsageError: It would.
+        """
+        from memctl.models.confined import withheld
+
+        url = withheld(self._program, self._stages.of_private.config, task)
+        if url:
+            raise UsageError(
+                f"{self.name!r} is private, or has what is, and {url} is on another machine",
+                f"allow that it is sent there: memctl kb set {self.name} --may-send",
+            )
 
     @property
     def embedder(self) -> Embedder:
@@ -297,8 +317,14 @@ class KnowledgeBase:
 
     @property
     def _ingestor(self) -> Ingestor:
-        self._require_writable()
+        self._begin_change()
         return self.ingestor
+
+    def _begin_change(self) -> None:
+        """Refuse where nothing may be changed; complete what a forget that was cut off has left."""
+        self._require_writable()
+        if report := self.complete_forgetting():
+            _log.warning("%s", report.told)
 
     def _require_writable(self) -> None:
         if self.settings.status == "archived":
@@ -366,7 +392,7 @@ class KnowledgeBase:
 
         if dry_run:
             return run()
-        self._require_writable()
+        self._begin_change()
         if self.config.models.understand and self.store.ledger.comparisons.count():
             self.ingestor.compare()  # what has ended is not consolidated any more
         return noted(self.store.ledger, self.clock, run)
@@ -394,6 +420,8 @@ class KnowledgeBase:
         """
         from memctl.models.choosing import chosen_embedder
 
+        if embedder.startswith("endpoint"):
+            self._refuse_distant("embed")
         wanted = chosen_embedder(self._stages.of_private.config, embedder)
         return self._reembed(wanted.id, wanted.dimension, progress)
 
@@ -419,7 +447,7 @@ class KnowledgeBase:
         """
         from memctl.store.shelf import drop_shelves, shelving
 
-        self._require_writable()
+        self._begin_change()
         with shelving(self.layout.folder):
             return drop_shelves(self.layout.folder)
 
@@ -428,7 +456,7 @@ class KnowledgeBase:
     ) -> ReembedReport | None:
         from memctl.memories.reembed import Target, reembed
 
-        self._require_writable()
+        self._begin_change()
         current = self.store.embedder or self.settings.embedder
         report = None
         if (current, self.store.dimension) != (wanted, dimension):
@@ -446,7 +474,7 @@ class KnowledgeBase:
         Raises:
             UsageError: The name cannot be used, or is taken.
         """
-        self._require_writable()
+        self._begin_change()
         return self._snapshots.create(name)
 
     def snapshots(self) -> list[NamedSnapshot]:
@@ -469,7 +497,7 @@ class KnowledgeBase:
             DamagedError: Files of it are missing; nothing has been changed.
             LockedError: Another process is writing and does not stop.
         """
-        self._require_writable()
+        self._begin_change()
         restored = self._snapshots.restore(name)
         if self.store.embedder is not None:
             self.settings = pin_embedder(
@@ -483,7 +511,7 @@ class KnowledgeBase:
         Raises:
             NotFoundError: There is none of that name.
         """
-        self._require_writable()
+        self._begin_change()
         return self._snapshots.delete(name)
 
     @property
@@ -562,7 +590,7 @@ class KnowledgeBase:
         """
         from memctl.graph.deciding import merge
 
-        self._require_writable()
+        self._begin_change()
         return merge(self.graph(), self.store.ledger.names, self.clock(), one, other)
 
     def unmerge_names(self, one: str, other: str) -> tuple[Node, Node]:
@@ -574,7 +602,7 @@ class KnowledgeBase:
         """
         from memctl.graph.deciding import unmerge
 
-        self._require_writable()
+        self._begin_change()
         return unmerge(self.graph(), self.store.ledger.names, self.clock(), one, other)
 
     def statistics(self) -> Statistics:
@@ -591,7 +619,7 @@ class KnowledgeBase:
         """
         from memctl.receipts.telling import receipts
 
-        return receipts(self.layout, self.settings, self.store, file)
+        return receipts(self.layout, self.settings, self.store, file, self.clock())
 
     def names_like(self, file: str) -> list[str]:
         """Return a few names of files that are like one of which nothing is known."""
@@ -618,7 +646,7 @@ class KnowledgeBase:
 
     @property
     def _editor(self) -> Editor:
-        self._require_writable()
+        self._begin_change()
         return self._stages.editor()
 
     def add_memory(self, statement: Statement | str) -> Memory:
@@ -664,17 +692,33 @@ class KnowledgeBase:
             UsageError: Nothing is selected, and nothing is to be completed.
             LockedError: Another process is writing and does not stop.
         """
-        from memctl.forget import Forgetter
-
         self._require_writable()
         self.query_log.flush()
         self._latest.drop()
-        forgetter = Forgetter(self.layout, self.store, lambda: self.embedder, self.clock)
+        forgetter = self._forgetter
         if dry_run and selection is not None:
             return forgetter.preview(selection)
-        if selection is None and not forgetter.pending():
+        is_of_snapshots = snapshots and bool(self.snapshots())
+        if selection is None and not forgetter.pending() and not is_of_snapshots:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
         return forgetter.run(selection, snapshots=snapshots)
+
+    @property
+    def _forgetter(self) -> Forgetter:
+        from memctl.forget import Forgetter
+
+        return Forgetter(self.layout, self.store, lambda: self.embedder, self.clock)
+
+    def complete_forgetting(self) -> ForgetReport | None:
+        """Complete what was to be forgotten and was cut off; every change does so before its own.
+
+        Returns:
+            What came of it; None where there was nothing to do, or it cannot be done now.
+        """
+        if not self.store.ledger.jobs.unfinished(FORGET):
+            return None
+        self._latest.drop()
+        return self._forgetter.complete()
 
     # --- going out and coming back ---------------------------------------------------------------
 
@@ -743,7 +787,7 @@ class KnowledgeBase:
         """
         from memctl.store.transfer import import_all
 
-        self._require_writable()
+        self._begin_change()
         rows = import_all(
             self.store,
             source,

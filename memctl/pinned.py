@@ -100,6 +100,11 @@ class Layout:
         return self.folder / "watch.lock"
 
     @property
+    def forget_lock(self) -> Path:
+        """The lock that whoever forgets something in it holds to the end."""
+        return self.folder / "forget.lock"
+
+    @property
     def prompts(self) -> Path:
         """Prompts of its own, in place of those that come with the program."""
         return self.folder / "prompts"

@@ -78,6 +78,10 @@ class SourceText:
     """How much of the whole source this part is, about."""
     origin: Metadata = field(default_factory=dict)
     """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
+    document_id: str = ""
+    """The document that it becomes, for the account of what a model uses; "" for that of none."""
+    redacted: int = 0
+    """How many secrets were taken out of the text."""
 
 
 # --- understanding: text becomes structure -------------------------------------------------------
@@ -511,6 +515,8 @@ class ReembedReport:
 
 
 OutcomeKind = Literal["ingested", "known", "superseded", "failed"]
+TAKEN: tuple[OutcomeKind, ...] = ("ingested", "superseded")
+"""Outcomes of sources that have been written."""
 
 
 @swift
@@ -543,6 +549,11 @@ class FileOutcome:
     """Name and version of the reader; empty where none was needed or none could read it."""
     read_seconds: float | None = None
     """How long it took to turn the file into text, where that was done in one piece."""
+    understand_seconds: float | None = None
+    """How long it took to make memories of the text; of texts that were worked on together, its
+    share by length."""
+    redacted: int = 0
+    """How many secrets were taken out of the text."""
 
 
 LeftOutReason = Literal[
@@ -693,6 +704,26 @@ class ConsolidationReport:
 
 
 # --- models --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What one model used for one task on one document, whenever that was."""
+
+    task: str
+    model: str
+    calls: int = 0
+    """Calls that were sent and answered."""
+    cached: int = 0
+    """Calls that were not sent, because the reply was known."""
+    failed: int = 0
+    """Calls that were sent and failed, retries not counted."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """In the currency of the configured prices."""
+    seconds: float = 0.0
+    """How long it took to answer, calls that were made at once one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

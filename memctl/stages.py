@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memctl.consolidate.consolidator import Consolidator
     from memctl.consolidate.model_insights import InsightWriter
     from memctl.ingest.comparing import Comparer
-    from memctl.ingest.estimate import Estimator
+    from memctl.ingest.estimate import Estimator, Estimators
     from memctl.ingest.perceive import Perceiver
     from memctl.ingest.pipeline import Ingestor
     from memctl.ingest.work import Private
@@ -218,8 +218,17 @@ class Stages:
             readers,
         )
 
-    def estimator(self) -> Estimator:
+    def estimators(self) -> Estimators:
         """Return what tells beforehand what models would be asked by an ingest."""
+        from memctl.ingest.estimate import Estimators
+
+        private = self.of_private
+        usual = self._estimator
+        namespaces = frozenset(self.settings.private_namespaces)
+        return Estimators(usual, usual if private is self else private._estimator, namespaces)
+
+    @property
+    def _estimator(self) -> Estimator:
         from memctl.ingest.estimate import Estimator, plan_of
 
         return Estimator(plan_of(self.config, self.settings, self.layout.prompts))

@@ -74,9 +74,10 @@ def forget(
     PATH, or lie in an inbox that keeps its files, are yours: they are named and left alone.
 
     Then every byte below the knowledge base's folder is searched for the text, tables unpacked.
-    Where some of it is left, in a snapshot say, that is told, and the exit code is 3.  Interrupted,
-    nothing has happened, or memctl forget without anything completes it, with --snapshots where it
-    began so.
+    Where some of it is left, in a snapshot say, that is told, with what to do about it, and the
+    exit code is 3.  --snapshots alone deletes all snapshots and what only they had.  Interrupted,
+    nothing has happened, or what changes the knowledge base next completes it, as memctl watch
+    does, and memctl forget without anything.
     """
     refuse_empty({"--document": document, "--memory": memory, "--entity": entity})
     refuse_empty({"--namespace": namespace, "--before": before})
@@ -89,7 +90,9 @@ def forget(
             if dry_run:
                 emit_one(preview, output, lambda: _show(session, preview))
                 return
-            session.confirm(f"forget {_told(preview)} for good?", yes=yes)
+            session.confirm(f"forget {_told(preview) or 'what is left'} for good?", yes=yes)
+        elif snapshots and (known := base.snapshots()):
+            session.confirm(f"delete {count(len(known), 'snapshot')} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
     emit_one(report, output, lambda: _show(session, report))
     if report.left:
@@ -142,7 +145,8 @@ def _told(report: ForgetReport) -> str:
 def _show(session: Session, report: ForgetReport) -> None:
     out = session.console
     done = "would forget" if report.dry_run else "forgot"
-    out.print(f"{done} {_told(report) or 'what was interrupted'}", soft_wrap=True)
+    nothing = "what was interrupted" if report.completed else "nothing more"
+    out.print(f"{done} {_told(report) or nothing}", soft_wrap=True)
     values = {
         "insights": report.insights or "",
         "redacted": ", ".join(report.redacted),
@@ -154,9 +158,10 @@ def _show(session: Session, report: ForgetReport) -> None:
     }
     facts(out, plain(values))
     for left in report.left:
-        out.print(f"  left in {one_line(left.place)}: {one_line(left.why)}", soft_wrap=True)
+        told = f"  left in {one_line(left.place)}: {one_line(left.why)}; {one_line(left.hint)}"
+        out.print(told, soft_wrap=True)
     if report.too_short:
-        from memctl.store.traces import FEWEST_BYTES
+        from memctl.store.sought import FEWEST_BYTES
 
         texts = count(report.too_short, "text")
         out.print(

@@ -175,8 +175,8 @@ def _show_details(session: Session, row: WatchStatus) -> None:
     for told in row.polled:
         paragraph(session.console, f"\n{row.kb}: {told}")
     if row.forgets_unfinished:
-        told = "a forget was cut off, so files may still have what went; complete it: memctl forget"
-        paragraph(session.console, f"\n{row.kb}: {told} -k {row.kb}", "yellow")
+        told = f"a forget was cut off; what writes next completes it, or memctl forget -k {row.kb}"
+        paragraph(session.console, f"\n{row.kb}: {told}", "yellow")
     if row.last_error:
         when = moment(row.last_error_at)
         paragraph(session.console, f"\n{row.kb}: last error, {when}: {row.last_error}", "yellow")

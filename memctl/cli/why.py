@@ -13,15 +13,18 @@ from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.inputs import refuse_empty
 from memctl.cli.output import Column, chosen, emit, facts, shown_instant
 from memctl.cli.session import Session
-from memctl.cli.text import count, duration, one_line
+from memctl.cli.text import clock, count, duration, money, one_line
 from memctl.errors import NothingFound
 from memctl.paths import expanded, shown
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Iterator
+    from datetime import datetime, timedelta
 
     from memctl.knowledge_bases import KnowledgeBases
     from memctl.receipts.receipt import Receipt
+    from memctl.records import ModelUse
+    from memctl.store.receipt_book import Try
 
 _TOLD = {
     "ingested": "remembered",
@@ -69,9 +72,11 @@ def why(
 ) -> None:
     """Tell what became of a file, and why.
 
-    When it was seen, claimed, read and moved, by which reader, what it became, where it is now, or
-    why it failed; each time that it was taken in, the newest first, and all files of that name.
-    The latest 50,000 readings are kept.  With a file that nothing is known of, the exit code is 4.
+    When it was seen, claimed, tried in vain, read, understood and moved, by which reader, what
+    models used for it, what it became and what came of that since, where it is now, or why it
+    failed and how to try again; each time that it was taken in, the newest first, and all files of
+    that name.  Of one in an inbox: who will take it, or why it is never taken.  The latest 50,000
+    readings are kept.  With a file that nothing is known of, the exit code is 4.
     """
     refuse_empty({"FILE": file})
     with session.reading(kb) as bases:
@@ -116,31 +121,85 @@ def _show(session: Session, receipt: Receipt, *, names_kb: bool) -> None:
     facts(
         session.console,
         {
-            "outcome": _TOLD[receipt.outcome],
+            "outcome": _outcome(receipt),
             "reason": receipt.reason,
             "hint": receipt.hint,
+            "try again": receipt.retry,
             "seen": _instant(receipt.seen_at),
-            "claimed": _instant(receipt.claimed_at),
+            "claimed": _instant(receipt.claimed_at, receipt.seen_at),
+            "tried before": "\n".join(map(_try, receipt.tries)),
             "read": _reading(receipt),
-            "decided": _instant(receipt.decided_at),
-            "moved": _instant(receipt.moved_at),
+            "understood": _understanding(receipt),
+            **{f"{use.task} by model": _use(use) for use in receipt.models},
+            _decided(receipt): _instant(receipt.decided_at, receipt.claimed_at),
+            "moved": _instant(receipt.moved_at, receipt.decided_at),
             "document": _document(receipt),
-            "known as": "" if receipt.outcome != "known" else receipt.document_source,
-            "understood by": receipt.understood_by,
+            "memories": _memories(receipt),
+            "since then": _since(receipt),
             "missing": ", ".join(receipt.missing),
             "now": _now(receipt),
         },
     )
 
 
-def _instant(at: datetime | None) -> str:
-    return "" if at is None else f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+def _outcome(receipt: Receipt) -> str:
+    told = _TOLD[receipt.outcome]
+    return f"{told}: its content is that of {receipt.same_as}" if receipt.same_as else told
+
+
+def _instant(at: datetime | None, after: datetime | None = None) -> str:
+    """Show an instant to the second, and how long after another one it was."""
+    if at is None:
+        return ""
+    told = f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+    return told if after is None or after > at else f"{told}, {_short(at - after)} later"
+
+
+def _short(span: timedelta) -> str:
+    return duration(span.total_seconds())
+
+
+def _try(tried: Try) -> str:
+    times = "" if tried.times == 1 else f" to {tried.last_at.astimezone():%H:%M:%S}"
+    often = "" if tried.times == 1 else f" ({tried.times:,} times)"
+    return f"{_instant(tried.first_at)}{times}: {tried.reason}{often}"
 
 
 def _reading(receipt: Receipt) -> str:
+    if not receipt.reader:
+        return ""
     took = "" if receipt.read_seconds is None else f" in {duration(receipt.read_seconds)}"
     version = f", pipeline {receipt.pipeline_version}" if receipt.pipeline_version else ""
-    return f"by {receipt.reader}{took}{version}" if receipt.reader else ""
+    parts = [f"by {receipt.reader}{took}{version}", *_content(receipt)]
+    if receipt.redacted:
+        parts.append(f"{count(receipt.redacted, 'secret')} redacted")
+    return "; ".join(parts)
+
+
+def _content(receipt: Receipt) -> Iterator[str]:
+    content = receipt.content
+    if content is None:
+        return
+    if content.parts > 1:
+        yield count(content.parts, "part")
+    if content.pages:
+        yield count(content.pages, "page")
+    if content.seconds:
+        yield f"{clock(content.seconds)} long"
+    if content.attachments:
+        yield f"attached: {', '.join(map(one_line, content.attachments))}"
+
+
+def _understanding(receipt: Receipt) -> str:
+    if not receipt.understood_by or receipt.outcome == "known":
+        return ""
+    seconds = receipt.understand_seconds
+    took = "" if seconds is None else f" in {duration(seconds)}"
+    return f"by {receipt.understood_by}{took}"
+
+
+def _decided(receipt: Receipt) -> str:
+    return {"failed": "given up", "known": "recognised"}.get(receipt.outcome, "committed")
 
 
 def _document(receipt: Receipt) -> str:
@@ -148,8 +207,45 @@ def _document(receipt: Receipt) -> str:
         return ""
     if not receipt.document_status:
         return f"{receipt.document_id}, which is not there any more"
-    held = f"{count(receipt.passages, 'passage')}, {count(receipt.facts, 'fact')}"
-    return f"{receipt.document_id} ({receipt.document_status}): {held}"
+    goes_by = receipt.document_source
+    named = "" if receipt.path.endswith(goes_by) else f", goes by {one_line(goes_by)}"
+    return f"{receipt.document_id} ({receipt.document_status}){named}"
+
+
+def _memories(receipt: Receipt) -> str:
+    made = receipt.memories
+    return "" if made is None else ", ".join(map(_of_type, made.types.values(), made.types))
+
+
+def _of_type(number: int, type_: str) -> str:
+    name = type_.replace("_", " ")
+    return count(number, name, f"{name[:-1]}ies" if name.endswith("y") else "")
+
+
+def _since(receipt: Receipt) -> str:
+    made = receipt.memories
+    if made is None:
+        return ""
+    came = {
+        "edited": made.edited, "superseded": made.superseded, "expired": made.expired,
+        "deleted": made.gone,
+    }  # fmt: skip
+    told = [f"{number:,} {what}" for what, number in came.items() if number]
+    if made.insights:
+        told.append(f"{count(made.insights, 'insight')} drawn")
+    return ", ".join(told)
+
+
+def _use(use: ModelUse) -> str:
+    parts = [
+        count(use.calls, "call"),
+        f"{use.input_tokens:,} tokens in, {use.output_tokens:,} out" if use.input_tokens else "",
+        f"cost {money(use.cost)}" if use.cost else "",
+        f"{duration(use.seconds)}" if use.seconds else "",
+        f"{count(use.cached, 'reply', 'replies')} known before" if use.cached else "",
+        f"{use.failed:,} failed" if use.failed else "",
+    ]
+    return f"{use.model}: {'; '.join(filter(None, parts))}"
 
 
 def _now(receipt: Receipt) -> str:

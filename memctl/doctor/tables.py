@@ -81,7 +81,8 @@ def check_versions(examined: Examined) -> Iterator[Finding]:
     unfinished = examined.ledger.jobs.unfinished(FORGET)
     if unfinished and not is_written_to:
         told = f"{counted(len(unfinished), 'forget')} cut off: what went may still be in files"
-        hint = f"complete it: memctl forget -k {examined.layout.name}"
+        name = examined.layout.name
+        hint = f"whatever writes next completes it, or memctl forget -k {name}"
         yield warning("versions", "forget", told, hint)
 
 

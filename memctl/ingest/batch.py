@@ -79,6 +79,7 @@ class Prepared:
     embed: tuple[str, ...]
     mentions: tuple[EntityMention, ...] = ()
     dropped: int = 0
+    redacted: int = 0
 
 
 @packed
@@ -92,6 +93,7 @@ class Taken:
     summary: str
     missing: tuple[str, ...]
     dropped: int = 0
+    redacted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,12 @@ Fate = Taken | NotRead | InParts
 
 
 class Reading(NamedTuple):
-    """How a file was turned into text."""
+    """How a file was turned into text, and that into memories."""
 
     reader: str
     seconds: float
+    understand_seconds: float = 0.0
+    """Its share, by length, of what the texts took that were worked on together."""
 
 
 @dataclass(slots=True)
@@ -192,4 +196,6 @@ def taken_outcome(wanted: Wanted, taken: Taken, reading: Reading | None) -> File
         path=source.place,
         reader=reading.reader if reading else "",
         read_seconds=reading.seconds if reading else None,
+        understand_seconds=reading.understand_seconds if reading else None,
+        redacted=taken.redacted,
     )

@@ -26,7 +26,7 @@ from memctl.errors import (
     ModelUnavailable,
     RequestRefused,
 )
-from memctl.ids import relation_id
+from memctl.ids import relation_id, root_id
 from memctl.ingest.nearest import Fact, Nearest, current_facts, told
 from memctl.ingest.succession import end
 from memctl.prompts import Prompt, fenced
@@ -175,7 +175,8 @@ class Comparer:
         from memctl.understand.comparison import ComparisonReply
 
         data = fenced(case.told())
-        return model.ask(self._prompt.text, data, ComparisonReply, version=self._prompt.id)
+        asked = model.of(case.document_id)
+        return asked.ask(self._prompt.text, data, ComparisonReply, version=self._prompt.id)
 
     def _settle(self, run: _Run, cases: Sequence[_Case]) -> None:
         """Write what came of it, as far as it still stands on the ground it was judged on."""
@@ -324,6 +325,11 @@ class _Case:
     def namespace(self) -> str:
         """That of its document."""
         return self.new[0].memory.namespace
+
+    @property
+    def document_id(self) -> str:
+        """That of its document, "" where somebody stated it."""
+        return root_id(self.new[0].memory.document_id or "")
 
     @property
     def ids(self) -> list[str]:

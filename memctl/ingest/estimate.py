@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memctl.choices import Purpose, Task
@@ -157,6 +157,40 @@ class Estimator:
 
     def _prompt(self, task: Purpose) -> float:
         return self.plan.prompts[task] / CHARACTERS_A_TOKEN
+
+
+@dataclass(frozen=True, slots=True)
+class Estimators:
+    """Adds up what documents would need, those of private namespaces by models of their own."""
+
+    usual: Estimator
+    private: Estimator
+    """The same where no namespace is private."""
+    namespaces: frozenset[str] = frozenset()
+    """Those that are private."""
+
+    def add(self, source: SourceText, namespace: str) -> None:
+        """Take a document, or a part of one, into account."""
+        (self.private if namespace in self.namespaces else self.usual).add(source)
+
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Return what it comes to for each task and model."""
+        found: dict[tuple[str, str], Estimate] = {}
+        each = [self.usual] if self.private is self.usual else [self.usual, self.private]
+        for estimate in (e for estimator in each for e in estimator.estimates()):
+            key = (estimate.task, estimate.model)
+            found[key] = _together(found[key], estimate) if key in found else estimate
+        return tuple(found.values())
+
+
+def _together(one: Estimate, other: Estimate) -> Estimate:
+    return replace(
+        one,
+        calls=one.calls + other.calls,
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cost=one.cost + other.cost,
+    )
 
 
 def _spent(found: _Sum) -> Spent:

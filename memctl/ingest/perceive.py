@@ -92,6 +92,7 @@ class Perceiver:
         if path is None:
             return each
         name = wanted.item.source.name or path.name
+        source = replace(source, document_id=wanted.document_id)
         for step in self._steps(source):
             try:
                 pieces = list(step.pieces(path, name, source))
@@ -126,7 +127,9 @@ class Perceiver:
         assert self._transcriber is not None
         length = length_of(source.metadata)
         for sound in self._readers.clips("sounds", path, name, source.media_type, length):
-            for spoken in self._transcriber.transcribe(sound.content, sound.name, sound.seconds):
+            for spoken in self._transcriber.transcribe(
+                sound.content, sound.name, sound.seconds, source.document_id
+            ):
                 yield Piece(
                     f"{spoken.text}\n",
                     "caption",
@@ -139,11 +142,12 @@ class Perceiver:
         from memctl.readers.pieces import Piece
 
         assert self._image_reader is not None
+        reader = self._image_reader.of(source.document_id)
         has_text = any(segment.kind == "prose" for segment in source.segments)
         with self._decoding:
             pages = list(self._readers.clips("pages", path, name, source.media_type))
         for page in pages:
-            description, text = self._image_reader.read(page.content)
+            description, text = reader.read(page.content)
             yield Piece(f"{description}\n\n", heading="What it shows", page=page.page)
             if text and not has_text:
                 yield Piece(f"{text}\n\n", heading="Text in it", page=page.page)
@@ -153,11 +157,12 @@ class Perceiver:
         from memctl.readers.pieces import Piece
 
         assert self._image_reader is not None
+        reader = self._image_reader.of(source.document_id)
         is_read = "\nOn screen: " in source.text
         with self._decoding:
             frames = list(self._readers.clips("frames", path, name, source.media_type))
         for frame in frames:
-            description, text = self._image_reader.read(frame.content)
+            description, text = reader.read(frame.content)
             shown = f"\nShown: {description}\n"
             if text and not is_read:
                 shown += f"On screen: {text}\n"

@@ -32,7 +32,7 @@ from memctl.models import BUILTIN_EMBEDDERS
 from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
 from memctl.readers import Readers
-from memctl.records import Compared, FileOutcome, IngestReport, Progress, ProgressListener
+from memctl.records import TAKEN, Compared, FileOutcome, IngestReport, Progress, ProgressListener
 from memctl.store.names import UPKEEP
 from memctl.understand.protocol import Understander
 
@@ -47,8 +47,6 @@ DEPTH = 2
 """Batches that may wait between two stages."""
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
-TAKEN = ("ingested", "superseded")
-"""Outcomes of sources that have been written."""
 MANY_SOURCES = 10_000
 """For so many sources workers are started at once."""
 

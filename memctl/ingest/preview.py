@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memctl.ingest.batch import Identified, NotRead, Wanted, failed_outcome
-from memctl.ingest.estimate import Estimator
+from memctl.ingest.estimate import Estimators
 from memctl.ingest.known import Known, Later
 from memctl.ingest.prepare import JUDGED_TOGETHER
 from memctl.ingest.reading import Unreadable, identify, parts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def preview(
     store: Store,
     sources: Iterable[SourceOrFailure],
-    estimator: Estimator,
+    estimators: Estimators,
     readers: Readers,
     progress: ProgressListener | None = None,
     *,
@@ -36,7 +36,7 @@ def preview(
     Args:
         store: What is known already.
         sources: What would be taken in.
-        estimator: Gets the text of each document that would be.
+        estimators: Get the text of each document that would be.
         readers: What reads files.
         progress: Told how many sources are dealt with.
         total: How many sources there are, where that is known.
@@ -45,14 +45,14 @@ def preview(
     with closing(Known(store)) as known:
         stream = iter(sources)
         while group := list(itertools.islice(stream, JUDGED_TOGETHER)):
-            tally.add(_group(known, group, estimator, readers))
+            tally.add(_group(known, group, estimators, readers))
             if progress is not None:
                 progress(Progress(tally.done, total, "documents"))
-    return replace(tally.report(), dry_run=True, estimates=estimator.estimates())
+    return replace(tally.report(), dry_run=True, estimates=estimators.estimates())
 
 
 def _group(
-    known: Known, group: Sequence[SourceOrFailure], estimator: Estimator, readers: Readers
+    known: Known, group: Sequence[SourceOrFailure], estimators: Estimators, readers: Readers
 ) -> Iterator[FileOutcome]:
     items: list[Identified] = []
     for source in group:
@@ -71,21 +71,21 @@ def _group(
             elif isinstance(verdict, Later):
                 later.append(verdict.item)
             else:
-                yield _read(known, verdict, estimator, readers)
+                yield _read(known, verdict, estimators, readers)
         if len(later) == len(items):  # newer versions of what this very ingest brings
             item = later.pop(0)
             wanted = Wanted(item, item.key, replaces=item.key)
-            yield _read(known, wanted, estimator, readers)
+            yield _read(known, wanted, estimators, readers)
         items = later
 
 
-def _read(known: Known, wanted: Wanted, estimator: Estimator, readers: Readers) -> FileOutcome:
+def _read(known: Known, wanted: Wanted, estimators: Estimators, readers: Readers) -> FileOutcome:
     source = wanted.item.source
     title = ""
     missing: dict[str, None] = {}
     try:
         for text in parts(wanted.item, readers):
-            estimator.add(text)
+            estimators.add(text, source.namespace)
             title = title or text.title
             missing |= dict.fromkeys(text.missing)
     except Unreadable as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 from memctl.ingest.batch import Wanted
 from memctl.records import Segment, SourceText
-from memctl.redaction import redacted_with, without_secrets
+from memctl.redaction import MARK, redacted_with, without_secrets
 
 Read = tuple[Wanted, SourceText]
 
@@ -44,6 +44,7 @@ def redacted_text(text: SourceText) -> SourceText:
     return replace(
         text,
         text=clean,
+        redacted=clean.count(MARK) - text.text.count(MARK),
         segments=segments,
         title=without_secrets(text.title),
         tags=_each(text.tags),

@@ -146,14 +146,21 @@ def _source(document: Document) -> Source:
 
 
 def _from_file(document: Document, path: Path) -> Wanted | FileOutcome:
+    """Read a file that has what it had; whoever made an export may have named any file as it."""
+    if path.stat().st_size != document.size or not document.size:
+        return _changed(document, path)
     try:
         item = identify(replace(_source(document), path=path))
     except Unreadable as error:
         return _failed(document, error.reason, error.hint, error.error)
     if item.sha256 != document.sha256:
-        why, hint = f"{path} has changed since", "ingest it as a newer version"
-        return _failed(document, why, hint, ChangedSource.__name__)
+        return _changed(document, path)
     return _again(item, document)
+
+
+def _changed(document: Document, path: Path) -> FileOutcome:
+    why, hint = f"{path} has changed since", "ingest it as a newer version"
+    return _failed(document, why, hint, ChangedSource.__name__)
 
 
 def _record(snapshot: Snapshot, document: Document) -> Source:

@@ -47,6 +47,7 @@ def prepared(parts: Parts) -> Prepared:
         tuple(_for_embedding(memory) for memory in memories),
         parts.understood.entities,
         parts.understood.dropped,
+        parts.read.redacted,
     )
 
 

@@ -6,7 +6,7 @@ It needs nothing of the store, so it can be done in this process or in another.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -72,6 +72,7 @@ class Workshop:
         made: list[Prepared | NotRead] = []
         waiting: list[tuple[Wanted, SourceText]] = []
         readings: dict[str, Reading] = {}
+        lengths: dict[str, int] = {}
         characters = 0
         for wanted in group:
             began = time.perf_counter()
@@ -81,17 +82,20 @@ class Workshop:
                     seconds = time.perf_counter() - began
                     readings[wanted.document_id] = Reading(read.reader, seconds)
                 waiting.append((wanted, read))
+                lengths[wanted.document_id] = len(read.text)
                 characters += len(read.text)
                 fates.append(_NOT_TOLD_YET)
             else:
                 fates.append(read)
             if len(waiting) >= UNDERSTOOD_TOGETHER or characters >= CHARACTERS_TOGETHER:
-                made += self._prepared(waiting, now)
+                made += self._timed(waiting, now, readings)
                 waiting.clear()
                 characters = 0
-        made += self._prepared(waiting, now)
+        made += self._timed(waiting, now, readings)
         good = [item for item in made if isinstance(item, Prepared)]
+        began = time.perf_counter()
         worked = self._finished(_told(fates, made), good, now, weigh)
+        _share(readings, lengths, time.perf_counter() - began)
         worked.readings = readings
         return worked
 
@@ -107,6 +111,19 @@ class Workshop:
         worked = self._finished([_taken(made)], [made], now, None)
         worked.part, worked.wanted = text.part, (wanted,)
         return worked
+
+    def _timed(
+        self,
+        read: Sequence[tuple[Wanted, SourceText]],
+        now: datetime,
+        readings: dict[str, Reading],
+    ) -> list[Prepared | NotRead]:
+        """Understand texts, and note how long that took with how they were read."""
+        began = time.perf_counter()
+        made = self._prepared(read, now)
+        lengths = {wanted.document_id: len(text.text) for wanted, text in read}
+        _share(readings, lengths, time.perf_counter() - began)
+        return made
 
     def _prepared(
         self, read: Sequence[tuple[Wanted, SourceText]], now: datetime
@@ -206,8 +223,17 @@ def _read(wanted: Wanted, readers: Readers) -> SourceText | NotRead | InParts:
         stream.close()
 
 
+def _share(readings: dict[str, Reading], lengths: Mapping[str, int], seconds: float) -> None:
+    """Share out how long texts took to be worked on together, to those that are files."""
+    whole = sum(lengths.values())
+    for id_, length in lengths.items():
+        if reading := readings.get(id_):
+            share = seconds * (length / whole if whole else 1 / len(lengths))
+            readings[id_] = reading._replace(understand_seconds=reading.understand_seconds + share)
+
+
 def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
-    """The text with what is known of it from where it came from."""
+    """The text with what is known of it from where it came from, and the document it becomes."""
     source = wanted.item.source
     name = source.name or (source.path.name if source.path else "")
     known = {
@@ -219,7 +245,7 @@ def _with_origin(wanted: Wanted, text: SourceText) -> SourceText:
         "tags": list(source.tags),
     }
     origin = {key: value for key, value in known.items() if value not in (None, "", [])}
-    return replace(text, origin=origin) if origin else text
+    return replace(text, origin=origin, document_id=wanted.document_id)
 
 
 def _told(fates: Sequence[Fate], made: Sequence[Prepared | NotRead]) -> list[Fate]:
@@ -241,5 +267,5 @@ def _kept(wanted: Wanted) -> NotRead:
 
 def _taken(item: Prepared) -> Taken:
     document = item.document
-    said = (document.title, document.summary, document.missing, item.dropped)
+    said = (document.title, document.summary, document.missing, item.dropped, item.redacted)
     return Taken(len(item.memories), *said)

@@ -188,6 +188,7 @@ class _Writing:
                 memories=known.memories + taken.memories,
                 missing=tuple(dict.fromkeys((*known.missing, *taken.missing))),
                 dropped=known.dropped + taken.dropped,
+                redacted=known.redacted + taken.redacted,
             )
             if known
             else taken_outcome(wanted, taken, reading)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from memctl.memories.editing import forget, with_insights
 from memctl.memories.viewing import get_memory, resolve, versions_of
 from memctl.store.filters import Expr, col
 from memctl.store.schema import VECTOR, schemas, vector_array
+from memctl.store.sought import Sought
 from memctl.understand.passage import passage_for_embedding, passage_terms
 
 if TYPE_CHECKING:
@@ -41,6 +43,15 @@ LONGEST_TEXT = 60
 """Letters of the pieces of text that are looked for afterwards, and how many of them."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"\w")
+_KEPT = frozenset(
+    {
+        "id", "root_id", "document_id", "external_id", "namespace", "media_type", "sha256",
+        "status", "language", "reader", "method", "superseded_by", "level", "type",
+        "source_ids", "search_text",
+    }
+)  # fmt: skip
+"""Columns of text that are no words of a source."""
+_FOUND_IN_TEXT = ("entities", "topics", "keywords", "dates", "links")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +87,23 @@ class Plan:
     texts: tuple[str, ...] = ()
     """Some of what goes, letter by letter, to be looked for afterwards."""
     is_names: bool = False
-    """Whether those are names, which end where a word does."""
+    """Whether those are names, which are looked for as people write them."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to go."""
         return not (self.roots or self.memories or self.redacted)
 
-    def says(self, text: str) -> bool:
-        """Tell whether a text holds some of what goes."""
-        if self.is_names:
-            return any(pattern.search(text) for pattern in self.patterns)
-        folded = text.casefold()
-        return any(piece.casefold() in folded for piece in self.texts)
+    @property
+    def sought(self) -> tuple[Sought, ...]:
+        """What is to be looked for."""
+        return tuple(Sought(text, is_name=self.is_names) for text in self.texts)
+
+    def without(self, text: str) -> str:
+        """Return a text with blocks in place of what goes."""
+        for pattern in self.patterns:
+            text = pattern.sub(lambda found: BLOCK * len(found[0]), text)
+        return text
 
 
 # --- finding out ---------------------------------------------------------------------------------
@@ -116,6 +131,38 @@ def plan(snapshot: Snapshot, selection: Selection) -> Plan:
     made.is_names = bool(selection.entities)
     made.texts = selection.entities or tuple(_pieces([*removed, *_texts(snapshot, made)]))
     return made
+
+
+def resolved(states: Sequence[Snapshot], selection: Selection) -> Selection:
+    """Return a selection with the whole ids, which the first of some states that has one tells.
+
+    Raises:
+        NotFoundError: None has a document or memory.
+    """
+
+    def found(table: TableName, given: str) -> str:
+        """Look for one."""
+        for state in states:
+            with suppress(NotFoundError):
+                return resolve(state, table, given)
+        return resolve(states[0], table, given)
+
+    return replace(
+        selection,
+        documents=tuple(found("documents", given) for given in selection.documents),
+        memories=tuple(found("memories", given) for given in selection.memories),
+    )
+
+
+def known_of(snapshot: Snapshot, selection: Selection) -> Selection:
+    """Return what of a selection a state has."""
+
+    def known(table: TableName, ids: Sequence[str]) -> tuple[str, ...]:
+        """Leave out the others."""
+        return tuple(snapshot.get(table, ids, ["id"])["id"].to_pylist()) if ids else ()
+
+    documents = known("documents", selection.documents)
+    return replace(selection, documents=documents, memories=known("memories", selection.memories))
 
 
 def _limits(selection: Selection) -> Expr:
@@ -196,30 +243,24 @@ def _words_of(snapshot: Snapshot, versions: Iterable[Any]) -> list[str]:
 
 def _take_names(snapshot: Snapshot, made: Plan, selection: Selection) -> None:
     """Have a name go: statements and insights that have it, and its letters everywhere else."""
-    made.patterns = tuple(map(_name_pattern, selection.entities))
-    parts, statements = _naming(snapshot, made.patterns)
+    made.patterns = tuple(Sought(name, is_name=True).pattern for name in selection.entities)
+    kept = _KEPT - {"external_id"} if selection.whole else _KEPT
+    parts, statements = _naming(snapshot, made.patterns, kept)
     roots = sorted({root_id(id_) for id_ in parts})
     if selection.whole:
         _take_documents(snapshot, made, roots)
     else:
         made.redacted = roots
     made.memories |= statements
-    if made.is_empty:
-        names = ", ".join(map(repr, selection.entities))
-        raise NotFoundError(f"nothing names {names}", "memctl graph show lists names")
 
 
-def _name_pattern(name: str) -> re.Pattern[str]:
-    """Return what finds a name: its words in any case, with any space between them."""
-    words = r"\s+".join(re.escape(word) for word in name.split())
-    return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
-
-
-def _naming(snapshot: Snapshot, patterns: Sequence[re.Pattern[str]]) -> tuple[set[str], set[str]]:
+def _naming(
+    snapshot: Snapshot, patterns: Sequence[re.Pattern[str]], kept: frozenset[str]
+) -> tuple[set[str], set[str]]:
     """Return the documents, and the memories that are statements or stand alone, with a name."""
     parts: set[str] = set()
     for batch in snapshot.batches("documents", None, _text_columns("documents")):
-        parts.update(row["id"] for row in batch.to_pylist() if _matches(row, patterns))
+        parts.update(row["id"] for row in batch.to_pylist() if _matches(row, patterns, kept))
     statements: set[str] = set()
     for batch in snapshot.batches("memories", None, _text_columns("memories")):
         for row in batch.to_pylist():
@@ -249,9 +290,11 @@ def _text_columns(table: TableName) -> list[str]:
     return [item.name for item in schemas(1)[table] if item.type in kinds]
 
 
-def _matches(row: dict[str, Any], patterns: Sequence[re.Pattern[str]]) -> bool:
+def _matches(
+    row: dict[str, Any], patterns: Sequence[re.Pattern[str]], kept: frozenset[str] = _KEPT
+) -> bool:
     for name, value in row.items():
-        if value and name not in _KEPT:
+        if value and name not in kept:
             whole = "\n".join(value) if isinstance(value, list) else str(value)
             if any(pattern.search(whole) for pattern in patterns):
                 return True
@@ -303,18 +346,6 @@ def _portions(ids: Sequence[str]) -> Iterator[list[str]]:
 
 
 # --- doing it ------------------------------------------------------------------------------------
-
-_KEPT = frozenset(
-    {
-        "id", "root_id", "document_id", "external_id", "namespace", "media_type", "sha256",
-        "status", "language", "reader", "method", "superseded_by", "level", "type",
-        "source_ids", "search_text",
-    }
-)  # fmt: skip
-"""Columns of text that are no words of a source."""
-
-
-_FOUND_IN_TEXT = ("entities", "topics", "keywords", "dates", "links")
 
 
 def carry_out(

@@ -79,6 +79,10 @@ class UsageLog(Protocol):
         """Return what was used on a day."""
         ...
 
+    def of(self, document_id: str, /) -> UsageLog:
+        """Return what keeps an account of one document as well, by its id."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Spent:
@@ -118,6 +122,11 @@ class Account:
         self._usage = usage
         self._budget = budget
         self._clock = clock
+
+    def of(self, document_id: str) -> Account:
+        """Return this account for what is asked about one document, which has one of its own."""
+        usage = self._usage.of(document_id) if document_id else self._usage
+        return Account(self._replies, usage, self._budget, self._clock)
 
     def once(self, key: str, task: Purpose, model: str, ask: Callable[[], bytes]) -> bytes:
         """Return a reply that is kept, else what ``ask`` gives, which is kept then.

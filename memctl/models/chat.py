@@ -75,6 +75,11 @@ class ChatModel:
         """The model's name alone."""
         return self._model
 
+    def of(self, document_id: str) -> ChatModel:
+        """Return it with an account of what it uses for one document; "" for that of none."""
+        account = self._account.of(document_id)
+        return ChatModel(self._endpoint, self._model, self._task, account)
+
     def ask(
         self,
         instructions: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from memctl.choices import Task
 from memctl.config import Config
 from memctl.models.endpoint import is_loopback
 from memctl.models.providers import TASKS, endpoint_url, model_folder
@@ -30,3 +31,21 @@ def confined(config: Config) -> Config:
         models=replace(config.models, **models),
         endpoint=replace(config.endpoint, base_url=kept),
     )
+
+
+def withheld(config: Config, left: Config, task: Task) -> str:
+    """Return the address of the model for a task that is left out for being on another machine.
+
+    Args:
+        config: The settings of the program.
+        left: Those of what is private.
+        task: Which.
+
+    Returns:
+        The address; "" where there is no such model, or it is not left out.
+
+    Raises:
+        ConfigError: An endpoint that is configured has no address.
+    """
+    url = endpoint_url(config, task)
+    return url if url and not endpoint_url(left, task) else ""

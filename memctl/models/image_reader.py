@@ -36,6 +36,10 @@ class ImageReader:
         """The model's name."""
         return self._model.name
 
+    def of(self, document_id: str) -> ImageReader:
+        """Return it with an account of what it uses for one document."""
+        return ImageReader(self._model.of(document_id), self._instructions, self._version)
+
     def read(self, jpeg: bytes) -> tuple[str, str]:
         """Return what a picture shows, and the text that can be read in it.
 

@@ -248,6 +248,11 @@ class _Tally:
         del day
         return self.noted
 
+    def of(self, document_id: str) -> _Tally:
+        """Return itself; nothing is asked about documents."""
+        del document_id
+        return self
+
 
 def _account(tally: _Tally) -> Account:
     return Account(_Nothing(), tally, BudgetSettings(), lambda: datetime.now(UTC))

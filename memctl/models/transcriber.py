@@ -47,13 +47,16 @@ class RemoteTranscriber:
         """The model's name."""
         return self._model
 
-    def transcribe(self, content: bytes, name: str, seconds: float) -> list[Spoken]:
+    def transcribe(
+        self, content: bytes, name: str, seconds: float, document_id: str = ""
+    ) -> list[Spoken]:
         """Return what is said in a recording, in order; nothing where nobody speaks.
 
         Args:
             content: The recording, small enough to be sent at once.
             name: A name whose ending says what it is.
             seconds: Its length, 0 where that is not known.
+            document_id: The document that it is of, for the account; "" for that of none.
 
         Raises:
             ModelUnavailable: The endpoint cannot do it now, or the budget is spent.
@@ -64,16 +67,20 @@ class RemoteTranscriber:
         digest = hashlib.sha256(content).hexdigest()
         key = hashlib.sha256(f"transcribe\0{self._model}\0{digest}".encode()).hexdigest()
 
+        account = self._account.of(document_id)
+
         def asked() -> bytes:
             """Ask."""
-            found = self._transcribed(content, name, seconds)
+            found = self._transcribed(account, content, name, seconds)
             return json.dumps([[item.start, item.end, item.text] for item in found]).encode()
 
-        rows = json.loads(self._account.once(key, "transcribe", self._model, asked))
+        rows = json.loads(account.once(key, "transcribe", self._model, asked))
         return [Spoken(*row) for row in rows]
 
-    def _transcribed(self, content: bytes, name: str, seconds: float) -> list[Spoken]:
-        with self._account.calling("transcribe", self._model) as call:
+    def _transcribed(
+        self, account: Account, content: bytes, name: str, seconds: float
+    ) -> list[Spoken]:
+        with account.calling("transcribe", self._model) as call:
             reply = self._reply(content, name)
             length = seconds or _number(getattr(reply, "duration", None))
             call.spent = Spent(audio_seconds=length)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
 
 _EVENTS = 1_000
+_NO_WATCH = "no watch is running"
 _BY_NAME = ("hidden", "unfinished", "system")
 _NO_FILES = ("pipe", "socket", "device", "other")
 
@@ -47,12 +48,20 @@ class UnderWay:
         for entry in self._ledger.files.entries(["claimed"]):
             path = Path(entry.path)
             if asked.means(path):
-                yield self._receipt(
-                    path, "processing", seen_at=entry.first_seen, claimed_at=entry.updated_at
-                )
+                ends = {"seen_at": entry.first_seen, "claimed_at": entry.updated_at}
+                yield self._receipt(path, "processing", hint=self._goes_on(), **ends)
         for inbox, path in asked.in_inboxes(self._layout, self._settings):
             if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
                 yield from self._in_inbox(inbox, path)
+
+    def _goes_on(self) -> str:
+        """Say who goes on with what has been claimed, where whoever claimed it is gone."""
+        return "" if is_watched(self._layout) else f"{_NO_WATCH}: {self._watch} takes it up again"
+
+    @property
+    def _watch(self) -> str:
+        which = "" if self._settings.always_on else f" -k {self._layout.name}"
+        return f"memctl watch{which}"
 
     def _in_inbox(self, inbox: Inbox, path: Path) -> Iterator[Receipt]:
         """Say what the watcher makes of a file, by looking at the inbox as it does."""
@@ -97,9 +106,7 @@ class UnderWay:
         if status != "active":
             return f"knowledge base {name!r} is {status}", f"memctl kb resume {name}", None
         if not is_watched(self._layout):
-            which = "" if self._settings.always_on else f" -k {name}"
-            hint = f"no watch is running: memctl watch{which} takes it in"
-            return (*self._trouble(file, hint), None)
+            return (*self._trouble(file, f"{_NO_WATCH}: {self._watch} takes it in"), None)
         daemon = self._ledger.daemon.get()
         pid = daemon.pid if daemon else None
         who = f"process {pid}" if pid else "another process"
@@ -121,7 +128,9 @@ class UnderWay:
 
     def _receipt(self, path: Path, outcome: ReceiptOutcome, **told: Any) -> Receipt:
         is_there = outcome != "processing"
-        return Receipt(self._layout.name, printable(path), outcome, is_there=is_there, **told)
+        name = printable(path)
+        tries = self._ledger.receipts.tries(name)
+        return Receipt(self._layout.name, name, outcome, is_there=is_there, tries=tries, **told)
 
 
 def _way_in(path: Path, why: LeftOutReason, what: str) -> str:

@@ -53,7 +53,12 @@ _IN_ITEMS = 120
 def with_bridges(
     items: Sequence[Collapsed], question: Question, around: Surroundings
 ) -> list[Collapsed]:
-    """Return the items with what the names in the best of them lead to."""
+    """Return the items with what the names in the best of them lead to.
+
+    Nothing is followed for a question that has no content but a time: there is nothing to add.
+    """
+    if len(question.times) == len(question.slots):
+        return list(items)
     seeds = [item for item in ordered(items) if item.candidate.level == "evidence"][:FOLLOWED]
     names = _new_names(seeds, around)
     if not names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from typing import Literal
@@ -29,6 +30,8 @@ _LOOKED_THROUGH = 1_000
 """Memories with all the words that must be there, of which those where everything holds are
 taken; the index knows nothing of what stands side by side."""
 
+_NO_TIME = (0.0, frozenset[str]())
+
 Look = Callable[[], Sequence[int]]
 """Finds rows; gives their numbers."""
 
@@ -44,7 +47,9 @@ class Candidate:
     type: str
     source_ids: tuple[str, ...]
     keyword: float
-    """BM25 of the question's terms; 0 without any of them."""
+    """BM25 of the question's terms, of which the times that it tells are some; 0 without any."""
+    in_time: float
+    """Of that, what the times that the question tells give."""
     vector: float
     """Cosine of its vector with the question's; 0 where there is none to compare by."""
     terms: frozenset[str]
@@ -81,13 +86,15 @@ class Gatherer:
         self._looking = legs
         self._required = required
         self._scorer = KeywordScorer(question, statistics)
+        self._times = [(time, statistics.idf(time.term)) for time in question.times]
         self._known: dict[str, dict[int, Candidate | None]] = {kb: {} for kb in sources}
 
     def gather(self, condition: Condition, limit: int) -> dict[Key, Candidate]:
         """Return what each leg finds best in each source, ``limit`` a leg and source."""
         found: dict[Key, Candidate] = {}
         for kb in self._sources:
-            legs = (look() for look in self._legs(kb, condition.sources[kb], limit))
+            places = [condition.sources[kb], *self._of_its_times(kb, condition)]
+            legs = (look() for place in places for look in self._legs(kb, place, limit))
             found |= self._candidates(kb, condition, chain.from_iterable(legs))
         return found
 
@@ -111,6 +118,12 @@ class Gatherer:
             numbers = condition.sources[kb].keyword(wanted, limit)
             found |= self._candidates(kb, condition, numbers)
         return found
+
+    def _of_its_times(self, kb: str, condition: Condition) -> Iterator[Stored]:
+        """Yield the rows made in each span of time that the question tells."""
+        for time in self.question.times:
+            if not time.is_open:
+                yield condition.sources[kb].also(time.created)
 
     def _legs(self, kb: str, source: Stored, limit: int) -> Iterator[Look]:
         if "keyword" in self._looking and self.question.terms:
@@ -141,7 +154,8 @@ class Gatherer:
             table = table.take(pa.array(held, pa.int64()))
             numbers = [numbers[at] for at in held]
         rows = Rows(table)
-        keyword = [self._scorer.score(text) for text in rows["search_text"]]
+        words = [self._scorer.score(text) for text in rows["search_text"]]
+        times = [self._in_time(day) for day in rows["created_at"]] if self._times else []
         directions = self._directions(kb, table)
         cosine = self._cosines(kb, directions, table.num_rows)
         columns = [rows[name] for name in ("id", "level", "type", "source_ids")]
@@ -152,14 +166,25 @@ class Gatherer:
                 level=level,
                 type=type_,
                 source_ids=tuple(source_ids or ()),
-                keyword=keyword[at][0],
+                keyword=score + in_time,
+                in_time=in_time,
                 vector=cosine[at],
-                terms=keyword[at][1],
+                terms=terms | its_times,
                 row=Row(rows, at),
                 direction=None if directions is None else directions[at],
             )
             for at, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
+            for score, terms in [words[at]]
+            for in_time, its_times in [times[at] if times else _NO_TIME]
         }
+
+    def _in_time(self, created: datetime | None) -> tuple[float, frozenset[str]]:
+        """Return what the times of the question count for a memory, and those it was made in."""
+        if created is None:
+            return _NO_TIME
+        day = created.date()
+        score = sum(weight * time.fit(day) for time, weight in self._times)
+        return score, frozenset(time.term for time, _ in self._times if time.holds(day))
 
     def _cosines(
         self, kb: str, directions: NDArray[np.float32] | None, count: int

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from memctl.records import Hit
 from memctl.retrieve.bridge import with_bridges
 from memctl.retrieve.collapse import Collapsed, ordered
+from memctl.retrieve.events import CLUE as TIME
+from memctl.retrieve.events import with_events
 from memctl.retrieve.likeness import with_likeness
-from memctl.retrieve.periods import CLUE as TIME
-from memctl.retrieve.periods import with_times
 from memctl.retrieve.question import Question
 from memctl.retrieve.rerank import RERANK
 from memctl.retrieve.surroundings import Surroundings
@@ -51,5 +51,5 @@ def with_clues(
     found = with_likeness(around.with_standing(items), question, around)
     found = with_titles(found, question, around)
     found = with_turns(found, question, around)
-    found = with_times(found, question, around)
+    found = with_events(found, question, around)
     return ordered(with_bridges(found, question, around))

@@ -78,6 +78,10 @@ class Corpus:
             self._has_any[filters] = any(self._counts(where).values())
         return self._has_any[filters]
 
+    def count(self, condition: Condition, where: Expr) -> int:
+        """Return of how many memories both hold, in all knowledge bases."""
+        return sum(self._counts(both(condition.where, where)).values())
+
     def condition(self, filters: Filters) -> Condition:
         """What has to hold of memories, with what it holds of until the first of that ends."""
         now = self._clock()

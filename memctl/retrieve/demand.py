@@ -234,7 +234,7 @@ def _content(question: Question, hits: Sequence[Hit]) -> Iterator[_Word]:
     for place, (word, slots) in enumerate(zip(question.words, question.word_slots, strict=True)):
         plain = next(iter(_WORD.findall(word.lower())), "")
         for slot in slots if not _YEAR.fullmatch(word) else ():
-            is_name = plain in written_large or slot in (*question.names, *question.dates)
+            is_name = plain in written_large or slot in question.names or slot in question.dates
             yield _Word(place, slot, plain, is_name)
 
 

@@ -17,7 +17,8 @@ from memctl.choices import Duplicates
 from memctl.errors import UsageError
 from memctl.retrieve.candidates import Candidate, Key, Sources
 from memctl.retrieve.collapse import Collapsed, Folded
-from memctl.retrieve.periods import CLUE as TIME
+from memctl.retrieve.events import CLUE as TIME
+from memctl.retrieve.times import LEG as IN_TIME
 
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 
@@ -71,7 +72,7 @@ def without_duplicates(
     """
     if duplicates == "keep":
         return list(items)
-    by_day = any(TIME in item.legs for item in items)
+    by_day = any(TIME in item.legs or IN_TIME in item.legs for item in items)
     kinds = {item.candidate.key: _kind(item.candidate, by_day) for item in items}
     suspects = list(items) if duplicates == "near" else _with_same_ending(items, kinds)
     texts = _texts(sources, [item.candidate for item in suspects], kinds)

@@ -14,7 +14,7 @@ from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.syntax import Pattern
 from memctl.store.filters import Expr, both, col
 from memctl.store.snapshot import Snapshot
-from memctl.understand.terms import plain_form, query_terms
+from memctl.understand.terms import plain_form, terms
 
 MOST = 32
 """Terms that one pattern may stand for."""
@@ -44,12 +44,14 @@ def expansions(
         statistics: The words of these memories, or of a sample.
         languages: Those of the memories.
     """
-    stems = query_terms(pattern.word, languages)
-    forms = {plain_form(pattern.word), *(stem for stem in stems if len(stem) >= _LEAST_STEM)}
+    begins = _beginning_of(pattern.word)
+    wholes = (found[-1] for language in languages if (found := terms(pattern.word, language)))
+    forms = {begins, *(stem for stem in wholes if len(stem) >= _LEAST_STEM)}
     known = Counter(statistics.frequencies)
     if statistics.sampled < statistics.memories:
         known += _more_terms(pattern, sources, where, forms)
-    near = {term: away for term in known if (away := _distance(pattern, forms, term)) is not None}
+    judged = ((term, _distance(pattern, begins, forms, term)) for term in known)
+    near = {term: away for term, away in judged if away is not None}
     return tuple(sorted(near, key=lambda term: (near[term], -known[term], term))[:MOST])
 
 
@@ -73,7 +75,7 @@ def _more_terms(
     found: Counter[str] = Counter()
     for source in sources.values():
         tables = _misspelt(source, where, forms, pattern.edits) if pattern.edits else ()
-        for rows in tables or (_beginning(source, where, plain_form(pattern.word)),):
+        for rows in tables or (_beginning(source, where, _beginning_of(pattern.word)),):
             for text in rows["search_text"].to_pylist():
                 found.update(set(text.split()))
     return found
@@ -90,16 +92,22 @@ def _misspelt(
     )
 
 
+def _beginning_of(word: str) -> str:
+    """Return what the terms begin with of words that begin so: "proj4711", but "2026-05-12"."""
+    plain = plain_form(word)
+    return plain.replace("-", "") if any(map(str.isalpha, plain)) else plain
+
+
 def _beginning(source: Snapshot, where: Expr | None, word: str) -> pa.Table:
     text = col("search_text")
     begins = text.like_glob(f"{word}*") | text.like_glob(f"* {word}*")
     return source.scan("memories", both(where, begins), ("search_text",), limit=_ROWS)
 
 
-def _distance(pattern: Pattern, forms: set[str], term: str) -> int | None:
+def _distance(pattern: Pattern, begins: str, forms: set[str], term: str) -> int | None:
     """Return by how many letters a term differs; None where it is not meant."""
     if not pattern.edits:
-        return 0 if term in forms or term.startswith(plain_form(pattern.word)) else None
+        return 0 if term in forms or term.startswith(begins) else None
     away = [edits for form in forms if (edits := _edits(form, term, pattern.edits)) is not None]
     return min(away, default=None)
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memctl.retrieve.candidates import Key
 from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.diversity import Likest
 from memctl.retrieve.expansion import Expansions
-from memctl.retrieve.periods import explained_times
 from memctl.retrieve.question import Question
 from memctl.retrieve.ranking import Plan
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.syntax import Node, told
+from memctl.retrieve.times import explained_times
 
 if TYPE_CHECKING:
     from memctl.retrieve.walk import Way
 
 
 def explained_search(
-    plan: Plan, question: Question, statistics: TermStatistics, languages: Sequence[str], day: date
+    plan: Plan, question: Question, statistics: TermStatistics, languages: Sequence[str]
 ) -> dict[str, Any]:
-    """What was looked for and by what; of times what they mean on the day of asking."""
+    """What was looked for and by what; of times which days they mean."""
     return {
         "mode": plan.mode,
         "fusion": plan.fusion if plan.mode in ("hybrid", "graph") else None,
@@ -31,7 +30,7 @@ def explained_search(
         "terms": {term: round(statistics.idf(term), 3) for term in question.terms},
         "memories": statistics.memories,
         "sampled": statistics.sampled,
-        **(explained_times(question, day) if plan.mode == "hybrid" else {}),
+        **explained_times(question),
     }
 
 

@@ -81,6 +81,10 @@ class Stored:
         self._snapshot = snapshot
         self._where = where
 
+    def also(self, where: Expr) -> Stored:
+        """Return those of the rows for which something else holds as well."""
+        return Stored(self._snapshot, both(self._where, where))
+
     def keyword(self, terms: Sequence[str], limit: int, *, require_all: bool = False) -> list[int]:
         """Return the rows in which terms weigh most; only those with all of them if required."""
         found = self._snapshot.keyword(terms, self._where, limit, (ROW,), require_all)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, KeysView, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.retrieve.statistics import TermStatistics
 from memctl.understand.stopwords import stop_words
 from memctl.understand.terms import terms
+
+if TYPE_CHECKING:
+    from memctl.retrieve.times import Told
 
 STOP_WORD_WEIGHT = 0.3
 """Weight in the question's vector of a word that keyword search drops, where 1 is the rarest."""
@@ -32,9 +36,9 @@ Slot = tuple[str, ...]
 """The terms that one word may be found by, one for each language asked in."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
-    """A question as search sees it."""
+    """A question as search sees it; what follows from its words is worked out once."""
 
     text: str
     words: tuple[str, ...]
@@ -46,16 +50,18 @@ class Question:
     """Those of the slots that are a date; see ``days``."""
     also: tuple[str, ...] = ()
     """Terms to look for besides, which are no content: the words of its dates."""
+    times: tuple[Told, ...] = ()
+    """The times of the calendar that it tells, each of which is the first term of a slot."""
     phrases: tuple[tuple[str, str], ...] = ()
     """Pairs of terms that count only next to each other: its dates as they are said."""
 
-    @property
+    @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """The content of the question: each slot once."""
         return tuple(dict.fromkeys(slot for slots in self.word_slots for slot in slots))
 
-    @property
-    def names(self) -> tuple[Slot, ...]:
+    @cached_property
+    def names(self) -> KeysView[Slot]:
         """What is written like a name: slots of capitalised words, the first word aside."""
         named = (
             slot
@@ -63,9 +69,9 @@ class Question:
             if word.lstrip(_OPENING)[:1].isupper()
             for slot in slots
         )
-        return tuple(dict.fromkeys(named))
+        return dict.fromkeys(named).keys()
 
-    @property
+    @cached_property
     def terms(self) -> tuple[str, ...]:
         """Every term to look for, once."""
         own = (term for slot in self.slots for term in slot)

@@ -22,6 +22,7 @@ from memctl.retrieve.fusion import (
     within,
     zscore,
 )
+from memctl.retrieve.times import LEG as IN_TIME
 
 _AHEAD_OF = 9
 """Place of the hit, from 0, that the best is compared with."""
@@ -138,6 +139,8 @@ def _legs(
     if mode != "vector":
         legs["keyword"] = candidate.keyword
         legs["keyword_normalised"] = float(scaled["keyword"][row])
+        if candidate.in_time:
+            legs[IN_TIME] = candidate.in_time
     if mode != "keyword":
         legs["vector"] = candidate.vector
         legs["vector_normalised"] = float(scaled["vector"][row])

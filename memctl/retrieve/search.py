@@ -16,6 +16,7 @@ from memctl.choices import HOPS, Mode
 from memctl.errors import UsageError
 from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
+from memctl.retrieve.brief import briefly, left_out
 from memctl.retrieve.candidates import BOTH, Gatherer, Key, Leg, Sources
 from memctl.retrieve.collapse import Collapsed, collapsed
 from memctl.retrieve.comparing import Comparing
@@ -44,6 +45,7 @@ from memctl.retrieve.rounds import Reformulate, in_rounds
 from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import TermStatistics
 from memctl.retrieve.syntax import Expression, parsed, patterns_of, resolved
+from memctl.retrieve.times import timed
 from memctl.retrieve.words import word_embedder
 
 if TYPE_CHECKING:
@@ -167,16 +169,20 @@ class Searcher:
 
     def _found(self, expression: Expression, plan: Plan) -> SearchOutcome:
         """Search once."""
-        asked = understood(expression.text, self._languages)
+        whole = understood(expression.text, self._languages)
         condition = self._corpus.condition(plan.main_filters)
         statistics = self._corpus.statistics(plan.main_filters, condition)
         meant = self._expansions(expression, condition, statistics)
         required = expression.required and resolved(expression.required, meant)
-        asked = with_expansions(asked, expression.patterns, meant)
+        whole = with_expansions(whole, expression.patterns, meant)
+        asked = briefly(whole, statistics)
+        cut = left_out(whole, asked)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._comparing.vectors(asked, plan.mode, meaning)
         plan = replace(plan, spaces=self._comparing.spaces(vectors.keys()))
-        asked = dated(asked, statistics, self._clock().date())
+        today = self._clock().date()
+        asked = dated(asked, statistics, today)
+        asked, statistics = timed(asked, statistics, today, partial(self._corpus.count, condition))
         gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], required)
         reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
         by_words = len(vectors) == len(self._sources) and all(
@@ -204,7 +210,7 @@ class Searcher:
             hits=self._hits(ranked, plan),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain={
-                **explained_search(plan, asked, statistics, self._languages, self._clock().date()),
+                **explained_search(plan, asked, statistics, self._languages),
                 "candidates": len(ranked),
                 **({} if ahead is None else {"lead": round(ahead, 3)}),
                 **self._comparing.explained(plan.spaces),
@@ -215,7 +221,12 @@ class Searcher:
             ranked=tuple(ranked),
             has_cosines=by_words,
             lead=ahead,
-            notes=(*((expression.note,) if expression.note else ()), *notes, *more_notes),
+            notes=(
+                *((expression.note,) if expression.note else ()),
+                *cut,
+                *notes,
+                *more_notes,
+            ),
             themes=self._themes(finding),
         )
 

@@ -19,6 +19,7 @@ from memctl.retrieve.expectation import kind_of, meets
 from memctl.retrieve.forms import is_row, states
 from memctl.retrieve.parts import Part, parts_of, quotable
 from memctl.retrieve.scoring import cosines, coverage
+from memctl.retrieve.times import times_of
 from memctl.understand.terms import query_terms, terms
 
 if TYPE_CHECKING:
@@ -143,8 +144,8 @@ class _Judge:
         return cosines(vector, self._outcome.embedder.embed([part.told for part in parts]))
 
     def _spoken(self, hit: Hit, part: Part) -> frozenset[str]:
-        """Return the terms of a sentence, with those that its figures stand for."""
-        found = self._terms(part.told)
+        """Return the terms of a sentence, with those that its figures and its time stand for."""
+        found = self._terms(part.told) | times_of(self._question, hit)
         if self._question.dates:
             found |= day_terms(part.text, hit.created_at)
         if self._demand.exact is not None and has_exact(self._demand.exact.kind, part.told):

@@ -10,13 +10,14 @@ word such as "who" or ends as sentences do, is never an expression, whatever sta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Literal
 
 from memctl.errors import UsageError
 from memctl.understand.stopwords import stop_words
-from memctl.understand.terms import terms
+from memctl.understand.terms import query_terms, terms
 
 Operator = Literal["AND", "OR", "NOT"]
 TermRun = tuple[str, ...]
@@ -31,13 +32,25 @@ _ASKING = frozenset(
 )
 _SENTENCE_ENDS = (".", "?", "!", "…")
 _CURLY = str.maketrans({"“": '"', "”": '"', "„": '"'})
+_CODE = re.compile(
+    r"[^\W\d_](?:\d|-[^\W_])"  # v2.13.4, Q3, e-mail
+    r"|\d{4}-\d\d|\d\d?[./]\d\d?[./]\d{2}"  # days and months
+    r"|\d{3,8}(?!\d|[.,:/]\d|\s?[%°€$£])"  # 4711 and 4711-B; more digits are a telephone
+)
+"""How what begins with a digit or a single letter goes on if it is no quantity, as "-5" is."""
 _PIECE = re.compile(
-    r'(?:(?<=[\s(])|^)(?P<sign>[+-])(?=["(]|[^\W\d_]{2})'
+    rf'(?:(?<=[\s(])|^)(?P<sign>[+-])(?=["(]|[^\W\d_]{{2}}|{_CODE.pattern})'
     r'|"(?P<phrase>[^"]+)"'
     r"|(?P<open>(?:(?<=[\s(+-])|^)\()"
     r"|(?P<close>\)(?=[\s)]|$))"
-    r'|(?P<word>(?:(?!\)+(?:\s|$))[^\s"])+)'
+    r'|(?P<word>(?:(?!\){1,64}(?:\s|$))[^\s"])+)'
 )
+_LONGEST = 256
+"""Words of an expression; what has more was written for something else."""
+_DEEPEST = 40
+"""Parentheses and negations within one another."""
+_LONGEST_COMPOUND = 3
+"""Words that are looked for as one, too: "state of the art", "state-of-the art"."""
 _AFTER = r"[,;:.!?)]*$"
 _FUZZY = re.compile(rf"([^\W\d_]{{3,}})~([12]?){_AFTER}")
 _PREFIX = re.compile(rf"(?=.*[^\W_].*[^\W_])(\w[\w.-]*[^\W_])\*{_AFTER}")
@@ -67,6 +80,8 @@ class Has:
     runs: tuple[TermRun, ...] = ()
     pattern: Pattern | None = None
     """What the runs are still to be found for."""
+    joined: tuple[TermRun, ...] = ()
+    """The same words with some of them written as one: "self-hosted runner"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,7 @@ class Expression:
     patterns: Mapping[int, Pattern] = field(default_factory=dict)
     """By the number of the word in the text."""
     note: str = ""
-    """Why an expression was taken as plain words."""
+    """What of the text may have been meant otherwise than it was taken."""
 
 
 def parsed(text: str, languages: Sequence[str]) -> Expression:
@@ -117,23 +132,31 @@ def parsed(text: str, languages: Sequence[str]) -> Expression:
     Raises:
         UsageError: It only says what is not to be found.
     """
-    if _is_sentence(text):
+    count = len(text.split())
+    if count > _LONGEST:
+        return Expression(text)
+    if not count or _is_sentence(text):
         return _with_patterns(text)
     plain = text.translate(_CURLY)
     if plain.count('"') % 2:
         plain = plain.replace('"', " ")
     pieces = list(_pieces(plain))
     if not any(piece.is_mark for piece in pieces):
-        return _with_patterns(text)
+        return _required_patterns(_with_patterns(text), languages)
     try:
-        return _Parser(pieces, languages).expression()
+        expression = _Parser(pieces, languages).expression()
+        note = _understood(expression) if any(piece.in_doubt for piece in pieces) else ""
+        return replace(expression, note=note)
     except _MalformedError as error:
         return Expression(text, note=f"taken as plain words: {error}")
 
 
 def _is_sentence(text: str) -> bool:
-    words = text.split()
-    return not words or text.rstrip().endswith(_SENTENCE_ENDS) or words[0].lower() in _ASKING
+    return text.rstrip().endswith(_SENTENCE_ENDS) or text.split()[0].lower() in _ASKING
+
+
+def _understood(expression: Expression) -> str:
+    return f"what must hold: {told(expression.required)}" if expression.required else ""
 
 
 def _with_patterns(text: str) -> Expression:
@@ -145,6 +168,15 @@ def _with_patterns(text: str) -> Expression:
         return Expression(text)
     plain = [found[at].word if at in found else word for at, word in enumerate(words)]
     return Expression(" ".join(plain), patterns=found)
+
+
+def _required_patterns(expression: Expression, languages: Sequence[str]) -> Expression:
+    """Return words of which one must hold, where they are nothing but patterns."""
+    others = (w for at, w in enumerate(expression.text.split()) if at not in expression.patterns)
+    if not expression.patterns or query_terms(" ".join(others), languages):
+        return expression
+    some = Some(tuple(Has(pattern=pattern) for pattern in expression.patterns.values()))
+    return replace(expression, required=All((some,)))
 
 
 def _pattern(word: str, *, stars: bool = True) -> Pattern | None:
@@ -164,6 +196,8 @@ def _pattern(word: str, *, stars: bool = True) -> Pattern | None:
 class _Piece:
     kind: Literal["sign", "phrase", "open", "close", "word", "operator"]
     text: str
+    in_doubt: bool = False
+    """Whether it is a sign that may not have been meant as one."""
 
     @property
     def is_mark(self) -> bool:
@@ -177,6 +211,9 @@ def _pieces(text: str) -> Iterator[_Piece]:
         kind, said = match.lastgroup, match.group(match.lastgroup or 0)
         if kind == "word" and _is_operator(said, before, shouted=shouted):
             yield _Piece("operator", said)
+        elif kind == "sign" and _CODE.match(text, match.end()):
+            if before.lower() not in stop_words("en"):  # "from -500 to +300"
+                yield _Piece("sign", said, in_doubt=True)
         elif kind in ("sign", "phrase", "open", "close", "word"):
             yield _Piece(kind, said)  # type: ignore[arg-type]  # a string of the pattern's own
         before = said
@@ -211,6 +248,7 @@ class _Parser:
         self._words: list[str] = []
         self._patterns: dict[int, Pattern] = {}
         self._negations = 0
+        self._depth = 0
 
     def expression(self) -> Expression:
         """Return the whole."""
@@ -250,6 +288,14 @@ class _Parser:
         return Some(tuple(All(tuple(way)) for way in ways)), joined
 
     def _operand(self) -> Node:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _MalformedError(f"more than {_DEEPEST} parentheses are within one another")
+        node = self._one()
+        self._depth -= 1
+        return node
+
+    def _one(self) -> Node:
         piece = self._next()
         if piece is None or piece.kind == "close":
             raise _MalformedError("an operator has nothing behind it")
@@ -278,9 +324,17 @@ class _Parser:
             self._words += (pattern.word if pattern else piece.text).split()
         if pattern:
             return Has(pattern=pattern)
-        runs = _phrase_runs if piece.kind == "phrase" else _word_runs
-        found = (run for language in self._languages for run in runs(piece.text, language))
-        return Has(tuple(dict.fromkeys(found)))
+        if piece.kind == "word":
+            return Has(self._runs(_word_runs, piece.text))
+        runs = self._runs(_phrase_runs, piece.text)
+        joined = (run for run in self._runs(_joined_runs, piece.text) if run not in runs)
+        return Has(runs, joined=tuple(joined))
+
+    def _runs(
+        self, runs: Callable[[str, str], Iterator[TermRun]], text: str
+    ) -> tuple[TermRun, ...]:
+        found = (run for language in self._languages for run in runs(text, language))
+        return tuple(dict.fromkeys(found))
 
     def _next(self) -> _Piece | None:
         return self._pieces[self._at] if self._at < len(self._pieces) else None
@@ -291,6 +345,20 @@ def _phrase_runs(text: str, language: str) -> Iterator[TermRun]:
         yield run
 
 
+def _joined_runs(text: str, language: str) -> Iterator[TermRun]:
+    """Yield a phrase as it is with its compounds in parts, and with each few words as a compound:
+    of such a one a memory has the parts and behind them the whole."""
+    words = text.replace("-", " ").split()
+    yield from _phrase_runs(" ".join(words), language)
+    for count in range(2, _LONGEST_COMPOUND + 1):
+        for at in range(len(words) - count + 1):
+            for mark in "-_":
+                whole = mark.join(words[at : at + count])
+                yield from _phrase_runs(
+                    " ".join([*words[:at], whole, *words[at + count :]]), language
+                )
+
+
 def _word_runs(word: str, language: str) -> Iterator[TermRun]:
     """Yield what a word is found by: ``parse_config`` also by its parts side by side."""
     found = tuple(terms(word, language))
@@ -299,7 +367,7 @@ def _word_runs(word: str, language: str) -> Iterator[TermRun]:
         return
     *parts, whole = found
     yield (whole,)
-    if len(parts) > 1 and any(map(str.isalpha, word)):
+    if len(parts) > 1 and any(map(str.isalpha, parts)):
         yield tuple(parts)
 
 
@@ -327,7 +395,7 @@ def holds(node: Node, text: str) -> bool:
         text: The memory's terms, with a space before, between and behind them.
     """
     if isinstance(node, Has):
-        return any(f" {' '.join(run)} " in text for run in node.runs)
+        return any(f" {' '.join(run)} " in text for run in chain(node.runs, node.joined))
     if isinstance(node, Never):
         return not holds(node.part, text)
     judged = (holds(part, text) for part in node.parts)
@@ -348,7 +416,8 @@ def patterns_of(node: Node) -> Iterator[Pattern]:
 def sure_terms(node: Node) -> tuple[str, ...]:
     """Return terms that every memory has of which the node holds, to look for all of them."""
     if isinstance(node, Has):
-        return node.runs[0] if len(node.runs) == 1 else ()
+        each = [*node.runs, *node.joined] or [()]
+        return tuple(term for term in each[0] if all(term in run for run in each))
     if isinstance(node, Never) or (isinstance(node, Some) and len(node.parts) > 1):
         return ()
     return tuple(dict.fromkeys(term for part in node.parts for term in sure_terms(part)))

@@ -104,9 +104,15 @@ class FileBook:
         return self._select(clause, tuple(values))
 
     def of_documents(self, ids: Iterable[str]) -> dict[str, FileEntry]:
-        """Return the files that documents were made from and that lie where they belong, by id."""
+        """Return the files that documents were made from and that lie where they belong, by id.
+
+        Of several with the same content it is the first.
+        """
         wanted = json.dumps(list(ids))
-        clause = "WHERE state = 'done' AND document_id IN (SELECT value FROM json_each(?))"
+        clause = (
+            "WHERE state = 'done' AND document_id IN (SELECT value FROM json_each(?))"
+            " ORDER BY first_seen DESC, path"
+        )
         return {entry.document_id or "": entry for entry in self._select(clause, (wanted,))}
 
     def move(

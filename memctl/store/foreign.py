@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import UsageError
-from memctl.records import LEVELS
+from memctl.records import LEVELS, DocumentStatus
 from memctl.store.schema import VECTOR, TableName, vector_rows
 
 _NEVER_MISSING: Mapping[TableName, tuple[str, ...]] = {
@@ -20,6 +23,19 @@ _NEVER_MISSING: Mapping[TableName, tuple[str, ...]] = {
     "relations": ("id", "source_id", "target_id", "relation_type"),
 }
 _OBJECTS = ("metadata", "signals")
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DATES = (
+    (datetime(1, 1, 2, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
+    (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
+)
+"""The first and last that can be shown in any time zone."""
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("importance", "confidence"), (0, 1)),
+    **dict.fromkeys(("start", "end", "part", "size", "version"), (0, math.inf)),
+    **dict.fromkeys(("access_count", "mention_count"), (0, math.inf)),
+}
+_STATUSES = frozenset(get_args(DocumentStatus))
 _HINT = "it was damaged, or made to do harm: ask whoever made it for another one"
 
 
@@ -44,6 +60,11 @@ class ForeignRows:
                 raise self._refused(f"rows whose {column} is no JSON object")
         if "level" in batch.schema.names and not set(_distinct(batch["level"])) <= set(LEVELS):
             raise self._refused("rows of a level that there is not")
+        for name in batch.schema.names:
+            if what := _wrong_in(name, batch[name]):
+                raise self._refused(f"rows with {what} as {name}")
+        if "status" in batch.schema.names and not set(_distinct(batch["status"])) <= _STATUSES:
+            raise self._refused("rows of a status that there is not")
         if VECTOR in batch.schema.names and not np.isfinite(vector_rows(batch[VECTOR])).all():
             raise self._refused("vectors with something else than numbers")
         self._ids.append(batch["id"])
@@ -60,6 +81,25 @@ class ForeignRows:
 
     def _refused(self, what: str) -> UsageError:
         return UsageError(f"the export cannot be imported: {self._table} has {what}", _HINT)
+
+
+def _wrong_in(name: str, column: pa.Array) -> str:
+    """Say what a column has that none of its kind could have; "" where all is well."""
+    kind = column.type
+    if pa.types.is_list(kind) and column.flatten().null_count:
+        return "nothing"
+    if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
+        return "something else than a number"
+    if pa.types.is_timestamp(kind) and not _lies_in(column.cast(pa.int64()), _DATES):
+        return "a date that there is not"
+    if name in _BOUNDS and not _lies_in(column, _BOUNDS[name]):
+        return "a number that it cannot be"
+    return ""
+
+
+def _lies_in(column: pa.Array, bounds: tuple[float, float]) -> bool:
+    ends = pc.min_max(column).as_py()
+    return ends["min"] is None or bool(bounds[0] <= ends["min"] and ends["max"] <= bounds[1])
 
 
 def _distinct(column: pa.Array) -> list[str]:

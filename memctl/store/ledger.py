@@ -135,6 +135,22 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             reason TEXT NOT NULL, hint TEXT NOT NULL, error TEXT NOT NULL)""",
         "CREATE INDEX receipts_by_path ON receipts (path)",
     ),
+    (
+        """CREATE TABLE document_usage (
+            document_id TEXT NOT NULL, task TEXT NOT NULL, model TEXT NOT NULL,
+            calls INTEGER NOT NULL, cached INTEGER NOT NULL, failed INTEGER NOT NULL,
+            input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost REAL NOT NULL,
+            seconds REAL NOT NULL, PRIMARY KEY (document_id, task, model)) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE tries (
+            path TEXT NOT NULL, reason TEXT NOT NULL, times INTEGER NOT NULL,
+            first_at TEXT NOT NULL, last_at TEXT NOT NULL, PRIMARY KEY (path, reason))
+            WITHOUT ROWID""",
+        "ALTER TABLE receipts ADD COLUMN tries TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE receipts ADD COLUMN understand_seconds REAL",
+        "ALTER TABLE receipts ADD COLUMN redacted INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

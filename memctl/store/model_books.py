@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import zlib
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from memctl.files import alone
-from memctl.records import Usage
+from memctl.records import ModelUse, Usage
 from memctl.store.books import Connections, to_text
 
-_COLUMNS = "day, task, model, calls, cached, failed, input_tokens, output_tokens, cost, seconds"
+_AMOUNTS = "task, model, calls, cached, failed, input_tokens, output_tokens, cost, seconds"
+_SUM = (
+    "DO UPDATE SET calls = calls + excluded.calls, cached = cached + excluded.cached,"
+    " failed = failed + excluded.failed, input_tokens = input_tokens + excluded.input_tokens,"
+    " output_tokens = output_tokens + excluded.output_tokens, cost = cost + excluded.cost,"
+    " seconds = seconds + excluded.seconds"
+)
 
 
 class ReplyBook:
@@ -56,26 +65,51 @@ class ReplyBook:
 
 
 class UsageBook:
-    """What models used, added up by day (UTC), task and model."""
+    """What models used, added up by day (UTC), task and model, and by document.
 
-    def __init__(self, ledger: Connections) -> None:
+    Args:
+        ledger: The ledger that it is a book of.
+        document_id: The document that what is added was used for; "" for none.
+    """
+
+    def __init__(self, ledger: Connections, document_id: str = "") -> None:
         self._ledger = ledger
+        self._document_id = document_id
+
+    def of(self, document_id: str) -> UsageBook:
+        """Return this book for what is used for one document, by its id."""
+        return UsageBook(self._ledger, document_id)
 
     def add(self, usage: Usage) -> None:
-        """Add a call, or several, to its day."""
+        """Add a call, or several, to its day, and to its document where it is for one."""
         with self._ledger.transaction() as connection:
             connection.execute(
-                f"INSERT INTO model_usage ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (day, task, model) DO UPDATE SET calls = calls + excluded.calls,"
-                " cached = cached + excluded.cached, failed = failed + excluded.failed,"
-                " input_tokens = input_tokens + excluded.input_tokens,"
-                " output_tokens = output_tokens + excluded.output_tokens,"
-                " cost = cost + excluded.cost, seconds = seconds + excluded.seconds",
-                (
-                    usage.day, usage.task, usage.model, usage.calls, usage.cached, usage.failed,
-                    usage.input_tokens, usage.output_tokens, usage.cost, usage.seconds,
-                ),
-            )  # fmt: skip
+                f"INSERT INTO model_usage (day, {_AMOUNTS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                f" ON CONFLICT (day, task, model) {_SUM}",
+                (usage.day, *_amounts(usage)),
+            )
+            if self._document_id:
+                self._add_to_document(connection, usage)
+
+    def _add_to_document(self, connection: sqlite3.Connection, usage: Usage) -> None:
+        connection.execute(
+            f"INSERT INTO document_usage (document_id, {_AMOUNTS})"
+            f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (document_id, task, model) {_SUM}",
+            (self._document_id, *_amounts(usage)),
+        )
+
+    def of_documents(self, ids: Iterable[str]) -> dict[str, list[ModelUse]]:
+        """Return what was used for documents, by their ids, those without any left out."""
+        found: dict[str, list[ModelUse]] = {}
+        with self._ledger.reading() as connection:
+            rows = connection.execute(
+                f"SELECT document_id, {_AMOUNTS} FROM document_usage WHERE document_id IN"
+                " (SELECT value FROM json_each(?)) ORDER BY document_id, task, model",
+                (json.dumps(list(ids)),),
+            ).fetchall()
+        for document_id, *amounts in rows:
+            found.setdefault(document_id, []).append(ModelUse(*amounts))
+        return found
 
     def of_day(self, day: str) -> list[Usage]:
         """Return what was used on a day (``2026-05-12``, UTC)."""
@@ -88,9 +122,16 @@ class UsageBook:
     def _select(self, clause: str, values: Iterable[str]) -> list[Usage]:
         with self._ledger.reading() as connection:
             rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM model_usage {clause}", tuple(values)
+                f"SELECT day, {_AMOUNTS} FROM model_usage {clause}", tuple(values)
             ).fetchall()
         return [Usage(*row) for row in rows]
+
+
+def _amounts(usage: Usage) -> tuple[Any, ...]:
+    return (
+        usage.task, usage.model, usage.calls, usage.cached, usage.failed, usage.input_tokens,
+        usage.output_tokens, usage.cost, usage.seconds,
+    )  # fmt: skip
 
 
 class ComparisonBook:

@@ -20,6 +20,7 @@ from memctl.store.ledger import HEAD
 from memctl.store.lock import AS_SET, Wait
 from memctl.store.names import TableName
 from memctl.store.parts import parts_of
+from memctl.store.snapshot import Snapshot
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -114,6 +115,16 @@ class Snapshots:
             NotFoundError: There is none.
         """
         return self._shown(self._entry(name), self._ledger.heads())
+
+    def read(self, name: str) -> Snapshot:
+        """Return the tables as they were at a snapshot.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        entry = self._entry(name)
+        dimension = int(entry.pinned[DIMENSION])
+        return Snapshot(self._datasets, self._ledger.head(name), dimension)
 
     def delete(self, name: str) -> int:
         """Forget a snapshot, and remove what it alone needed as far as nobody can be reading it.

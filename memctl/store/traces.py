@@ -1,13 +1,12 @@
 """Looking for text in everything that a knowledge base has on disk.
 
-What is packed is unpacked first: tables at every version that is left, model replies.  Besides,
-every file is searched byte by byte.
+What is packed is unpacked first: tables at every version that is left, model replies, archives,
+office files and streams of PDFs.  Besides, every file is searched byte by byte.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memctl.files import NotRegular, open_regular
 from memctl.store.datasets import Datasets
 from memctl.store.names import TABLES, TableName
+from memctl.store.sought import Sought
 from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
+from memctl.store.unpacking import unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from memctl.store.store import Store
 
 _CHUNK = 1 << 20
-FEWEST_BYTES = 5
-"""A shorter text is not looked for byte by byte: vectors and packed tables have it by chance."""
 _STEMS = "search_text"
 """A column of stems, which are the same for different words."""
 _IDS_NAMED = 5
@@ -45,51 +45,75 @@ class Trace:
     """Some of the rows of the present state that have it."""
     is_present: bool = True
     """Whether it is in the present state, not in an earlier version."""
+    path: Path | None = None
+    """The file, where it is one."""
 
 
-def traces(store: Store, texts: Sequence[str], *, whole_words: bool = False) -> Iterator[Trace]:
-    """Yield every place that has one of the texts, letter by letter but for its case in tables.
+def traces(store: Store, wanted: Sequence[Sought]) -> Iterator[Trace]:
+    """Yield every place that has something of what is looked for.
 
     Args:
         store: Where to look; its folder is that of the knowledge base.
-        texts: What to look for; one that :func:`is_too_short`, in tables and the ledger alone.
-        whole_words: Whether what goes on with another letter or digit is something else.
+        wanted: What to look for; what is too short, in tables and the ledger alone.
     """
-    wanted = [_Wanted(text, whole_words) for text in dict.fromkeys(texts) if text]
     if wanted:
-        tables = list(_in_tables(store, wanted))
-        yield from tables
-        yield from _in_ledger(store.ledger, wanted)
-        told = tuple(f"{TABLES_FOLDER}/{trace.place}.lance/" for trace in tables)
-        for trace in _in_files(store.folder, wanted):
-            if not trace.place.startswith(told):  # rows of it are told of already
+        look = _Look(wanted, store.folder)
+        places = list(_in_tables(store, wanted))
+        yield from places
+        books = list(_in_ledger(store.ledger, look))
+        yield from books
+        told = [f"{TABLES_FOLDER}/{trace.place}.lance/" for trace in places]
+        if books:
+            told.append(LEDGER_FILE)
+        for trace in _in_files(store.folder, look):
+            if not trace.place.startswith(tuple(told)):  # rows of it are told of already
                 yield trace
 
 
-def is_too_short(text: str) -> bool:
-    """Say whether a text is not looked for in files byte by byte."""
-    return len(text.encode()) < FEWEST_BYTES
+class _Look:
+    """Looks into bytes.
 
+    Args:
+        wanted: What for.
+        folder: Where everything stands, which is in many places and is told of by none.
+    """
 
-class _Wanted:
-    """A text that is looked for, in each of the ways that it is."""
+    def __init__(self, wanted: Sequence[Sought], folder: Path | None = None) -> None:
+        self._wanted = wanted
+        self._own = b""
+        if folder is not None and any(text.is_in(str(folder)) for text in wanted):
+            self._own = os.fsencode(folder)
+        self._reach = max((text.reach for text in wanted), default=0) + len(self._own)
 
-    def __init__(self, text: str, whole_words: bool) -> None:
-        plain = re.escape(text)
-        raw = re.escape(text.encode())
-        self.size = len(text.encode())
-        self.in_tables = (
-            rf"(?i)(^|[^\pL\pN_]){plain}($|[^\pL\pN_])" if whole_words else f"(?i){plain}"
-        )
-        self.in_bytes = re.compile(
-            rb"(?<![A-Za-z0-9_])" + raw + rb"(?![A-Za-z0-9_])" if whole_words else raw
-        )
+    def without_short(self) -> _Look | None:
+        """Return what looks for all but the texts that are too short; None where none is left."""
+        left = _Look([text for text in self._wanted if not text.is_too_short])
+        left._own, left._reach = self._own, self._reach
+        return left if left._wanted else None
+
+    def finds(self, content: bytes, *, is_of_tables: bool = False) -> bool:
+        """Tell whether bytes have something of it."""
+        if self._own:
+            content = content.replace(self._own, b"")
+        if is_of_tables:
+            return any(text.is_written_in(content) for text in self._wanted)
+        return any(text.is_in_bytes(content) for text in self._wanted)
+
+    def finds_in(self, pieces: Iterable[bytes], *, is_of_tables: bool = False) -> bool:
+        """Search pieces that follow on one another, each with the end of the one before it."""
+        rest = b""
+        for piece in pieces:
+            content = rest + piece
+            if self.finds(content, is_of_tables=is_of_tables):
+                return True
+            rest = content[-self._reach :]
+        return False
 
 
 # --- tables --------------------------------------------------------------------------------------
 
 
-def _in_tables(store: Store, texts: Sequence[_Wanted]) -> Iterator[Trace]:
+def _in_tables(store: Store, texts: Sequence[Sought]) -> Iterator[Trace]:
     datasets = Datasets(store.folder / TABLES_FOLDER)
     heads = store.ledger.heads()
     present = store.ledger.head()
@@ -106,7 +130,7 @@ def _in_tables(store: Store, texts: Sequence[_Wanted]) -> Iterator[Trace]:
 
 
 def _rows_with(
-    datasets: Datasets, table: TableName, version: int, texts: Sequence[_Wanted]
+    datasets: Datasets, table: TableName, version: int, texts: Sequence[Sought]
 ) -> list[str]:
     """Return the ids of rows that have one of the texts, in any column."""
     dataset = datasets.fresh(table, version)
@@ -124,7 +148,7 @@ def _is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or type_ == pa.list_(pa.string()))
 
 
-def _has_any(batch: pa.RecordBatch, texts: Sequence[_Wanted]) -> pa.Array:
+def _has_any(batch: pa.RecordBatch, texts: Sequence[Sought]) -> pa.Array:
     """Tell of each row whether any of its columns has one of the texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -142,11 +166,11 @@ def _has_any(batch: pa.RecordBatch, texts: Sequence[_Wanted]) -> pa.Array:
 # --- the ledger ----------------------------------------------------------------------------------
 
 
-def _in_ledger(ledger: Ledger, texts: Sequence[_Wanted]) -> Iterator[Trace]:
+def _in_ledger(ledger: Ledger, look: _Look) -> Iterator[Trace]:
     with ledger.reading() as connection:
         for book in _books(connection):
             rows = connection.execute(f"SELECT * FROM {book}")
-            if any(_holds(_bytes(value), texts) for row in rows for value in row):
+            if any(look.finds(_bytes(value)) for row in rows for value in row):
                 yield Trace(f"{LEDGER_FILE}: {book}")
 
 
@@ -164,35 +188,45 @@ def _bytes(value: object) -> bytes:
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
 
 
-def _holds(content: bytes, texts: Iterable[_Wanted]) -> bool:
-    return any(text.in_bytes.search(content) for text in texts)
-
-
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _in_files(folder: Path, texts: Sequence[_Wanted]) -> Iterator[Trace]:
-    wanted = [text for text in texts if text.size >= FEWEST_BYTES]
-    if not wanted:
+def _in_files(folder: Path, everything: _Look) -> Iterator[Trace]:
+    look = everything.without_short()
+    if look is None:
         return
     for path in sorted(folder.rglob("*")):
-        if path.is_symlink() or not path.is_file():
-            continue
-        if _holds(os.fsencode(path.name), wanted) or _file_holds(path, wanted):
-            yield Trace(path.relative_to(folder).as_posix())
+        place = path.relative_to(folder)
+        is_of_tables = place.parts[0] == TABLES_FOLDER
+        if look.finds(os.fsencode(path.name)) or _file_has(path, look, is_of_tables=is_of_tables):
+            shown = os.fsencode(place).decode("utf-8", "backslashreplace")
+            yield Trace(shown, path=path)
 
 
-def _file_holds(path: Path, wanted: Sequence[_Wanted]) -> bool:
-    """Search a file piece by piece, each with the end of the one before it."""
-    overlap = max(text.size for text in wanted) + 1
-    rest = b""
-    try:
-        with path.open("rb") as file:
-            while piece := file.read(_CHUNK):
-                content = rest + piece
-                if _holds(content, wanted):
-                    return True
-                rest = content[-overlap:]
-    except FileNotFoundError:  # removed by somebody meanwhile
+def file_has(path: Path, wanted: Sequence[Sought], folder: Path) -> bool:
+    """Tell whether a regular file has something of what is looked for, packed or not.
+
+    Args:
+        path: The file; what is none has nothing.
+        wanted: What to look for; what is too short is passed over.
+        folder: Where everything stands, which is told of by nothing.
+    """
+    look = _Look(wanted, folder).without_short()
+    return look is not None and _file_has(path, look)
+
+
+def _file_has(path: Path, look: _Look, *, is_of_tables: bool = False) -> bool:
+    if path.is_symlink() or not path.is_file():
         return False
-    return False
+    if is_of_tables:
+        return look.finds_in(_pieces(path), is_of_tables=True)
+    return look.finds_in(_pieces(path)) or any(map(look.finds_in, unpacked(path)))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    try:
+        with open_regular(path) as file:
+            while piece := file.read(_CHUNK):
+                yield piece
+    except (FileNotFoundError, NotRegular):  # removed meanwhile, or another thing by now
+        return

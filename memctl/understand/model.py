@@ -134,6 +134,7 @@ class ModelUnderstander:
         Of one that is too long, windows from its beginning to its end.
         """
         reading = _Reading(source)
+        model = self._model.of(source.document_id)
         spans = windows(source.text, size)
         chosen = spread(spans, windows_of(source.share, self._most_windows, size))
         reading.unread = [span for n, span in enumerate(spans) if n not in set(chosen)]
@@ -142,7 +143,7 @@ class ModelUnderstander:
             about = _about(source, number + 1, len(spans))
             earlier = [reading.carried()] if number else []
             data = fenced([about, *earlier, source.text[start:end]])
-            reply = self._model.ask(self._prompt.text, data, DocumentReply, version=self._prompt.id)
+            reply = model.ask(self._prompt.text, data, DocumentReply, version=self._prompt.id)
             reading.add(reply, start)
         return reading
 

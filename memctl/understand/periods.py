@@ -79,6 +79,8 @@ _STEPS = _by_word({
     "0": "this|diese|diesen|dieser|dieses|diesem|deze|dit|questo|questa|este|esta|cette|ce",
 })  # fmt: skip
 _AFTERWARDS = "dernier|dernière|passé|passée|pasado|pasada|scorso|scorsa|passado|passada"
+_NAMES = {*MONTHS, *WEEKDAYS, *_SEASONS, *(word for feast in _FEASTS for word in feast.split())}
+_AROUND = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _IN = "in|im|during|of|en|em|au|around|about|over|throughout|til"
 
@@ -124,6 +126,12 @@ def periods(question: str, today: date) -> list[Period]:
             days = _bounded(before[1] if before else None, _of_iso(span.iso))
             found.append(Period(before.start() if before else span.start, span.end, *days))
     return sorted(found, key=lambda each: each.start)
+
+
+def names_a_time(word: str) -> bool:
+    """Tell a word that names a time, such as "May", from one that counts from today."""
+    plain = word.strip(_AROUND).lower()
+    return plain in _NAMES or re.fullmatch(_YEAR, plain) is not None
 
 
 def _told(question: str, today: date) -> Iterator[Period]:

@@ -136,6 +136,7 @@ class BaseWatch:
         if self._recovering:
             self._drainer.recover()
             self._recovering = False
+        self._forget_the_rest()
         worked, waits = False, []
         for inbox in self.base.settings.inboxes:
             turn = (self._keeper if inbox.after == "keep" else self._drainer).turn(inbox)
@@ -145,6 +146,13 @@ class BaseWatch:
         if not worked:
             worked = self._do_what_is_due(busy=bool(waits))
         return Turn(worked, min(waits, default=None))
+
+    def _forget_the_rest(self) -> None:
+        """Complete a forget that was cut off, and say so."""
+        report = self.base.complete_forgetting()
+        if report is not None:
+            self.schedule.note_write()
+            self._voice.say("forgotten", message=report.told)
 
     def _do_what_is_due(self, *, busy: bool) -> bool:
         if self.schedule.consolidation_due(self.base.settings.consolidate_interval, busy=busy):
@@ -183,6 +191,8 @@ class BaseWatch:
     def _wait_after(self, error: MemctlError | OSError) -> Turn:
         """Wait for what failed; files that a model cannot be had for wait in their inboxes."""
         cause = error.cause if isinstance(error, IngestStopped) else error
+        with suppress(MemctlError):  # the ledger may be what fails
+            self._drainer.note_try(_message(cause))
         if not isinstance(cause, ModelError):
             return self._wait_for(*told(error), _kind_of(cause))
         with suppress(MemctlError, OSError):  # what is not put back is found when it goes on
@@ -208,6 +218,10 @@ class BaseWatch:
     def _waiting(self, seconds: float) -> Turn:
         """One that is to end does not wait for a store that failed."""
         return Turn(False, None if self.options.once else seconds)
+
+
+def _message(error: BaseException) -> str:
+    return told(error)[0] if isinstance(error, (MemctlError, OSError)) else str(error)
 
 
 def _kind_of(error: BaseException) -> str:

@@ -34,6 +34,9 @@ from memctl.watch.moving import free_place, is_half_copy, move_file, save_reason
 if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
 
+STOPPED = "the watch was stopped before it was done"
+CUT_OFF = "the watch was cut off before it was done"
+"""Why a file was not dealt with, though nothing was wrong with it."""
 Clock = Callable[[], datetime]
 
 
@@ -159,6 +162,30 @@ class Claims:
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode) and status.st_mtime < self._began.timestamp():
                     path.unlink()
+
+    def note_try(self, reason: str, claimed: Iterable[Claimed] | None = None) -> None:
+        """Note why files were not dealt with, which will be tried again.
+
+        Args:
+            reason: Why.
+            claimed: Which; by default all that are in processing.
+        """
+        if claimed is None:
+            paths = [Path(entry.path) for entry in self._ledger.files.entries(["claimed"])]
+        else:
+            paths = [each.original for each in claimed]
+        self._ledger.receipts.note_try(map(printable, paths), reason, self._clock())
+
+    def note_cut_off(self) -> None:
+        """Note of files in processing that whoever had them has left them without a word."""
+        receipts = self._ledger.receipts
+        silent = [
+            path
+            for entry in self._ledger.files.entries(["claimed"])
+            if (path := printable(Path(entry.path)))
+            and all(each.last_at < entry.updated_at for each in receipts.tries(path))
+        ]
+        receipts.note_try(silent, CUT_OFF, self._clock())
 
     def put_back(self, claimed: Claimed) -> None:
         """Return a file to the inbox that it came from, under another name if need be."""

@@ -15,7 +15,7 @@ from memctl.ingest.reading import CHANGED
 from memctl.ingest.sources import Source, printable
 from memctl.pinned import Inbox
 from memctl.records import FileOutcome
-from memctl.watch.claim import Claimed, Claims, Fate
+from memctl.watch.claim import STOPPED, Claimed, Claims, Fate
 from memctl.watch.intake import Intake, numbered
 from memctl.watch.looking import Lookout, group
 from memctl.watch.report import Turn
@@ -47,13 +47,19 @@ class Drainer:
     def recover(self) -> None:
         """Take in what a daemon that was killed, or a failure of the store, has left half-way."""
         self.claims.sweep()
+        self.claims.note_cut_off()
         self._put_through(self._left_behind())
 
     def put_back(self) -> None:
         """Return files whose ingest was interrupted to the inboxes they came from."""
+        self.claims.note_try(STOPPED)
         for claimed in self._left_behind():
             self.claims.put_back(claimed)
             self.voice.say("put_back", claimed.source)
+
+    def note_try(self, reason: str) -> None:
+        """Note why files that are in processing were not dealt with."""
+        self.claims.note_try(reason)
 
     def let_wait(self) -> None:
         """Return them without a word, for they are taken again as soon as may be."""
@@ -100,6 +106,7 @@ class Drainer:
         fates: list[Fate] = []
         for claimed, outcome in settled:
             if outcome.error == CHANGED:  # somebody still had it open: let it settle once more
+                self.claims.note_try(outcome.reason, [claimed])
                 self.claims.put_back(claimed)
                 self.voice.say("put_back", claimed.source, outcome.reason)
             else:

@@ -21,6 +21,7 @@ EventKind = Literal[
     "gone",
     "failed",
     "put_back",
+    "forgotten",
     "waiting",
     "resumed",
     "compared",

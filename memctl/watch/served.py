@@ -11,6 +11,7 @@ from memctl.pinned import KnowledgeBaseSettings, Layout
 from memctl.records import Compared, ConsolidationReport, IngestReport, ProgressListener
 
 if TYPE_CHECKING:
+    from memctl.forget import ForgetReport
     from memctl.store.ledger import Ledger
     from memctl.store.lock import Holder
 
@@ -99,6 +100,10 @@ class Served(Protocol):
 
     def consolidate(self) -> ConsolidationReport:
         """Draw insights, and note in the ledger when and how that went."""
+        ...
+
+    def complete_forgetting(self) -> ForgetReport | None:
+        """Complete what was to be forgotten and was cut off; None where there is no need."""
         ...
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.inbox import InboxFile, not_its_own, scan
 from memctl.ingest.sources import printable
-from memctl.store.lock import is_watched
+from memctl.store.lock import is_locked, is_watched
 from memctl.store.names import FORGET, WAITS_FOR, WORKS_ON
 from memctl.watch.inbox import out_of_reach
 from memctl.watch.polling import polled
@@ -82,7 +82,7 @@ def watch_status(base: Served) -> WatchStatus:
         problems=tuple(_problems(base, alive=alive)),
         writer=writer.pid if writer else None,
         working=_working(base, daemon.pid if daemon else None, writer.pid if writer else None),
-        forgets_unfinished=0 if writer else len(ledger.jobs.unfinished(FORGET)),
+        forgets_unfinished=_cut_off(base),
         polled=polled(ledger) if alive else (),
     )
 
@@ -92,6 +92,13 @@ def _working(base: Served, daemon: int | None, writer: int | None) -> str:
     if daemon is None or daemon != writer:
         return ""
     return base.store.ledger.meta(WORKS_ON) or ""
+
+
+def _cut_off(base: Served) -> int:
+    """Return how many forgets have begun that nobody is at."""
+    if is_locked(base.layout.forget_lock, out_of_reach=False):
+        return 0
+    return len(base.store.ledger.jobs.unfinished(FORGET))
 
 
 def _problems(base: Served, *, alive: bool) -> Iterator[str]:

@@ -117,6 +117,18 @@ def document(memctl: Run, text: str) -> str:
 ACME, BOLT, CORE = "Ann works at Acme.", "Ann works at Bolt.", "Ann works at Core."
 
 
+def test_what_comparing_used_counts_for_the_document_of_the_new_facts(
+    memctl: Run, model: FakeEndpoint
+) -> None:
+    tell(memctl, ACME, "2024-02-01", source="first")
+    tell(memctl, BOLT, "2026-02-01", source="second")
+    tasks = {}
+    for name in ("first", "second"):
+        (receipt,) = memctl("why", name, "-o", "json").json
+        tasks[name] = {use["task"]: use["calls"] for use in receipt["models"]}
+    assert tasks == {"first": {"understand": 1}, "second": {"understand": 1, "compare": 1}}
+
+
 def test_a_newer_fact_ends_the_older_one_which_is_still_what_was_known_before(
     memctl: Run, model: FakeEndpoint
 ) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import docx
 import pytest
 from fake_endpoint import FakeEndpoint
 
@@ -305,11 +309,39 @@ def test_a_snapshot_that_has_it_is_told_and_deleted_when_asked(memctl: Run, home
     memctl("snapshot", "create", "one")
     report = forget(memctl, "--document", document(memctl, "plan"), code=3)
     assert {left["why"] for left in report["left"]} == {"the snapshot one has it"}
-    assert {left["hint"] for left in report["left"]} == {"add --snapshots to delete those"}
+    hint = "memctl forget --snapshots -k default deletes all snapshots"
+    assert {left["hint"] for left in report["left"]} == {hint}
     memctl("snapshot", "restore", "one", "--yes")
     assert len(memctl("document", "list").rows) == 2
     report = forget(memctl, "--document", document(memctl, "plan"), "--snapshots")
     assert (len(report["snapshots"]), report["left"]) == (2, [])
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+
+
+@pytest.mark.parametrize("by_id", [True, False], ids=["by its id", "snapshots alone"])
+def test_what_snapshots_alone_have_is_told_again_and_can_be_forgotten(
+    memctl: Run, home: Path, by_id: bool
+) -> None:
+    plan = document(memctl, "plan")
+    memctl("snapshot", "create", "one")
+    forget(memctl, "--document", plan, code=3)
+    again = forget(memctl, "--document", plan, code=3)
+    assert again["documents"] == 0
+    assert {left["why"] for left in again["left"]} == {"the snapshot one has it"}
+    report = forget(memctl, *(("--document", plan) if by_id else ()), "--snapshots")
+    assert (report["snapshots"], report["left"]) == (["one"], [])
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+    assert memctl("forget", "--document", plan, "--yes").code == 1
+    assert memctl("forget", "--snapshots", "--yes").code == 2
+
+
+def test_a_document_that_was_deleted_is_forgotten_out_of_snapshots(memctl: Run, home: Path) -> None:
+    plan = document(memctl, "plan")
+    memctl("snapshot", "create", "one")
+    memctl("document", "delete", plan, "--yes")
+    report = forget(memctl, "--document", plan, "--snapshots")
+    assert report["files"] == [str(home / "kb/default/processed/plan.md")]
+    assert report["left"] == []
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
 
 
@@ -371,7 +403,7 @@ def cut_off(step: str, id_: str, *options: str) -> None:
     ("step", "is_done"),
     [
         ("memctl.store.ledger.Ledger.set_head", False),
-        ("memctl.forget.Forgetter._remove_files", True),
+        ("memctl.forget.copies.Copies.remove", True),
         ("memctl.store.store.Store.purge", True),
         ("memctl.store.ledger.Ledger.rewrite", True),
     ],
@@ -390,7 +422,6 @@ def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
 
 def test_one_that_was_cut_off_is_told_of_and_completed_by_a_repair(memctl: Run, home: Path) -> None:
     cut_off("memctl.store.store.Store.purge", document(memctl, "plan"))
-    assert memctl("ingest", "--text", OTHER).code == 0  # another writer does not complete it
     (status,) = memctl("status").rows
     assert status["forgets_unfinished"] == 1
     assert "memctl forget -k default" in memctl("status", "-o", "table").out
@@ -409,12 +440,10 @@ def test_snapshots_that_were_to_go_when_it_was_killed_go_when_it_is_completed(
     memctl: Run, home: Path
 ) -> None:
     memctl("snapshot", "create", "before")
-    step = "memctl.forget.Forgetter._remove_files"
+    step = "memctl.forget.copies.Copies.remove"
     cut_off(step, document(memctl, "plan"), "--snapshots")
-    memctl("snapshot", "create", "after")  # the files that it needs have the text as well
-    report = forget(memctl)
-    assert (report["completed"], report["left"]) == (1, [])
-    assert report["snapshots"] == ["before", "after"]
+    assert memctl("snapshot", "create", "after").code == 0  # which completes it first
+    assert [row["name"] for row in memctl("snapshot", "list").rows] == ["after"]
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
 
 
@@ -497,15 +526,145 @@ def packed_with(home: Path, word: str) -> list[str]:
     return [text[:200] for text in found if word.casefold() in text.casefold()]
 
 
-def test_a_name_of_a_file_that_has_it_is_told(memctl: Run, home: Path) -> None:
-    (home / "kb/default/failed/plan of Svalbard.bin").write_bytes(b"something else")
-    report = forget(memctl, "--entity", "Svalbard", "--whole-documents", code=3)
-    assert [left["place"] for left in report["left"]] == ["failed/plan of Svalbard.bin"]
-
-
 def test_what_is_too_short_to_be_looked_for_in_bytes_is_told(memctl: Run, home: Path) -> None:
     memctl("ingest", "--text", "Bo met Ann Lee in Oslo. Bo likes tea.")
     shown = memctl("forget", "--entity", "Bo", "--yes", "-o", "table").out
     assert "1 text of less than 5 bytes looked for in tables and ledger alone" in shown
     memctl("ingest", "--text", "Ann Lee met Carla Sato in Oslo.")
     assert forget(memctl, "--entity", "Carla Sato")["too_short"] == 0
+
+
+# --- files that are called by a name -------------------------------------------------------------
+
+NAME = "Zelda Quixote"
+
+
+def called(memctl: Run, home: Path) -> Path:
+    """Take in files that are called by a name, one of which fails; return the folder."""
+    base = home / "kb/default"
+    (base / "inbox/on Zelda Quixote").mkdir()
+    (base / "inbox/on Zelda Quixote/report.md").write_text(f"{NAME} has a crane.")
+    (base / "inbox/zelda_quixote-notes.txt").write_text("The crane of the harbour is tall.")
+    (base / "inbox/copy of Zelda Quixote.md").write_text(OTHER)
+    (base / f"inbox/{NAME} cv.pdf").write_bytes(b"%PDF-1.4 broken")
+    (base / "inbox/broken.pdf").write_bytes(b"%PDF-1.4 " + NAME.encode("utf-16-le"))
+    memctl("watch", "--once")
+    memctl("query", "what has ZELDA  QUIXOTE?")
+    return base
+
+
+def names_in(home: Path) -> list[str]:
+    """Every path below a home, and file by its bytes, that has the name in some way."""
+    import re
+
+    name = re.compile(rb"(?i)zelda.{0,3}quixote|z.e.l.d.a. .q.u.i")
+    paths = list(home.rglob("*"))
+    return [
+        str(path)
+        for path in paths
+        if name.search(os.fsencode(path.name))
+        or (path.is_file() and name.search(path.read_bytes()))
+    ]
+
+
+def test_a_name_goes_from_files_that_are_called_by_it_and_their_receipts(
+    memctl: Run, home: Path
+) -> None:
+    base = called(memctl, home)
+    assert names_in(home)
+    report = forget(memctl, "--entity", NAME)
+    assert report["left"] == []
+    assert {Path(path).name for path in report["files"]} == {
+        "report.md",
+        "zelda_quixote-notes.txt",
+        "copy of Zelda Quixote.md",
+        f"{NAME} cv.pdf",
+        f"{NAME} cv.pdf.reason.json",
+        "broken.pdf",
+        "broken.pdf.reason.json",
+    }
+    assert names_in(home) == []
+    assert rows_with([NAME, NAME.lower(), "zelda_quixote"]) == []
+    assert (base / "processed/garden.md").exists()
+    assert memctl("why", "garden.md").code == 0
+    assert memctl("doctor").code == 0
+    again = memctl("forget", "--entity", NAME, "--yes")
+    assert (again.code, "nothing names" in again.err) == (1, True)
+
+
+def test_the_files_that_go_with_a_name_are_told_before(memctl: Run, home: Path) -> None:
+    called(memctl, home)
+    tried = memctl("forget", "--entity", NAME, "--dry-run", "-o", "json").json
+    assert tried["files"] == forget(memctl, "--entity", NAME)["files"]
+
+
+def test_what_is_left_of_a_name_is_told_until_the_hint_is_followed(memctl: Run, home: Path) -> None:
+    base = home / "kb/default"
+    waiting = base / f"inbox/{NAME}.bin"
+    waiting.write_bytes(b"waits")
+    line = {"text": "The crane is green.", "namespace": f"user:{NAME}"}
+    assert memctl("ingest", "--jsonl", "-", stdin=json.dumps(line)).code == 0
+    for _ in range(2):
+        report = forget(memctl, "--entity", NAME, code=3)
+        hints = {left["place"]: left["hint"] for left in report["left"]}
+        assert hints.keys() == {"documents", "memories", f"inbox/{NAME}.bin"}
+        assert hints[f"inbox/{NAME}.bin"] == f"delete it: rm '{waiting}'"
+        command = f"memctl forget --namespace 'user:{NAME}' -k default"
+        assert hints["documents"].endswith(command)
+    waiting.unlink()
+    assert memctl(*shlex.split(command)[1:], "--yes").code == 0
+    assert names_in(home) == []
+    assert memctl("forget", "--entity", NAME, "--yes").code == 1
+
+
+def test_a_name_in_the_id_of_a_document_is_told_and_goes_with_whole_documents(
+    memctl: Run, home: Path
+) -> None:
+    line = {"text": "The crane is green.", "id": f"{NAME} 12"}
+    assert memctl("ingest", "--jsonl", "-", stdin=json.dumps(line)).code == 0
+    report = forget(memctl, "--entity", NAME, code=3)
+    assert all(left["hint"].startswith("memctl forget --document d_") for left in report["left"])
+    assert forget(memctl, "--entity", NAME, "--whole-documents")["documents"] == 1
+    assert names_in(home) == []
+
+
+def test_a_file_in_an_inbox_that_keeps_its_files_is_told_of_until_it_has_another_name(
+    memctl: Run, home: Path, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    mine = vault / f"{NAME}.md"
+    mine.write_text("The crane is green.")
+    memctl("kb", "set", "default", "--inbox", str(vault))
+    memctl("watch", "--once")
+    report = forget(memctl, "--entity", NAME, code=3)
+    assert report["yours"] == [str(mine)]
+    (left,) = report["left"]
+    assert (left["place"], str(mine) in left["why"]) == ("ledger.sqlite: files", True)
+    mine.rename(vault / "crane.md")
+    memctl("watch", "--once")
+    assert memctl("forget", "--entity", NAME, "--yes").code == 1
+    assert names_in(home) == []
+
+
+def test_what_is_packed_in_the_file_of_another_document_is_told(memctl: Run, home: Path) -> None:
+    page = home / "kb/default/inbox/crane.docx"
+    written = docx.Document()
+    written.add_paragraph("The crane is green.")
+    written.save(str(page))
+    with zipfile.ZipFile(page, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("media/picture.raw", b"\x00\x01" + f"{NAME} ".encode() * 9)
+    memctl("watch", "--once")
+    memctl("memory", "add", f"{NAME} likes tea.")
+    (left,) = forget(memctl, "--entity", NAME, code=3)["left"]
+    assert left["place"] == "processed/crane.docx"
+    assert memctl(*shlex.split(left["hint"])[1:], "--yes").code == 0
+    assert not (home / "kb/default" / left["place"]).exists()
+
+
+def test_where_the_home_stands_is_no_name(memctl: Run, home: Path, tmp_path: Path) -> None:
+    memctl("memory", "add", f"{tmp_path.name} likes tea.")
+    report = forget(memctl, "--entity", tmp_path.name)
+    assert (report["left"], report["files"]) == ([], [])
+    assert memctl("why", "garden.md").code == 0
+    assert (home / "kb/default/processed/garden.md").exists()

@@ -96,6 +96,19 @@ def test_a_recording_becomes_what_is_said_in_it_with_its_times(
     assert (usage["task"], usage["calls"]) == ("transcribe", 1)
 
 
+def test_what_was_heard_and_seen_counts_for_the_documents_it_was_of(
+    seeing: Run, tmp_path: Path
+) -> None:
+    recording(tmp_path / "call.wav")
+    picture(tmp_path / "ship.png")
+    seeing("ingest", "call.wav", "ship.png")
+    for name, task, model in (("call.wav", "transcribe", "whisper"), ("ship.png", "image", "eye")):
+        (receipt,) = seeing("why", name, "-o", "json").json
+        (use,) = receipt["models"]
+        assert (use["task"], use["model"], use["calls"]) == (task, model, 1)
+        assert receipt["content"]["seconds"] == (3.0 if task == "transcribe" else None)
+
+
 def test_a_long_recording_is_cut_and_the_times_are_those_of_the_whole(
     seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
 ) -> None:

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_endpoint import FakeEndpoint
 from filelock import FileLock
 
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.ingest import inbox as inbox_of_any
 from memctl.ingest.batch import PIPELINE_VERSION
+from memctl.ingest.inbox import scan
 from memctl.store import receipt_book
 from memctl.store.names import WAITS_FOR
+from memctl.watch.claim import CUT_OFF, Claims
 
 from .conftest import Run
 
+SAMPLES = Path(__file__).parents[2] / "sample_inbox"
 TEXT = "We decided to launch Aurora on 12 May 2026."
 
 
@@ -63,7 +71,7 @@ def test_a_file_that_was_given_tells_how_it_was_read_and_what_it_became(
     shown = memctl("why", "plan.md", "-o", "table").out
     assert "remembered" in shown
     assert "by markdown/2 in" in shown
-    assert "1 passage, 1 fact" in shown
+    assert "1 passage, 1 decision" in shown
 
 
 def test_every_reading_is_told_the_newest_first(memctl: Run, notes: Path, tmp_path: Path) -> None:
@@ -155,6 +163,244 @@ def test_a_ledger_of_before_tells_what_the_documents_say(memctl: Run, notes: Pat
     (receipt,) = why(memctl, "plan.md")
     assert (receipt["outcome"], receipt["reader"]) == ("remembered", "markdown/2")
     assert receipt["path"] == str(notes / "plan.md")
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> FakeEndpoint:
+    """A model that is configured, and states one fact of each document."""
+    fact = {"type": "decision", "quote": TEXT, "why": "decided", "subject": "we"}
+    fact |= {"relation": "decided", "object": "launch"}
+    told = {"gist": "A plan.", "entities": [], "topics": [], "importance": 0.5, "dates": []}
+    endpoint.on("DocumentReply", {**told, "importance_reason": "", "facts": [fact]})
+    settings = {"MEMCTL_BUDGET_INPUT_PRICE": "1000", "MEMCTL_BUDGET_OUTPUT_PRICE": "5000"}
+    for name, value in (endpoint.settings(understand="m") | settings).items():
+        monkeypatch.setenv(name, value)
+    return endpoint
+
+
+def test_what_models_used_for_a_document_is_told(
+    memctl: Run, notes: Path, model: FakeEndpoint
+) -> None:
+    (notes / "garden.md").write_text("Ida keeps the garden in June.")
+    memctl("ingest", str(notes))
+    (receipt,) = why(memctl, "plan.md")
+    (use,) = receipt["models"]
+    assert (use["task"], use["model"], use["calls"]) == ("understand", "m", 1)
+    assert (use["cached"], use["failed"]) == (0, 0)
+    assert use["cost"] == pytest.approx(
+        use["input_tokens"] * 1000 / 1e6 + use["output_tokens"] * 5000 / 1e6
+    )
+    (other,) = why(memctl, "garden.md")
+    whole = memctl("sql", "select * from model_usage", "-o", "json").json
+    spent = sum(row["input_tokens"] for row in whole if row["task"] == "understand")
+    assert spent == use["input_tokens"] + other["models"][0]["input_tokens"]
+    shown = memctl("why", "plan.md", "-o", "table").out
+    assert f"m: 1 call; {use['input_tokens']:,} tokens in" in shown
+
+
+def test_a_reply_that_was_known_and_a_call_that_failed_count_for_the_document(
+    memctl: Run, notes: Path, model: FakeEndpoint
+) -> None:
+    model.fail(500)
+    assert memctl("ingest", str(notes)).code == 1
+    model.mend()
+    memctl("ingest", str(notes))
+    (document,) = memctl("document", "list").rows
+    memctl("document", "reprocess", document["id"])
+    use = why(memctl, "plan.md")[0]["models"][0]
+    assert (use["calls"], use["cached"], use["failed"]) == (1, 1, 1)
+    assert "1 reply known before; 1 failed" in memctl("why", "plan.md", "-o", "table").out
+
+
+def test_without_a_model_nothing_is_said_of_one(memctl: Run, notes: Path) -> None:
+    memctl("ingest", str(notes))
+    assert why(memctl, "plan.md")[0]["models"] == []
+    assert "by model" not in memctl("why", "plan.md", "-o", "table").out
+
+
+def test_the_account_of_a_document_is_forgotten_with_it(
+    memctl: Run, notes: Path, model: FakeEndpoint
+) -> None:
+    memctl("ingest", str(notes))
+    (document,) = memctl("document", "list").rows
+    assert memctl("forget", "--document", document["id"], "--yes").code == 0
+    with Home(load_config({})).open("default") as base:
+        assert base.store.ledger.usage.of_documents([document["id"]]) == {}
+    memctl("ingest", str(notes))
+    assert why(memctl, "plan.md")[0]["models"][0]["calls"] == 1
+
+
+def test_a_ledger_of_before_such_accounts_is_brought_up_to_date(
+    memctl: Run, notes: Path, tmp_path: Path
+) -> None:
+    memctl("ingest", str(notes))
+    with closing(sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite")) as ledger:
+        for column in ("tries", "understand_seconds", "redacted"):
+            ledger.execute(f"ALTER TABLE receipts DROP COLUMN {column}")
+        ledger.executescript(
+            "DROP TABLE document_usage; DROP TABLE tries; PRAGMA user_version = 7;"
+        )
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["outcome"], receipt["models"], receipt["tries"]) == ("ingested", [], [])
+
+
+# --- what was read, and what became of it since --------------------------------------------------
+
+
+def memories(memctl: Run, **wanted: str) -> list[Any]:
+    rows = memctl("memory", "list", "-n", "0").rows
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def test_what_was_made_of_a_file_is_told_by_kinds_and_with_what_came_of_it(
+    memctl: Run, notes: Path
+) -> None:
+    more = "Remember: the door code is 4711. I prefer tea to coffee. We plan to sail in June."
+    (notes / "plan.md").write_text(f"{TEXT} {more}")
+    memctl("ingest", str(notes))
+    (receipt,) = why(memctl, "plan.md")
+    made = receipt["memories"]
+    assert sum(made["types"].values()) == receipt["passages"] + receipt["facts"]
+    assert made["types"]["decision"] == made["types"]["preference"] == 1
+    still = {"edited": 0, "superseded": 0, "expired": 0, "gone": 0, "insights": 0}
+    assert made == {"types": made["types"], **still}
+    assert "since then" not in memctl("why", "plan.md", "-o", "table").out
+    (decision,) = memories(memctl, type="decision")
+    (preference,) = memories(memctl, type="preference")
+    memctl("memory", "edit", decision["id"], "--text", "Aurora starts on 13 May 2026.")
+    memctl("memory", "delete", preference["id"], "--yes")
+    (now,) = why(memctl, "plan.md")
+    types = {name: number for name, number in made["types"].items() if name != "preference"}
+    assert now["memories"]["types"] == types
+    assert (now["memories"]["edited"], now["memories"]["gone"]) == (1, 1)
+    assert now["facts"] == receipt["facts"] - 1
+    assert "1 edited, 1 deleted" in memctl("why", "plan.md", "-o", "table").out
+
+
+def test_insights_that_rest_on_a_file_are_counted(memctl: Run, notes: Path) -> None:
+    for name, day in (("plan", "12 May"), ("later", "19 June")):
+        (notes / f"{name}.md").write_text(f"The launch of Aurora is on {day} 2026.")
+    memctl("ingest", str(notes))
+    memctl("consolidate")
+    insights = memctl("insight", "list", "-o", "json").json
+    assert insights
+    told = [row["memories"]["insights"] for row in why(memctl, "plan.md")]
+    ids = {row["id"] for row in memctl("memory", "list", "--source", "*plan.md", "-n", "0").rows}
+    assert told == [sum(not ids.isdisjoint(each["source_ids"]) for each in insights)]
+    assert told[0] > 0
+
+
+def test_how_much_there_was_to_read_is_told(memctl: Run, notes: Path) -> None:
+    Path(notes / "fit-out budget.pdf").write_bytes((SAMPLES / "fit-out budget.pdf").read_bytes())
+    (notes / "budget.eml").write_text(
+        "From: ann@example.com\nSubject: Budget\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/mixed; boundary="b"\n\n'
+        "--b\nContent-Type: text/plain\n\nThe budget is attached.\n"
+        '--b\nContent-Type: text/plain; name="sums.txt"\n'
+        'Content-Disposition: attachment; filename="sums.txt"\n\nTea 40\n--b--\n'
+    )
+    memctl("ingest", str(notes))
+    (book,) = why(memctl, "fit-out budget.pdf")
+    assert (book["content"]["pages"], book["content"]["parts"]) == (2, 1)
+    assert "; 2 pages" in memctl("why", "fit-out budget.pdf", "-o", "table").out
+    (mail,) = why(memctl, "budget.eml")
+    assert mail["content"]["attachments"] == ["sums.txt"]
+    assert "attached: sums.txt" in memctl("why", "budget.eml", "-o", "table").out
+    (note,) = why(memctl, "plan.md")
+    assert note["content"] == {
+        "parts": 1, "pages": None, "seconds": None, "attachments": []
+    }  # fmt: skip
+    assert note["understand_seconds"] > 0
+
+
+def test_secrets_that_were_taken_out_are_counted(memctl: Run, notes: Path) -> None:
+    memctl("kb", "create", "default", "--redact")
+    (notes / "keys.md").write_text(
+        "Here [redacted] stands already.\npassword: hunter2-9f8e7d\napi_key=4f9d8c7b6a5e4d3c\n"
+    )
+    memctl("ingest", str(notes))
+    assert [why(memctl, name)[0]["redacted"] for name in ("keys.md", "plan.md")] == [2, 0]
+    assert "2 secrets redacted" in memctl("why", "keys.md", "-o", "table").out
+
+
+def test_a_duplicate_tells_where_the_file_is_that_it_is_one_of(memctl: Run, inbox: Path) -> None:
+    (inbox / "plan.md").write_text(TEXT)
+    memctl("watch", "--once")
+    (inbox / "copy.md").write_text(TEXT)
+    memctl("watch", "--once")
+    (receipt,) = why(memctl, "copy.md")
+    assert receipt["same_as"] == str(inbox.parent / "processed/plan.md")
+    assert why(memctl, "plan.md")[0]["same_as"] == ""
+    assert f"that of {receipt['same_as']}" in memctl("why", "copy.md", "-o", "table").out
+
+
+def test_the_title_of_what_is_private_is_not_told(memctl: Run, notes: Path) -> None:
+    (notes / "plan.md").write_text(f"# The cure of Ida\n\n{TEXT}")
+    memctl("ingest", str(notes), "--namespace", "diary")
+    assert why(memctl, "plan.md")[0]["title"] == "The cure of Ida"
+    memctl("kb", "set", "default", "--private-namespace", "diary")
+    assert why(memctl, "plan.md")[0]["title"] == ""
+
+
+# --- files that had to be tried again ------------------------------------------------------------
+
+
+def test_a_file_that_a_killed_watch_left_says_so_and_goes_on(memctl: Run, inbox: Path) -> None:
+    (inbox / "plan.md").write_text(TEXT)
+    with Home(load_config({})).open("default") as base:
+        claims = Claims(base.layout, base.store.ledger, base.clock)
+        assert len(claims.claim(scan(inbox).files, lambda file, error: None)) == 1
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["outcome"], "takes it up again" in receipt["hint"]) == ("processing", True)
+    memctl("watch", "--once")
+    (receipt,) = why(memctl, "plan.md")
+    (tried,) = receipt["tries"]
+    assert (receipt["outcome"], tried["reason"], tried["times"]) == ("ingested", CUT_OFF, 1)
+    assert receipt["claimed_at"] <= tried["first_at"] <= receipt["decided_at"]
+
+
+def test_a_failed_file_says_how_to_try_again_and_that_works(memctl: Run, inbox: Path) -> None:
+    (inbox / "work").mkdir()
+    (inbox / "work/plan v1.md").write_text("")
+    memctl("watch", "--once")
+    (failed,) = why(memctl, "plan v1.md")
+    Path(failed["place"]).write_text(TEXT)
+    subprocess.run(shlex.split(failed["retry"]), check=True)
+    memctl("watch", "--once")
+    again, first = why(memctl, "plan v1.md")
+    assert (again["outcome"], again["path"]) == ("ingested", failed["path"])
+    assert (first["outcome"], first["is_there"], first["retry"]) == ("failed", False, "")
+
+
+def test_a_failed_file_that_was_given_is_given_again(memctl: Run, notes: Path) -> None:
+    (notes / "plan.md").write_text("")
+    memctl("ingest", str(notes))
+    (receipt,) = why(memctl, "plan.md")
+    assert receipt["retry"] == f"memctl ingest {notes / 'plan.md'}"
+
+
+def test_what_a_file_had_to_wait_for_is_told_while_it_waits_and_after(
+    memctl: Run, inbox: Path, model: FakeEndpoint
+) -> None:
+    (inbox / "plan.md").write_text(TEXT)
+    model.fail(503, times=-1)
+    for _ in range(2):
+        memctl("watch", "--once")
+    (waiting,) = why(memctl, "plan.md")
+    (tried,) = waiting["tries"]
+    assert (waiting["outcome"], tried["times"]) == ("waiting", 2)
+    assert "503" in tried["reason"]
+    model.mend()
+    memctl("watch", "--once")
+    (receipt,) = why(memctl, "plan.md")
+    assert (receipt["outcome"], receipt["tries"]) == ("ingested", [tried])
+    assert "(2 times)" in memctl("why", "plan.md", "-o", "table").out
+    (inbox / "plan.md").write_text("Another plan, for the garden of Ida.")
+    memctl("watch", "--once")
+    assert [row["tries"] for row in why(memctl, "plan.md")] == [[], [tried]]
 
 
 # --- files of an inbox ---------------------------------------------------------------------------

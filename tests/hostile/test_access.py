@@ -225,3 +225,33 @@ def test_citations_of_a_redacted_document_hold(memctl: Run, tmp_path: Path) -> N
 def test_nothing_is_redacted_unless_it_is_asked_for(memctl: Run) -> None:
     memctl("ingest", "--text", f"The key is {SECRET} for now.")
     assert SECRET in memctl("query", "What is the key?", "-o", "json").out
+
+
+def test_a_private_knowledge_base_says_that_a_model_is_on_another_machine(
+    diary: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_MODELS_UNDERSTAND", "m")
+    monkeypatch.setattr("memctl.models.endpoint._LOOPBACK", ("elsewhere",))
+    asked = len(endpoint.asked)
+    for words in (
+        ["kb", "reembed", "diary", "--embedder", "endpoint/e"],
+        ["document", "reprocess", "--upgrade", "-k", "diary"],
+    ):
+        done = diary(*words)
+        assert done.code == 2
+        assert "private" in done.err
+        assert "memctl kb set diary --may-send" in done.err
+    assert len(endpoint.asked) == asked
+
+
+def test_without_any_model_a_private_knowledge_base_does_not_blame_that_it_is_private(
+    memctl: Run,
+) -> None:
+    memctl("kb", "create", "diary", "--private")
+    for words in (
+        ["kb", "reembed", "diary", "--embedder", "endpoint/e"],
+        ["document", "reprocess", "--upgrade", "-k", "diary"],
+    ):
+        done = memctl(*words)
+        assert done.code == 2
+        assert "private" not in done.err

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cli.conftest import Run
 
 Change = Callable[[str, bytes], bytes]
+EARLY, LATE = -(2**63) + 1, 2**63 - 1
+"""Microseconds since 1970 that no date has."""
 
 
 def manifest(**changes: Any) -> Change:
@@ -37,7 +39,8 @@ def column(table: str, name: str, value: Any) -> Change:
             return content
         rows = pa.ipc.open_stream(content).read_all()
         field = rows.schema.field(name)
-        values = pa.array([value] * rows.num_rows, field.type)
+        plain = pa.int64() if pa.types.is_timestamp(field.type) and value else field.type
+        values = pa.array([value] * rows.num_rows, plain).cast(field.type)
         rows = rows.set_column(rows.schema.get_field_index(name), field, values)
         out = io.BytesIO()
         with pa.ipc.new_stream(out, rows.schema) as stream:
@@ -64,6 +67,16 @@ CHANGES = {
     "no JSON": column("memories", "metadata", "{no"),
     "deep JSON": column("memories", "metadata", "[" * 100_000),
     "a list for an object": column("documents", "metadata", "[1]"),
+    "a date after all": column("memories", "valid_to", LATE),
+    "a date before all": column("documents", "created_at", EARLY),
+    "a source that is none": column("memories", "source_ids", [None]),
+    "a tag that is none": column("documents", "tags", [None]),
+    "more than important": column("memories", "importance", 1e30),
+    "nobody knows how important": column("documents", "importance", float("nan")),
+    "endless time": column("memories", "time_start", float("inf")),
+    "a start before the text": column("memories", "start", -5),
+    "a size below nought": column("documents", "size", -1),
+    "another status": column("documents", "status", "evil"),
     "no numbers": column("memories", "vector", [float("nan")] * 256),
 }
 
@@ -130,3 +143,49 @@ def test_what_is_odd_in_an_export_harms_nobody(
         done = memctl(*words, "-k", "copy", "-o", "table")
         assert done.code in (0, 12), (words, done.err)
         assert "\x1b[2J" not in f"{done.out}{done.err}"
+
+
+@pytest.mark.parametrize("is_as_large", [True, False])
+def test_a_file_that_an_export_names_is_not_read_unless_it_has_what_it_had(
+    memctl: Run, forged: Callable[[Change], str], tmp_path: Path, is_as_large: bool
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("The code of the alarm is 4711-Quince.")
+    page = tmp_path / "page.txt"
+    page.write_text("x" * (secret.stat().st_size if is_as_large else 9))
+    assert memctl("ingest", str(page)).code == 0
+    assert (
+        memctl("import", forged(column("documents", "source", str(secret))), "-k", "copy").code == 0
+    )
+    ids = [row["id"] for row in memctl("document", "list", "-k", "copy").rows]
+    memctl("document", "reprocess", *ids, "-k", "copy")
+    memctl("document", "reprocess", "--incomplete", "-k", "copy")
+    memctl("doctor", "--repair", "-k", "copy")
+    held = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert [path for path in held if b"Quince" in path.read_bytes()] == []
+
+
+RINGS = {
+    "a memory that follows itself": "superseded_by",
+    "a memory that rests on itself": "source_ids",
+}
+
+
+@pytest.mark.parametrize("name", RINGS.values(), ids=RINGS)
+def test_what_leads_back_to_itself_keeps_nobody_busy(
+    memctl: Run, forged: Callable[[Change], str], name: str
+) -> None:
+    id_ = memctl("memory", "list").rows[0]["id"]
+    ring = column("memories", name, id_ if name == "superseded_by" else [id_])
+    assert memctl("import", forged(ring), "-k", "copy").code == 0
+    for words in (
+        ["memory", "show", id_],
+        ["memory", "history", id_],
+        ["query", "When does the ferry leave?"],
+        ["consolidate"],
+        ["doctor"],
+        ["forget", "--memory", id_, "--yes"],
+    ):
+        done = memctl(*words, "-k", "copy")
+        assert done.code in (0, 3, 12), (words, done.err)
+        assert "unexpected" not in done.err

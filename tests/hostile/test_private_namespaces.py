@@ -249,3 +249,18 @@ def test_a_table_is_exported_with_the_rows_of_what_is_named_alone(guarded: Run) 
     written = guarded("export", "memories", "-f", "csv", *ANN).out
     rows = list(csv.DictReader(io.StringIO(written)))
     assert {row["namespace"] for row in rows} == {"user:ann"}
+
+
+def test_a_dry_run_counts_no_calls_for_what_is_not_sent(
+    guarded: Run, distant: FakeEndpoint
+) -> None:
+    def calls(*labels: str) -> dict[str, int]:
+        words = ("ingest", "--text", "The surgeon bought a boat in May.", "--dry-run", *labels)
+        report = guarded(*words, "-o", "json").json
+        return {each["task"]: each["calls"] for each in report["estimates"]}
+
+    assert calls() == {"understand": 1, "compare": 1}
+    assert calls(*ANN) == {}
+    guarded("kb", "set", "default", "--may-send")
+    assert calls(*ANN) == {"understand": 1, "compare": 1}
+    assert distant.asked == []

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from memctl.records import Memory
+from memctl.retrieve.answer import NOT_FOUND, answer
 from memctl.understand.periods import periods
 from tests.retrieve.conftest import Shelf
 
@@ -98,6 +99,68 @@ def test_a_time_without_any_memory_changes_no_score(shelf: Shelf, memory_of: Mem
     assert all("time" not in hit.legs for hit in hits)
 
 
+DIARY = {
+    "2025-07-12": "Ida broke her wrist skating.",
+    "2025-11-14": "We hiked the Harz with Paul, three days of rain.",
+    "2025-12-11": "I have sold the piano to Karim.",
+    "2026-01-01": "The new flat in Weaver Lane is painted.",
+    "2026-03-20": "Ida bought a used cargo bike for 1,900 euros.",
+    "2026-04-03": "The dentist found two cavities.",
+    "2026-05-28": "In the cinema with Paul, a film about whales.",
+}
+
+
+@pytest.fixture
+def diary(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """Days that have hardly a word in common, asked about on 1 June 2026."""
+    shelf.put([
+        memory_of(day, text, created_at=datetime.fromisoformat(day).replace(tzinfo=UTC))
+        for day, text in DIARY.items()
+    ])  # fmt: skip
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("What did Ida buy in March?", "2026-03-20"),
+        ("Where did we go last November?", "2025-11-14"),
+        ("What happened last week?", "2026-05-28"),
+        ("What happened in April?", "2026-04-03"),
+        ("What did Ida do in July?", "2025-07-12"),
+        ("What did we do since May?", "2026-05-28"),
+    ],
+)
+def test_where_a_question_says_little_else_its_time_decides(
+    diary: Shelf, question: str, day: str
+) -> None:
+    outcome = diary.searcher().search(question)
+    assert outcome.hits[0].external_id == day
+    assert answer(outcome).text.startswith(DIARY[day].rstrip("."))
+
+
+def test_a_question_of_a_time_that_nothing_is_from_is_not_answered(diary: Shelf) -> None:
+    assert answer(diary.searcher().search("What did Ida do in February?")).text == NOT_FOUND
+
+
+def test_words_that_are_all_there_outweigh_the_time(diary: Shelf) -> None:
+    hits = diary.searcher().search("When was the piano sold to Karim, in November?").hits
+    assert hits[0].external_id == "2025-12-11"
+
+
+def test_what_is_of_the_time_is_found_among_many_that_are_not(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    many = [
+        memory_of(f"w{n}", f"What happened: weekly report {n} of what happened.",
+                  created_at=datetime(2026, 1, 15, tzinfo=UTC))
+        for n in range(150)
+    ]  # fmt: skip
+    day = datetime(2026, 5, 27, tzinfo=UTC)
+    shelf.put([*many, memory_of("the one", "Ladder painted.", created_at=day)])
+    assert order_of(shelf, "What happened last week?")[0] == "the one"
+
+
 def test_the_time_of_an_event_is_that_of_what_speaks_of_it(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
@@ -133,7 +196,7 @@ def test_the_explanation_names_the_time_and_what_it_is_worth(
     assert found.explain["times"] == [
         {"text": "last May", "from": "2026-05-01", "to": "2026-05-31"}
     ]
-    assert found.hits[0].legs["time"] > 0
+    assert found.hits[0].legs["keyword_time"] > 0
     open_ended = shelf.searcher().search("What did Ann say since May?").explain["times"]
     assert open_ended == [{"text": "since May", "from": "2026-05-01", "to": None}]
     assert "times" not in shelf.searcher().search("What did Ann say?").explain

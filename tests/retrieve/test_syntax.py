@@ -162,3 +162,138 @@ def test_words_of_a_table_too_large_to_be_known_are_looked_up(
         shelf.stores["kb"].upkeep(force=True)
     for expression in ("aurroa~", "auro*", '"launches in Berlin"', "+aurora day"):
         assert ids(shelf.searcher(), expression) == {"aurora"}, expression
+
+
+TICKETS = {
+    "4711": "Ticket PROJ-4711: the pump leaks.",
+    "4720": "Ticket PROJ-4720: the pump hums.",
+    "9999": "Ticket PROJ-9999: the lift is stuck.",
+    "hosted": "Our self-hosted runner is slow.",
+    "portrait": "A self-portrait hangs in the hall.",
+    "mail": "The export by e-mail was made on 2026-05-12 with v2.13.4.",
+    "budget": "Budget for Q3, number 1042, the export included.",
+}
+
+
+@pytest.fixture
+def office(shelf: Shelf, memory_of: MemoryOf) -> Searcher:
+    shelf.put([memory_of(id, text) for id, text in TICKETS.items()])
+    return shelf.searcher()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [
+        ("+PROJ-47*", {"4711", "4720"}),
+        ("+self-hos*", {"hosted"}),
+        ("+2026-0*", {"mail"}),
+        ("+v2.1*", {"mail"}),
+        ("PROJ-47* pump", {"4711", "4720"}),
+    ],
+)
+def test_the_prefix_of_a_compound_is_not_that_of_its_first_part(
+    office: Searcher, prefix: str, expected: set[str]
+) -> None:
+    assert ids(office, prefix) == expected
+
+
+def test_the_prefix_of_a_compound_is_looked_up_in_a_large_table(
+    shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.retrieve.statistics.SAMPLE", 16)
+    monkeypatch.setattr("memctl.retrieve.corpus.MOST_KEPT", 0)
+    shelf.put([memory_of(f"{n}", f"Order ORD-{n} was sent") for n in range(10_100, 10_160)])
+    orders = {str(n) for n in range(10_120, 10_130)}
+    assert ids(shelf.searcher(), "+ORD-1012*") == orders
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("ord*", set()),
+        ("portr*", {"portrait"}),
+        ("the hum*", {"4720"}),
+        ("hum* leak*", {"4711", "4720"}),
+    ],
+)
+def test_where_only_a_pattern_is_asked_for_it_must_hold(
+    office: Searcher, expression: str, expected: set[str], mode: str
+) -> None:
+    assert ids(office, expression, mode) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected", "holds"),
+    [
+        ("ticket -4711", {"4720", "9999"}, "NOT 4711"),
+        ("export -e-mail", {"budget"}, "NOT email"),
+        ("export -v2.13.4", {"budget"}, "NOT v2.13.4"),
+        ("export -Q3", {"mail"}, "NOT q3"),
+        ("export -2026-05-12", {"budget"}, "NOT 2026-05-12"),
+        ("export +1042", {"budget"}, "1042"),
+        ("pump +PROJ-4720 -4711", {"4720"}, '((proj4720 | "proj 4720") AND NOT 4711)'),
+    ],
+)
+def test_a_sign_before_a_code_is_an_operator_and_told(
+    office: Searcher, expression: str, expected: set[str], holds: str
+) -> None:
+    outcome = office.search(expression, mode="keyword")
+    assert set(found(outcome)) == expected
+    assert outcome.notes == (f"what must hold: {holds}",)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "between -500 and +300 metres",
+        "refund -120.00",
+        "refund -500 €",
+        "a drop of -100%",
+        "call Ann +4917012345678",
+        "kelvin -40",
+    ],
+)
+def test_a_quantity_with_a_sign_is_plain(plain: str) -> None:
+    expression = parsed(plain, ("en",))
+    assert (expression.text, expression.required, expression.note) == (plain, None, "")
+
+
+@pytest.mark.parametrize(
+    ("phrase", "expected"),
+    [
+        ('"self hosted runner"', {"hosted"}),
+        ('"self-hosted runner"', {"hosted"}),
+        ('"our self hosted"', {"hosted"}),
+        ('"hosted self runner"', set()),
+        ('"self runner"', set()),
+        ('slow -"self hosted runner"', set()),
+        ('"ticket proj 4711"', {"4711"}),
+    ],
+)
+def test_the_words_of_a_phrase_may_be_written_as_one(
+    office: Searcher, phrase: str, expected: set[str]
+) -> None:
+    assert ids(office, phrase) == expected
+
+
+def test_a_phrase_written_as_one_word_is_found_in_words(cafe: Searcher) -> None:
+    outcome = cafe.search('"cold-brew from may"', mode="keyword")
+    assert found(outcome) == ["brew"]
+
+
+@pytest.mark.parametrize(
+    "deep",
+    ["(" * 5_000 + "coffee" + ")" * 5_000 + " AND tea", "-(" * 5_000 + "coffee" + ")" * 5_000],
+)
+def test_an_expression_too_deep_to_be_read_is_plain_words(cafe: Searcher, deep: str) -> None:
+    outcome = cafe.search(deep, mode="keyword")
+    assert "coffee" in found(outcome)
+    assert "plain words" in outcome.notes[0]
+    assert ids(cafe, "(" * 30 + "coffee" + ")" * 30 + " AND tea") == {"tea"}
+
+
+def test_a_whole_document_is_no_expression() -> None:
+    pasted = 'The "cold brew" AND the coffee* ' * 60 + "-tea +milk"
+    assert parsed(pasted, ("en",)).text == pasted
+    assert parsed(pasted, ("en",)).required is None

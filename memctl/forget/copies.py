@@ -1,0 +1,188 @@
+"""The files of the inboxes that have what is to be forgotten, wherever they have got to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.files import open_regular
+from memctl.ingest.sources import printable
+from memctl.pinned import REASON_SUFFIX, reason_path
+from memctl.readers.sidecars import by_recording
+from memctl.store.traces import file_has
+
+if TYPE_CHECKING:
+    from memctl.pinned import Layout
+    from memctl.store.ledger import Ledger
+    from memctl.store.sought import Sought
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources of documents that go, or lose some of their text."""
+
+    hashes: frozenset[str] = frozenset()
+    sizes: frozenset[int] = frozenset()
+    names: frozenset[str] = frozenset()
+    """What they go by."""
+    ids: frozenset[str] = frozenset()
+    sought: tuple[Sought, ...] = ()
+    """What is looked for; files that are called by a name, or failed with it, go too."""
+
+    def __or__(self, other: Sources) -> Sources:
+        """Return both, with what this one looks for."""
+        return Sources(
+            self.hashes | other.hashes,
+            self.sizes | other.sizes,
+            self.names | other.names,
+            self.ids | other.ids,
+            self.sought,
+        )
+
+    @property
+    def called(self) -> tuple[Sought, ...]:
+        """The names among what is looked for."""
+        return tuple(each for each in self.sought if each.is_name)
+
+    def calls(self, path: Path) -> bool:
+        """Tell whether a path has one of the names."""
+        return any(name.is_in(str(path)) for name in self.called)
+
+
+class Copies:
+    """The files of one knowledge base.
+
+    Args:
+        layout: Where it stands.
+        ledger: Knows which file is which document's.
+    """
+
+    def __init__(self, layout: Layout, ledger: Ledger) -> None:
+        self._layout = layout
+        self._ledger = ledger
+
+    def of(self, sources: Sources) -> list[Path]:
+        """Return the files in processed/ and failed/ that have what goes, with what is beside them.
+
+        That are those with the bytes of the documents, and those that are called by a name, or
+        have it and are no document's.  One that another document was made from is not among them,
+        unless another file of that document stays.
+        """
+        others = self._of_other_documents(sources)
+        found: list[Path] = []
+        for folder in self._folders:
+            for path in sorted(folder.rglob("*")):
+                if self._goes(path, sources, others):
+                    beside = [each for each in path.parent.iterdir() if each.is_file()]
+                    reason = reason_path(path)
+                    found += [path, *by_recording(beside).get(path, ())]
+                    found += [reason] if reason in beside else []
+        return list(dict.fromkeys(found))
+
+    def remove(self, sources: Sources) -> Iterator[Path]:
+        """Remove those files, and yield each; folders that only they were in go too."""
+        for path in self.of(sources):
+            path.unlink(missing_ok=True)
+            self._ledger.files.remove(str(path))
+            self._remove_empty(path.parent)
+            yield path
+        self._strike(sources)
+        for folder in sorted(self._layout.inbox.rglob("*"), reverse=True):
+            if folder.is_dir() and self._calls(folder, sources):
+                _remove_if_empty(folder)
+
+    def _strike(self, sources: Sources) -> None:
+        """Strike from the ledger files that are called by a name and are not there any more."""
+        for entry in self._ledger.files.entries():
+            path = Path(entry.path)
+            is_ours = not set(self._folders).isdisjoint(path.parents)
+            if is_ours and not path.exists() and self._calls(path, sources):
+                self._ledger.files.remove(entry.path)
+
+    def yours(self, sources: Sources) -> list[str]:
+        """Return files that somebody else owns: given as paths, or kept in inboxes."""
+        ours = {*self._folders, self._layout.processing}
+        entries = self._ledger.files.entries(["done", "failed"])
+        kept = [
+            Path(entry.path)
+            for entry in entries
+            if entry.document_id in sources.ids or self._calls(Path(entry.path), sources)
+        ]
+        given = [Path(name) for name in sources.names if Path(name).is_absolute()]
+        return sorted(
+            {
+                printable(path)
+                for path in (*kept, *given)
+                if path.is_file() and ours.isdisjoint(path.parents)
+            }
+        )
+
+    # --- inside ---
+
+    @property
+    def _folders(self) -> tuple[Path, Path]:
+        return self._layout.processed, self._layout.failed
+
+    def _of_other_documents(self, sources: Sources) -> set[Path]:
+        """Return the files that documents need which stay as they are."""
+        entries = self._ledger.files.entries(["done"])
+        needed = {
+            Path(e.path): e.document_id
+            for e in entries
+            if e.document_id and e.document_id not in sources.ids
+        }
+        uncalled = Counter(
+            id_ for path, id_ in needed.items() if path.is_file() and not self._calls(path, sources)
+        )
+        return {
+            path
+            for path, id_ in needed.items()
+            if not (uncalled[id_] and self._calls(path, sources))
+        }
+
+    def _calls(self, path: Path, sources: Sources) -> bool:
+        """Tell whether the path below the knowledge base's folder has one of the names."""
+        inside = self._layout.folder in path.parents
+        return sources.calls(path.relative_to(self._layout.folder) if inside else path)
+
+    def _goes(self, path: Path, sources: Sources, others: set[Path]) -> bool:
+        if path in others or path.is_symlink() or not path.is_file():
+            return False
+        if _is_copy(path, sources):
+            return True
+        if not sources.called or self._is_reason(path):
+            return False
+        return self._calls(path, sources) or self._has_name(path, sources)
+
+    def _is_reason(self, path: Path) -> bool:
+        """Whether it tells why another file failed, and goes with that."""
+        if not path.name.endswith(REASON_SUFFIX):
+            return False
+        return any(reason_path(each) == path for each in path.parent.iterdir() if each != path)
+
+    def _has_name(self, path: Path, sources: Sources) -> bool:
+        both = (path, reason_path(path))
+        return any(file_has(each, sources.called, self._layout.folder) for each in both)
+
+    def _remove_empty(self, folder: Path) -> None:
+        while folder not in self._folders and _remove_if_empty(folder):
+            folder = folder.parent
+
+
+def _remove_if_empty(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except OSError:  # there is something in it, or it is not ours to remove
+        return False
+    return True
+
+
+def _is_copy(path: Path, sources: Sources) -> bool:
+    if path.stat().st_size not in sources.sizes:
+        return False
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() in sources.hashes

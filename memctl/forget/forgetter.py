@@ -1,0 +1,381 @@
+"""Taking out of the tables, the ledger, the files and the history what is to be forgotten.
+
+The commit that takes it out of the tables notes in the ledger what is still to be done; killed at
+any instant, nothing has happened yet, or the next run, or whoever writes next, does the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import DiskRefused, LockedError, MemctlError, NotFoundError
+from memctl.forget.copies import Copies, Sources
+from memctl.forget.leftovers import AGAIN, READ, Leftovers
+from memctl.forget.report import ForgetReport, Left
+from memctl.ingest.sources import printable
+from memctl.memories.forgetting import Plan, Selection, carry_out, known_of, plan, resolved
+from memctl.store.books import Job, from_text, to_text
+from memctl.store.erasing import Erased, erase
+from memctl.store.filters import col
+from memctl.store.names import FORGET
+from memctl.store.shelf import drop_shelves, shelving
+from memctl.store.snapshots import Snapshots
+from memctl.store.sought import Sought
+from memctl.store.store import LEDGER_FILE
+from memctl.store.traces import traces
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from memctl.models.protocols import Embedder
+    from memctl.pinned import Layout
+    from memctl.store.snapshot import Snapshot
+    from memctl.store.store import Store
+
+SNAPSHOTS = "snapshots"
+"""Whether every snapshot was to go too, in the detail of a job."""
+TRIED = "forget_tried"
+"""Where the ledger keeps when a run came to its end that left something for later."""
+PAUSE = timedelta(minutes=5)
+"""So long after that nobody completes it but who is told to."""
+_WAIT_SECONDS = 30.0
+_ATTEMPTS = 50
+_PAUSE = 0.2
+"""Seconds between attempts to empty the ledger's log, which readers may hold for an instant."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Done:
+    """What has come of the steps after the commit."""
+
+    files: list[str] = field(default_factory=list)
+    snapshots: list[str] = field(default_factory=list)
+    bytes_freed: int = 0
+    left: list[Left] = field(default_factory=list)
+    too_short: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What goes, and what it is from."""
+
+    plan: Plan
+    """Of what is known now."""
+    sources: Sources
+    """Of what snapshots know besides, too."""
+    texts: tuple[str, ...]
+    """What is looked for afterwards; what only snapshots have is among it."""
+
+
+class Forgetter:
+    """Forgets in one knowledge base.
+
+    Args:
+        layout: Where it stands.
+        store: Its tables and ledger.
+        embedder: Gives the embedder; called only where passages stay without some of their words.
+        clock: What tells the time.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        store: Store,
+        embedder: Callable[[], Embedder],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._layout = layout
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._snapshots = Snapshots(store, clock)
+        self._copies = Copies(layout, store.ledger)
+
+    def preview(self, selection: Selection) -> ForgetReport:
+        """Say what would go, without changing anything.
+
+        Raises:
+            NotFoundError: There is nothing of the kind.
+        """
+        found = self._planned(self._store.snapshot(), selection)
+        names = tuple(item.name for item in self._snapshots.all())
+        files = tuple(printable(path) for path in self._copies.of(found.sources))
+        yours = tuple(self._copies.yours(found.sources))
+        report = self._report(found.plan, yours)
+        return replace(report, files=files, snapshots=names, dry_run=True)
+
+    def run(self, selection: Selection | None, *, snapshots: bool = False) -> ForgetReport:
+        """Forget, and complete what was interrupted before.
+
+        Args:
+            selection: What; None only to complete.
+            snapshots: Whether to delete every snapshot too, for each may hold it.
+
+        Raises:
+            NotFoundError: There is nothing of the kind.
+            LockedError: Another process kept writing; nothing is forgotten, or the next run
+                completes it.
+        """
+        began = time.monotonic()
+        with self._alone(_WAIT_SECONDS):
+            pending = self.pending()
+            report = ForgetReport(self._layout.name)
+            if selection is not None:
+                report, job = self._begin(selection, snapshots=snapshots)
+                pending = [*pending, job]
+            done = self._complete(pending, snapshots=snapshots)
+        return replace(
+            report,
+            files=tuple(done.files),
+            snapshots=tuple(done.snapshots),
+            bytes_freed=done.bytes_freed,
+            left=tuple(done.left),
+            too_short=done.too_short,
+            completed=len(pending) - (selection is not None),
+            seconds=time.monotonic() - began,
+        )
+
+    def complete(self) -> ForgetReport | None:
+        """Complete what was cut off, for whoever is about to write.
+
+        Returns:
+            What came of it; None where there is nothing to do, somebody is at it, or it was tried
+            lately and had to leave something.
+        """
+        if not self.pending() or not self._is_due():
+            return None
+        try:
+            with self._alone(0):
+                pending = self.pending()
+                done = self._complete(pending, snapshots=False)
+        except (MemctlError, OSError) as error:  # it is tried again; the writer may go on
+            _log.warning("a forget that was cut off could not be completed: %s", error)
+            self._note_try()
+            return None
+        return ForgetReport(
+            self._layout.name,
+            files=tuple(done.files),
+            snapshots=tuple(done.snapshots),
+            bytes_freed=done.bytes_freed,
+            left=tuple(done.left),
+            completed=len(pending),
+        )
+
+    def pending(self) -> list[Job]:
+        """Return the runs that have begun and are not complete."""
+        return self._store.ledger.jobs.unfinished(FORGET)
+
+    @contextmanager
+    def _alone(self, wait: float) -> Iterator[None]:
+        """Keep out others who forget; the kernel lets go of the lock when this process is killed.
+
+        Raises:
+            LockedError: Another process is forgetting.
+        """
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self._layout.forget_lock, thread_local=False)
+        try:
+            lock.acquire(timeout=wait)
+        except Timeout as error:
+            raise LockedError("another process is forgetting", "wait for it to finish") from error
+        except OSError as error:
+            told = f"cannot lock {self._layout.forget_lock}: {error.strerror}"
+            raise DiskRefused(told, "check the folder's permissions") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _is_due(self) -> bool:
+        tried = self._store.ledger.meta(TRIED)
+        ago = self._clock() - from_text(tried) if tried else PAUSE
+        return not timedelta(0) <= ago < PAUSE  # a clock that was ahead is waited for by nobody
+
+    def _note_try(self) -> None:
+        with suppress(MemctlError):  # the disk may be what fails
+            self._store.ledger.set_meta(TRIED, to_text(self._clock()))
+
+    # --- finding out ---
+
+    def _planned(self, now: Snapshot, selection: Selection) -> _Planned:
+        """Find out what goes, and what of it snapshots alone have.
+
+        Raises:
+            NotFoundError: There is nothing of the kind.
+        """
+        snapshots = [self._snapshots.read(entry.name) for entry in self._snapshots.all()]
+        selection = resolved([now, *snapshots], selection)
+        made = plan(now, known_of(now, selection))
+        sources, texts = _sources(now, made), dict.fromkeys(made.texts)
+        for snapshot in snapshots:
+            earlier = plan(snapshot, known_of(snapshot, selection))
+            sources |= _sources(snapshot, earlier)
+            texts |= dict.fromkeys(earlier.texts)
+        sought = tuple(Sought(text, is_name=made.is_names) for text in texts)
+        sources = replace(sources, sought=sought)
+        if made.is_empty and not sources.ids and not any(traces(self._store, sought)):
+            raise _nothing_of(selection)
+        return _Planned(made, sources, tuple(texts))
+
+    # --- the commit ---
+
+    def _begin(self, selection: Selection, *, snapshots: bool) -> tuple[ForgetReport, Job]:
+        """Take it out of the tables and the ledger, and note what is to be done after that."""
+        ledger = self._store.ledger
+        with self._store.write() as transaction:
+            found = self._planned(transaction.snapshot(), selection)
+            report = self._report(found.plan, tuple(self._copies.yours(found.sources)))
+            names = carry_out(transaction, found.plan, self._embedder)
+            erased = self._erased(found, names)
+
+            def forget(connection: sqlite3.Connection) -> None:
+                """Strike it from the ledger, and note the job in the same step."""
+                erase(connection, erased)
+                detail = _detail(found) | {SNAPSHOTS: snapshots}
+                ledger.jobs.start(FORGET, self._clock(), detail)
+
+            transaction.ledger(forget)
+        (job,) = ledger.jobs.recent(1, FORGET)
+        return report, job
+
+    def _erased(self, found: _Planned, names: frozenset[str]) -> Erased:
+        folder, made, sought = str(self._layout.folder), found.plan, found.sources.sought
+
+        def says(text: str) -> bool:
+            """Tell whether a text has it, elsewhere than in where everything stands."""
+            rest = text.replace(folder, "")
+            return any(each.is_in(rest) for each in sought)
+
+        def without(text: str) -> str:
+            """Return a text with blocks in place of it."""
+            return folder.join(map(made.without, text.split(folder)))
+
+        return Erased(
+            made.parts,
+            frozenset(made.memories),
+            names,
+            found.sources.names,
+            says,
+            without if made.is_names else None,
+        )
+
+    def _report(self, made: Plan, yours: tuple[str, ...]) -> ForgetReport:
+        return ForgetReport(
+            kb=self._layout.name,
+            documents=len(made.roots),
+            memories=len(made.memories),
+            insights=made.insights,
+            redacted=tuple(made.redacted),
+            yours=yours,
+        )
+
+    # --- after it ---
+
+    def _complete(self, jobs: Sequence[Job], *, snapshots: bool) -> _Done:
+        """Remove what the tables do not have any more from all other places, and look for it."""
+        done = _Done()
+        for job in jobs:
+            done.files += map(printable, self._copies.remove(_sources_of(job.detail)))
+        self._drop_vectors(done)
+        if snapshots or any(job.detail.get(SNAPSHOTS) for job in jobs):
+            for each in self._snapshots.all():
+                done.bytes_freed += self._snapshots.delete(each.name)
+                done.snapshots.append(each.name)
+        purged = self._store.purge()
+        done.bytes_freed += purged.bytes
+        if purged.held:
+            done.left.append(Left("lance", READ, AGAIN))
+        is_complete = not done.left
+        if is_complete:
+            self._forget_texts(jobs)
+        self._clean_ledger(done)
+        if is_complete and not done.left:
+            for job in jobs:
+                self._store.ledger.jobs.finish(job.id, "done", self._clock())
+        else:
+            self._note_try()
+        for job in jobs:
+            self._search(job, done, is_complete=is_complete)
+        return done
+
+    def _search(self, job: Job, done: _Done, *, is_complete: bool) -> None:
+        """Look for what a run was about in everything that is left."""
+        sought = _sources_of(job.detail).sought
+        done.too_short += sum(each.is_too_short for each in sought)
+        leftovers = Leftovers(self._layout, self._store, sought)
+        for trace in traces(self._store, sought):
+            if is_complete or not trace.place.startswith(LEDGER_FILE):  # it is what is to be done
+                done.left.append(leftovers.of(trace))
+
+    def _forget_texts(self, jobs: Iterable[Job]) -> None:
+        """Strike what runs are about, which only the search after this needs."""
+        for job in jobs:
+            counts = {"documents": len(job.detail.get("hashes", ()))}
+            self._store.ledger.jobs.note(job.id, counts)
+
+    def _drop_vectors(self, done: _Done) -> None:
+        """Remove the vectors of former embedders, some of which are of what is forgotten."""
+        if not (self._layout.folder / "vectors").is_dir():
+            return
+        try:
+            with shelving(self._layout.folder):
+                done.bytes_freed += drop_shelves(self._layout.folder)
+        except LockedError as error:
+            done.left.append(Left("vectors", error.message, AGAIN))
+
+    def _clean_ledger(self, done: _Done) -> None:
+        for attempt in range(_ATTEMPTS):
+            try:
+                if self._store.ledger.rewrite():
+                    return
+            except LockedError:
+                pass
+            if attempt < _ATTEMPTS - 1:
+                time.sleep(_PAUSE)
+        why = "another process is using it all the time, so its log could not be emptied"
+        done.left.append(Left(f"{LEDGER_FILE}-wal", why, AGAIN))
+
+
+def _nothing_of(selection: Selection) -> NotFoundError:
+    if selection.entities:
+        names = ", ".join(map(repr, selection.entities))
+        return NotFoundError(f"nothing names {names}", "memctl graph show lists names")
+    hint = "memctl document list shows what there is"
+    return NotFoundError("there is nothing of the kind to forget", hint)
+
+
+def _sources(snapshot: Snapshot, made: Plan) -> Sources:
+    ids = sorted({*made.roots, *made.redacted})
+    where = col("root_id").is_in(ids) & (col("part") == 0)
+    rows = snapshot.scan("documents", where, ["id", "sha256", "size", "source"]).to_pylist()
+    return Sources(
+        frozenset(row["sha256"] for row in rows),
+        frozenset(row["size"] for row in rows),
+        frozenset(row["source"] for row in rows),
+        frozenset(row["id"] for row in rows),
+    )
+
+
+def _detail(found: _Planned) -> dict[str, Any]:
+    return {
+        "texts": list(found.texts),
+        "is_names": found.plan.is_names,
+        "hashes": sorted(found.sources.hashes),
+        "sizes": sorted(found.sources.sizes),
+        "ids": sorted(found.sources.ids),
+    }
+
+
+def _sources_of(detail: Mapping[str, Any]) -> Sources:
+    hashes, sizes, ids = (frozenset(detail.get(key, ())) for key in ("hashes", "sizes", "ids"))
+    is_name = detail.get("is_names", False)
+    sought = tuple(Sought(text, is_name=is_name) for text in detail.get("texts", ()))
+    return Sources(hashes, sizes, frozenset(), ids, sought)

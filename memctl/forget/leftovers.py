@@ -1,0 +1,129 @@
+"""Why some of what was forgotten is still somewhere, and what to do about it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.forget.report import Left
+from memctl.ids import root_id
+from memctl.ingest.sources import printable
+from memctl.pinned import reason_path
+from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
+
+if TYPE_CHECKING:
+    from memctl.pinned import Layout
+    from memctl.store.books import FileEntry
+    from memctl.store.names import TableName
+    from memctl.store.sought import Sought
+    from memctl.store.store import Store
+    from memctl.store.traces import Trace
+
+READ = "another process may be reading an earlier state"
+AGAIN = "when that has ended, memctl forget completes it, and so does whatever writes next"
+_MOST_NAMED = 5
+_OF_SNAPSHOTS = ("heads", "snapshot")
+"""How the books of the ledger begin that belong to snapshots."""
+
+
+@dataclass
+class Leftovers:
+    """Tells what traces mean.
+
+    Args:
+        layout: Where the knowledge base stands.
+        store: Its tables and ledger.
+        sought: What was looked for.
+    """
+
+    layout: Layout
+    store: Store
+    sought: Sequence[Sought]
+
+    def of(self, trace: Trace) -> Left:
+        """Say why a text is still somewhere, and what to do about it."""
+        if trace.snapshots:
+            return self._in_snapshots(trace.place, ", ".join(trace.snapshots))
+        if trace.ids and trace.is_present:
+            why = f"others say it too: {', '.join(trace.ids)}"
+            return Left(trace.place, why, self._of_rows(trace))
+        if trace.path is not None:
+            return self._of_file(trace.place, trace.path)
+        if trace.place.startswith(LEDGER_FILE):
+            return self._of_book(trace.place)
+        return Left(trace.place, READ, AGAIN)
+
+    # --- inside ---
+
+    @cached_property
+    def _entries(self) -> Mapping[Path, FileEntry]:
+        return {Path(entry.path): entry for entry in self.store.ledger.files.entries()}
+
+    def _command(self, *words: str) -> str:
+        return shlex.join(["memctl", "forget", *words, "-k", self.layout.name])
+
+    def _in_snapshots(self, place: str, names: str) -> Left:
+        what = f"the snapshot {names} has it" if names else "a snapshot has it"
+        hint = f"{self._command('--snapshots')} deletes all snapshots"
+        return Left(place, what, hint)
+
+    def _of_rows(self, trace: Trace) -> str:
+        """Say how rows can be forgotten, or what they are made of."""
+        if trace.place not in ("documents", "memories"):
+            return f"memctl doctor --rebuild -k {self.layout.name} makes them anew"
+        table: TableName = "documents" if trace.place == "documents" else "memories"
+        own = "id" if table == "documents" else "document_id"
+        columns = list(dict.fromkeys(["id", own, "namespace"]))
+        rows = self.store.snapshot().get(table, trace.ids, columns).to_pylist()
+        namespaces = {row["namespace"] for row in rows}
+        if named := sorted(n for n in namespaces if any(s.is_in(n) for s in self.sought)):
+            return f"it is a namespace: {self._command('--namespace', named[0])}"
+        documents = sorted({root_id(row[own]) for row in rows if row[own]})
+        ids = documents or sorted(row["id"] for row in rows)
+        option = "--document" if documents else "--memory"
+        return self._command(*(word for id_ in ids for word in (option, id_)))
+
+    def _of_book(self, place: str) -> Left:
+        book = place.removeprefix(f"{LEDGER_FILE}: ")
+        if book.startswith(_OF_SNAPSHOTS):
+            return self._in_snapshots(place, "")
+        if book == "meta":
+            return Left(place, "a setting has it", f"memctl kb set {self.layout.name} changes it")
+        there = [
+            printable(path)
+            for path in self._entries
+            if path.exists() and any(each.is_in(str(path)) for each in self.sought)
+        ]
+        if book == "files" and there:
+            what = f"a file that is yours is called so: {', '.join(there[:_MOST_NAMED])}"
+            return Left(place, what, "give it another name, or delete it, and let memctl watch see")
+        return Left(place, "it has been written meanwhile", "run it again")
+
+    def _of_file(self, place: str, path: Path) -> Left:
+        layout = self.layout
+        first = Path(place).parts[0]
+        entry = self._entries.get(path)
+        if first in (layout.processed.name, layout.failed.name):
+            if entry is not None and entry.document_id:
+                what = f"it is the file of {entry.document_id}"
+                return Left(place, what, self._command("--document", entry.document_id))
+            return Left(place, "it says the same", f"delete it: {_removing(path)}")
+        if first == layout.processing.name:
+            return Left(place, "it is being taken in", "run it again when that has ended")
+        if layout.inbox in path.parents:
+            return Left(place, "it is yours, and lies in an inbox", f"delete it: {_removing(path)}")
+        if first in (layout.settings.name, layout.prompts.name):
+            return Left(place, "it is a setting of yours", f"change it: {printable(path)}")
+        if first.startswith(LEDGER_FILE) or first in (TABLES_FOLDER, "derived", "vectors"):
+            return Left(place, READ, AGAIN)
+        return Left(place, "it is a file of yours", f"delete it, if need be: {_removing(path)}")
+
+
+def _removing(path: Path) -> str:
+    options = ["-r"] if path.is_dir() else []
+    reason = [printable(each) for each in (reason_path(path),) if each.exists()]
+    return shlex.join(["rm", *options, printable(path), *reason])
