@@ -64,6 +64,14 @@ class KnowledgeBaseEntry:
     problem: str = ""
 
 
+def _may_be(path: Path) -> bool:
+    """Tell whether something is there, or is where this user may not look."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return True
+
+
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
     """Turn what the disk or its permissions refuse into one line with a hint."""
@@ -151,18 +159,19 @@ class Home:
             ) from error
 
     def names(self) -> list[str]:
-        """Return the names of all knowledge bases, sorted."""
-        if not self._folder.is_dir():
-            return []
-        found = (path.parent.name for path in self._folder.glob("*/kb.toml"))
-        return sorted(name for name in found if is_name(name))
+        """Return the names of all knowledge bases, sorted; of those too that cannot be entered."""
+        return self._having("kb.toml")
 
     def remains(self) -> list[str]:
         """Return the names of all, those too of which nothing but tables or a ledger is left."""
+        return self._having(*_MARKS)
+
+    def _having(self, *marks: str) -> list[str]:
+        """Return the names of the folders in which one of these is, or may be."""
         if not self._folder.is_dir():
             return []
         found = (path for path in self._folder.iterdir() if is_name(path.name))
-        return sorted(path.name for path in found if any((path / mark).exists() for mark in _MARKS))
+        return sorted(path.name for path in found if any(_may_be(path / mark) for mark in marks))
 
     def remains_of(self, name: str) -> Layout:
         """Return where a knowledge base stands, or what is left of one.
@@ -188,7 +197,7 @@ class Home:
 
     def exists(self, name: str) -> bool:
         """Say whether there is a knowledge base of that name."""
-        return Layout(self._folder / check_name(name)).settings.is_file()
+        return _may_be(Layout(self._folder / check_name(name)).settings)
 
     def layout(self, name: str) -> Layout:
         """Return where a knowledge base stands on disk.
@@ -329,7 +338,8 @@ class Home:
             pinned = chosen_embedder(self.config, embedder)
             changes |= {"embedder": pinned.id, "dimension": pinned.dimension}
         with _writing(self._folder):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             self._sweep(name)
             made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
             try:

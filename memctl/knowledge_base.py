@@ -123,7 +123,7 @@ class KnowledgeBase:
 
     def _open(self, filters: Filters) -> Filters:
         """Return the filters with what they leave out for being private."""
-        return replace(filters, private=self.settings.private_namespaces)
+        return self._alone.without_private(filters)
 
     @property
     def config(self) -> Config:

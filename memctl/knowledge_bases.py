@@ -357,7 +357,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         settings = self._config.query
         diversity, per_document = options.get("diversity"), options.get("per_document")
         return _Search(
-            filters=self._open(filters),
+            filters=self.without_private(filters),
             limit=limit,
             fusion=options.get("fusion") or settings.fusion,
             keyword_weight=settings.keyword_weight,
@@ -402,7 +402,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     def _name_decisions(self, kb: str) -> Decisions:
         return self._member(kb).name_decisions()
 
-    def _open(self, filters: Filters) -> Filters:
+    def without_private(self, filters: Filters) -> Filters:
         """Return the filters with all namespaces that they leave out for being private."""
         private = (name for member in self for name in member.settings.private_namespaces)
         return replace(filters, private=tuple(sorted(set(private))))
@@ -550,7 +550,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
             ledgers={member.name: member.store.ledger for member in self},
-            scope=Scope(self._open(Filters(namespaces=tuple(namespaces)))),
+            scope=Scope(self.without_private(Filters(namespaces=tuple(namespaces)))),
         )
 
     def cap_memory(self) -> None:

@@ -16,6 +16,8 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_bases import KnowledgeBases
 from memctl.records import Filters
 from memctl.retrieve import corpus
+from memctl.store import lasting
+from memctl.store.snapshot import Snapshot
 
 RENT = "The rent of the workshop is 1,450 euros."
 KEY = "The spare key hangs behind the boiler."
@@ -100,6 +102,35 @@ def test_nothing_is_read_twice_for_questions_about_the_same_state(
     notes.ingest(text=KEY)
     tells(notes)
     assert len(counted) == 2
+
+
+def test_what_is_read_again_and_again_comes_from_memory_and_is_the_same(
+    notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        notes.ingest(text=f"Pump {number} of the workshop was oiled in week {number}.")
+    for document in notes.documents()["id"].to_pylist()[::4]:
+        notes.delete_document(document)  # so that a row's number is not what the engine has for it
+    looked_up = []
+    original = Snapshot.rows
+    monkeypatch.setattr(
+        Snapshot, "rows", lambda *given: looked_up.append(given) or original(*given)
+    )
+
+    def found() -> list[tuple[tuple[str, float, str], ...]]:
+        asked = (notes.query(f"When was pump {number} oiled?") for number in range(8))
+        return [tuple((h.memory_id, h.score, h.text) for h in each.hits) for each in asked]
+
+    first = found()
+    assert looked_up
+    looked_up.clear()
+    assert found() == first
+    assert not looked_up
+    monkeypatch.setattr(lasting, "MOST_HELD", 0)
+    notes.ingest(text=KEY)
+    notes.delete_document(notes.documents()["id"].to_pylist()[0])
+    assert found() == first
+    assert looked_up
 
 
 def test_a_question_asked_before_keeps_nothing_on_disk_of_what_is_forgotten(

@@ -14,8 +14,8 @@ from memctl.cli.commands import KnowledgeBasesOption, Output, Yes, command
 from memctl.cli.output import Column, chosen, emit
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count
-from memctl.errors import DamagedError, UsageError
+from memctl.cli.text import count, one_line
+from memctl.errors import DamagedError, PartialFailure, UsageError
 
 if TYPE_CHECKING:
     from memctl.doctor.doctor import Doctor
@@ -64,10 +64,13 @@ def doctor(
 
     That is folders, settings, locks, the ledger, the tables' files and indexes, whether rows have
     what they belong to, vectors, citations, and files on their way.  It changes nothing and sends
-    nothing without --repair, which keeps every row that can be read, reads lost documents again
-    from processed/, and leaves unreadable files beside.  A table shows what is not in order, with
-    --verbose every check; every other format has them all.  The exit code is 12 when something is
-    damaged, and 0 when there are warnings alone.
+    nothing without --repair.  A table shows what is not in order, with --verbose every check; every
+    other format has them all.  The exit code is 12 when something is damaged, and 0 when there are
+    warnings alone.
+
+    --repair keeps every row that can be read, reads lost documents again from processed/, leaves
+    unreadable files beside, and does not bring back what you deleted.  What is lost for good it
+    names, and the exit code is 3.
 
     --rebuild makes vectors, indexes, entities and relations anew from the stored texts.  They
     become what counts only when documents, memories, texts and vectors are the same as before;
@@ -117,6 +120,9 @@ def _repair(
         _say_whole(session, names)
     elif dry_run:
         session.say("nothing has been changed")
+    if lost := [step["message"] for step in steps if step["lost_rows"]]:
+        hint = "bring it from a backup, or ingest it again; -o json names each row"
+        raise PartialFailure(one_line("; ".join(lost), 300), hint)
 
 
 def _rebuild(

@@ -129,9 +129,7 @@ class Session:
     def reading(self, names: Sequence[str] | None) -> Iterator[KnowledgeBases]:
         """Open the knowledge bases to ask; where none is named, tell of those that cannot be."""
         if not names and self.config.kb is None:
-            for entry in self.home.entries():
-                if entry.problem:
-                    self.say(f"warning: {entry.name} is left out: {entry.problem}")
+            self._readable()
         with self.home.open_for_reading(names or ()) as opened:
             yield opened
 
@@ -139,7 +137,15 @@ class Session:
         """Return the names that are given, or where none is, of all knowledge bases there are."""
         if names or self.config.kb is not None:
             return names
-        return [entry.name for entry in self.home.entries() if not entry.problem]
+        return self._readable()
+
+    def _readable(self) -> list[str]:
+        """Return the knowledge bases of which the settings can be read, and tell of the others."""
+        entries = self.home.entries()
+        for entry in entries:
+            if entry.problem:
+                self.say(f"warning: {entry.name} is left out: {entry.problem}")
+        return [entry.name for entry in entries if not entry.problem]
 
     @contextmanager
     def importing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:

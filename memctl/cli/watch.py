@@ -15,6 +15,8 @@ from memctl.cli.text import count, moment, one_line
 from memctl.errors import MemctlError, PartialFailure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memctl.watch.report import Drained, Left, Listener, WatchEvent
     from memctl.watch.status import WatchStatus
 
@@ -106,10 +108,15 @@ def raise_left(drained: Drained) -> None:
 def _told(left: Left) -> str:
     if not left.files:
         return f"{left.kb}: {left.reason}"
-    names = ", ".join(name.rsplit("/", 1)[-1] for name in left.files[:_SHOWN_FILES])
-    more = len(left.files) - _SHOWN_FILES
-    listed = f"{names} and {more:,} more" if more > 0 else names
-    return f"{left.kb}: {count(len(left.files), 'file')} left waiting ({listed}): {left.reason}"
+    what = f"{count(len(left.files), 'file')} left waiting ({_listed(left.files)})"
+    return f"{left.kb}: {what}: {left.reason}"
+
+
+def _listed(files: Sequence[str]) -> str:
+    """Return the names of the first files, and how many more there are."""
+    names = ", ".join(name.rsplit("/", 1)[-1] for name in files[:_SHOWN_FILES])
+    more = len(files) - _SHOWN_FILES
+    return f"{names} and {more:,} more" if more > 0 else names
 
 
 def listener(session: Session) -> Listener:
@@ -152,8 +159,13 @@ def status(session: Session, kb: KnowledgeBasesOption = None, output: Output = N
     names = list(dict.fromkeys(kb or session.home.names()))
     rows = []
     for name in names:
-        with session.home.open(name) as base:
-            rows.append(watch_status(base))
+        try:
+            with session.home.open(name) as base:
+                rows.append(watch_status(base))
+        except MemctlError as error:
+            if kb:
+                raise
+            session.say(f"warning: {name} is left out: {error.message}")
     emit(rows, _STATUS, output)
     if chosen(output) == "table":
         for row in rows:
@@ -172,6 +184,11 @@ def _show_details(session: Session, row: WatchStatus) -> None:
         paragraph(session.console, f"\n{row.kb}: process {row.writer} is writing to it")
     for problem in row.problems:
         paragraph(session.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow")
+    if row.never_taken:
+        names = _listed(row.never_taken)
+        what = count(len(row.never_taken), "file in an inbox is", "files in inboxes are")
+        told = f"{what} never taken as things are ({names}); memctl why FILE says why"
+        paragraph(session.console, f"\n{row.kb}: {told}")
     for told in row.polled:
         paragraph(session.console, f"\n{row.kb}: {told}")
     if row.forgets_unfinished:

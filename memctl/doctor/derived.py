@@ -13,6 +13,7 @@ from memctl.store.filters import col
 
 if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
+    from memctl.store.transaction import Transaction
 
 READ_BYTES = 8 << 20
 OTHER = "other"
@@ -46,6 +47,24 @@ def derive(snapshot: Snapshot) -> Derived:
             found.entities[id_] = merged(known, entity) if known else entity
         found.relations |= {relation.id: relation for relation in relations_of(items)}
     return found
+
+
+def add_missing(transaction: Transaction, derived: Derived) -> int:
+    """Add entities and wikilinks that are not there; those that are stay as they are.
+
+    Returns:
+        How many were added.
+    """
+    from memctl.store.schema import entities_table, relations_table
+
+    snapshot = transaction.snapshot()
+    known = set(snapshot.get("entities", list(derived.entities), ["id"])["id"].to_pylist())
+    entities = [entity for id_, entity in derived.entities.items() if id_ not in known]
+    known = set(snapshot.get("relations", list(derived.relations), ["id"])["id"].to_pylist())
+    relations = [each for id_, each in derived.relations.items() if id_ not in known]
+    transaction.append("entities", entities_table(entities))
+    transaction.append("relations", relations_table(relations))
+    return len(entities) + len(relations)
 
 
 def _documents(snapshot: Snapshot) -> Iterator[list[Document]]:

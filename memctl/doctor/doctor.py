@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.doctor.findings import Finding
+from memctl.errors import DiskRefused
 from memctl.home import Home, utc_now
 from memctl.knowledge_base import KnowledgeBase
 
@@ -64,7 +65,7 @@ class Doctor:
         Raises:
             LockedError: Somebody is writing.
             DamagedError: Nothing of a table can be read.
-            KnowledgeBaseUnavailable: A newer version of memctl made it.
+            KnowledgeBaseUnavailable: A newer version of memctl made it, or it cannot be entered.
         """
         layout = self._home.remains_of(name)
         if not dry_run:
@@ -108,18 +109,24 @@ class Doctor:
 
     def _repaired(self, layout: Layout, files: Layout, *, dry_run: bool = False) -> Iterator[Step]:
         """Repair what stands in one place; its files are where ``files`` says."""
+        from memctl.doctor.access import cannot_be_entered
         from memctl.doctor.books import repair_books
         from memctl.doctor.folders import repair_folders
+        from memctl.doctor.losses import Losses
         from memctl.doctor.repair import Repair
         from memctl.doctor.settings import repair_settings
         from memctl.store.repair import repair
 
         config, clock = self._home.config, self._clock
+        if closed := cannot_be_entered(layout.folder):
+            raise DiskRefused(f"{layout.folder} {closed.message}", closed.hint)
         yield from repair_folders(layout)
-        steps = repair(layout.folder, clock)
-        yield from steps
+        repaired = repair(layout.folder, clock)
+        yield from repaired.steps
         yield from repair_settings(layout, config, clock())
         with KnowledgeBase.open(layout, config, clock) as base:
             yield from repair_books(base, files, clock())
-            lost = {step.subject for step in steps}.intersection(("documents", "memories"))
-            yield from Repair(base, dry_run, thorough=bool(lost)).run()
+            subjects = {step.subject for step in repaired.steps}
+            thorough = bool(subjects.intersection(("documents", "memories")))
+            losses = Losses.found(repaired.losses, base.store.snapshot())
+            yield from Repair(base, files, dry_run, thorough, losses).run()

@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import datetime
 
 from memctl.config import Config
+from memctl.doctor.access import cannot_be_entered
 from memctl.doctor.citations import check_citations
 from memctl.doctor.findings import Check, Examined, Finding, damaged
 from memctl.doctor.folders import check_disk, check_folders, check_prompts, check_settings
@@ -44,6 +45,9 @@ def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Ite
         now: The time.
         deep: Look at every row where by default a sample of a large table is.
     """
+    if closed := cannot_be_entered(layout.folder):
+        yield closed
+        return
     yield from check_settings(layout)
     yield from check_folders(layout)
     yield from check_prompts(layout)
@@ -55,10 +59,10 @@ def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Ite
         yield damaged("ledger", "ledger", error.message, error.hint)
         return
     with closing(ledger):
-        yield from check_watcher(layout, ledger)
         found = list(check_ledger(ledger))
         yield from found
         if all(finding.verdict == "ok" for finding in found):
+            yield from check_watcher(layout, ledger)
             yield from _check_content(layout, config, ledger, now, deep)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from memctl.doctor.access import check_access
 from memctl.doctor.findings import Finding, damaged, ok, warning
 from memctl.errors import MemctlError
 from memctl.paths import next_step, reason, shown
@@ -43,8 +44,7 @@ def check_folders(layout: Layout) -> Iterator[Finding]:
             yield complaint
     if sound:
         yield ok("folders", "folders", f"{sound} are there and can be written to")
-    if os.name != "nt" and layout.folder.is_dir():
-        yield from _check_mode(layout.folder)
+    yield from check_access(layout.folder, layout.name)
 
 
 def check_prompts(layout: Layout) -> Iterator[Finding]:
@@ -58,8 +58,12 @@ def check_prompts(layout: Layout) -> Iterator[Finding]:
 
 
 def repair_folders(layout: Layout) -> Iterator[Step]:
-    """Make folders that are gone."""
+    """Make folders that are gone, or in the place of which something else stands."""
     for folder in _folders(layout):
+        if folder.is_file():
+            beside = folder.with_name(f"{folder.name}.damaged-{secrets.token_hex(3)}")
+            folder.rename(beside)
+            yield Step("folders", f"{folder.name} was a file: kept as {beside.name}")
         if not os.path.lexists(folder):
             folder.mkdir(mode=0o700)
             yield Step("folders", f"made {folder.name}/ again")
@@ -78,15 +82,6 @@ def _complaint(folder: Path) -> Finding | None:
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return warning("folders", folder.name, "cannot be written to", "check its permissions")
     return None
-
-
-def _check_mode(folder: Path) -> Iterator[Finding]:
-    mode = stat.S_IMODE(folder.stat().st_mode)
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        message = f"other people may look into it (mode {mode:04o})"
-        yield warning("folders", folder.name, message, f"chmod 700 {shown(folder)}")
-    else:
-        yield ok("folders", folder.name, f"closed to other people (mode {mode:04o})")
 
 
 def check_disk(layout: Layout) -> Iterator[Finding]:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memctl.config import Config, unknown_variables, without_password
+from memctl.doctor.access import check_access
 from memctl.doctor.findings import Finding, ok, warning
+from memctl.paths import shown
 
 _INOTIFY = Path("/proc/sys/fs/inotify")
 FEWEST_WATCHES = 8_192
@@ -17,8 +19,9 @@ FEWEST_INSTANCES = 16
 
 
 def check_machine(config: Config, config_file: Path) -> Iterator[Finding]:
-    """Look at the settings file and at the kernel's limits on watching folders."""
+    """Look at the settings file, the home, and the kernel's limits on watching folders."""
     yield from _check_settings(config, config_file)
+    yield from _check_home(config.home)
     yield from _check_inotify(_INOTIFY)
 
 
@@ -36,6 +39,14 @@ def _check_settings(config: Config, path: Path) -> Iterator[Finding]:
         url = without_password(config.endpoint.base_url)
         told = f"{url}: not asked whether it answers, for nothing is sent"
         yield ok("config", "endpoint", told)
+
+
+def _check_home(home: Path) -> Iterator[Finding]:
+    """Look where the home is, whose, and who may enter it."""
+    if home.is_symlink():
+        yield ok("folders", "home", f"{shown(home)} is a link to {shown(home.resolve())}")
+    yield from check_access(home, "home")
+    yield from check_access(home / "kb", "kb")
 
 
 def _check_inotify(folder: Path) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memctl.doctor.derived import Derived, derive
+from memctl.doctor.derived import Derived, add_missing, derive
 from memctl.doctor.findings import counted
 from memctl.doctor.rows import Agreement
 from memctl.errors import DamagedError
@@ -24,7 +24,7 @@ from memctl.store.filters import EVERYTHING, col
 from memctl.store.indexes import remake_indexes
 from memctl.store.names import TABLES, TableName
 from memctl.store.repair import Step
-from memctl.store.schema import VECTOR, entities_table, relations_table, vector_rows
+from memctl.store.schema import VECTOR, vector_rows
 from memctl.store.shelf import Shelf, shelving
 from memctl.store.upkeep import VECTOR_ROWS
 
@@ -81,7 +81,7 @@ class Rebuild:
         except DamagedError:
             made.drop()
             raise
-        _write_derived(transaction, before, derive(before))
+        _write_derived(transaction, derive(before))
         transaction.replace_vectors(
             made.dimension, EMBEDDED_COLUMNS, lambda batch: made.vectors(keys_of(batch))
         )
@@ -96,16 +96,13 @@ class Rebuild:
 # --- what is derived -----------------------------------------------------------------------------
 
 
-def _write_derived(transaction: Transaction, before: Snapshot, derived: Derived) -> None:
+def _write_derived(transaction: Transaction, derived: Derived) -> None:
     """Put entities in place of the former, and add wikilinks that are lost.
 
     Other relations are what consolidation found and cannot be told from documents: they stay.
     """
     transaction.delete("entities", EVERYTHING)
-    transaction.append("entities", entities_table(list(derived.entities.values())))
-    there = set(before.get("relations", list(derived.relations), ["id"])["id"].to_pylist())
-    new = [relation for id_, relation in derived.relations.items() if id_ not in there]
-    transaction.append("relations", relations_table(new))
+    add_missing(transaction, derived)
     loose = list(dict.fromkeys(Agreement(transaction.snapshot()).loose_ends()))
     transaction.delete("relations", col("id").is_in(loose))
 

@@ -6,24 +6,35 @@ nothing.  Nothing that can be read is removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.doctor.books import source_of
 from memctl.doctor.citations import Passages, Row, documents_with_passages, has_gap, stands_there
+from memctl.doctor.derived import add_missing, derive
 from memctl.doctor.findings import counted
+from memctl.doctor.lacking import documents_lacking
+from memctl.doctor.losses import Losses
 from memctl.doctor.remaking import documents_from_passages
 from memctl.doctor.rows import Agreement
 from memctl.doctor.vectors import bad_vectors
+from memctl.doctor.versions import end, unended
+from memctl.errors import ChangedSource
 from memctl.ids import memory_id, root_id
-from memctl.ingest.reading import RECORD_READER
-from memctl.ingest.replay import Lost
+from memctl.ingest.batch import Wanted
+from memctl.ingest.reading import RECORD_READER, Unreadable, identify
+from memctl.ingest.replay import Lost, is_file_of, wanted_back
+from memctl.ingest.sources import printable
 from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.reembed import EMBEDDED_COLUMNS, embedded_texts
+from memctl.pinned import Layout
 from memctl.records import FileOutcome
+from memctl.store.books import FileEntry
 from memctl.store.filters import col
+from memctl.store.lost_rows import LostRow
 from memctl.store.names import FORGET, TABLES, TableName
 from memctl.store.repair import Step
 
@@ -35,21 +46,27 @@ if TYPE_CHECKING:
 MOST_TOLD = 5
 """Documents that could not be brought back and are named each."""
 EMBEDDED_TOGETHER = 256
+_FINAL = (FileNotFoundError.__name__, ChangedSource.__name__)
+"""What keeps a document from being read again that no other try changes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Repair:
     """The rows of one knowledge base, whose tables and ledger can be read by now.
 
     Args:
         base: It, open.
+        files: Where its files are; a copy of it to try things on has none of its own.
         dry_run: Whether to say alone what would be done.
         thorough: Whether to look into each document for what is missing, as after rows were lost.
+        losses: What reading the tables has lost.
     """
 
     base: KnowledgeBase
+    files: Layout
     dry_run: bool = False
     thorough: bool = False
+    losses: Losses = field(default_factory=Losses)
 
     def run(self) -> Iterator[Step]:
         """Do all that is to be done, yielding each step when it is done."""
@@ -57,10 +74,13 @@ class Repair:
         yield from self._brought_back()
         if not self.dry_run:  # what stays without its document is known only now
             yield from self._with_documents()
+        yield from self._with_versions()
         yield from self._without_dangling()
         yield from self._with_vectors()
+        yield from self._with_graph()
         yield from self._without_loose_ends()
         yield from self._forgotten()
+        yield from self._lost_for_good()
 
     @property
     def _agreement(self) -> Agreement:
@@ -86,25 +106,37 @@ class Repair:
         lost = self._lost()
         if not lost:
             return
-        if self.dry_run:
-            yield Step("documents", f"would read {counted(len(lost), 'document')} again")
-            return
-        report = self.base.ingestor.bring_back(lost)
-        if report.ingested:
-            yield Step("documents", f"read {counted(report.ingested, 'document')} again")
-        failed = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
+        number, failed = self._planned(lost) if self.dry_run else self._read_again(lost)
+        if number:
+            verb = "would read" if self.dry_run else "read"
+            yield Step("documents", f"{verb} {counted(number, 'document')} again")
+        self.losses.waits = any(outcome.error not in _FINAL for outcome in failed)
         yield from _not_brought_back(failed)
+
+    def _planned(self, lost: Sequence[Lost]) -> tuple[int, list[FileOutcome]]:
+        """Return how many documents would be read again, and which cannot be."""
+        again = list(wanted_back(self.base.store, lost))
+        ready = [each.document_id for each in again if isinstance(each, Wanted)]
+        self.losses.again.update(ready)
+        return len(ready), [each for each in again if isinstance(each, FileOutcome)]
+
+    def _read_again(self, lost: Sequence[Lost]) -> tuple[int, list[FileOutcome]]:
+        """Read documents again; return how many, and which could not be."""
+        self.losses.again.update(each.document_id for each in lost)
+        report = self.base.ingestor.bring_back(lost)
+        return report.ingested, [each for each in report.outcomes if each.outcome == "failed"]
 
     def _lost(self) -> list[Lost]:
         """Return the documents of which rows are missing or wrong, each with its file."""
         agreement = self._agreement
         entries = self.base.store.ledger.files.entries(["done"])
-        places = {e.document_id: source_of(self.base.layout, e) for e in entries if e.document_id}
+        places = {e.document_id: source_of(self.files, e) for e in entries if e.document_id}
         parts: dict[str, list[str]] = {}
         for entry in agreement.unknown(entries):
             parts.setdefault(entry.document_id or "", [])
         for orphan in agreement.orphans():
             parts.setdefault(root_id(orphan), []).append(orphan)
+            self.losses.note("documents", [LostRow(orphan)])
         bare = {root_id(id_) for id_ in agreement.without_memories()}
         whole = {root for root in bare if root not in parts}
         spoilt = set(self._spoilt()) - parts.keys() - whole
@@ -120,6 +152,12 @@ class Repair:
             wrong = not all(stands_there(document["text"], passage) for passage in passages)
             if wrong or (self.thorough and _is_incomplete(agreement, document, passages)):
                 yield root_id(document["id"])
+        if self.thorough:
+            yield from self.losses.documents()
+        if self.thorough and not self.losses.is_all_named:
+            deleted = self.base.store.ledger.deletions.all()
+            lacking = documents_lacking(agreement.snapshot, agreement.memories, deleted)
+            yield from map(root_id, lacking)
 
     def _is_record(self, root: str) -> bool:
         found = self.base.store.snapshot().get("documents", [root], ["reader"])
@@ -141,10 +179,31 @@ class Repair:
             told = counted(len(bare), "document")
             yield Step("memories", f"kept what was drawn from {told} without a trace, on its own")
 
+    def _with_versions(self) -> Iterator[Step]:
+        """Let what was edited end again, where it came back as it was before."""
+        pairs = unended(self.base.store.snapshot()) if self.thorough else {}
+        if pairs:
+            self._write(partial(end, pairs=pairs))
+            yield Step("memories", f"let end again what had been edited: {_memories([*pairs])}")
+
+    def _with_graph(self) -> Iterator[Step]:
+        """Make entities and wikilinks anew where some were lost."""
+        if not self.losses.rows.keys() & {"entities", "relations"}:
+            return
+        derived = derive(self.base.store.snapshot())
+        if self.dry_run:
+            yield Step("entities", "would make what is lost of the graph anew from the documents")
+            return
+        with self.base.store.write() as transaction:
+            made = add_missing(transaction, derived)
+        if made:
+            yield Step("entities", f"made {made:,} of the graph anew from the documents")
+
     # --- what refers to nothing ---
 
     def _without_dangling(self) -> Iterator[Step]:
         agreement = self._agreement
+        self.losses.note("memories", self._named_by_others(agreement))
         if rows := list(dict.fromkeys(agreement.dangling("source_ids"))):
             self._write(partial(_drop_lost, agreement=agreement, ids=rows))
             yield Step("memories", f"dropped source_ids that are lost, of {_memories(rows)}")
@@ -153,6 +212,16 @@ class Repair:
             yield Step(
                 "memories", f"let hold again what ended in favour of lost ones: {_memories(rows)}"
             )
+
+    def _named_by_others(self, agreement: Agreement) -> Iterator[LostRow]:
+        """Yield the memories that others name and that are not there."""
+        naming = [*agreement.dangling("source_ids"), *agreement.dangling("superseded_by")]
+        columns = ["document_id", "source", "source_ids", "superseded_by"]
+        for row in self.base.store.snapshot().get("memories", naming, columns).to_pylist():
+            named = [LostRow(id_, row["document_id"], row["source"]) for id_ in row["source_ids"]]
+            if row["superseded_by"]:  # an edited version, which no reading of the document gives
+                named.append(LostRow(row["superseded_by"], None, row["source"]))
+            yield from (each for each in named if not agreement.memories.has(each.id))
 
     def _without_loose_ends(self) -> Iterator[Step]:
         agreement = self._agreement
@@ -179,6 +248,38 @@ class Repair:
         more = f"; some of it is left in {', '.join(left)}" if left else ""
         yield Step("forget", f"completed {told} that had been cut off{more}")
 
+    def _lost_for_good(self) -> Iterator[Step]:
+        """Tell what is not there after all that; files that became documents no more are let go."""
+        files = self.base.store.ledger.files
+        unknown = self._agreement.unknown(files.entries(["done"]))
+        self.losses.note(
+            "documents", (LostRow(e.document_id or "", None, _name(e.path)) for e in unknown)
+        )
+        snapshot = self.base.store.snapshot()
+        yield from self.losses.told(snapshot, self._sources, planned=self.dry_run)
+        if self.dry_run:
+            return
+        for entry in unknown:
+            if entry.document_id and not self._can_be_read(entry):
+                files.let_go(entry.document_id)
+
+    def _can_be_read(self, entry: FileEntry) -> bool:
+        """Tell whether a file is still there from which its document was made."""
+        source = source_of(self.files, entry)
+        try:
+            return source is not None and is_file_of(identify(source), entry.document_id or "")
+        except Unreadable:
+            return False
+
+    def _sources(self, documents: Iterable[str]) -> Mapping[str, str]:
+        """Return where documents are from, as far as that is known."""
+        wanted = [*documents]
+        files = self.base.store.ledger.files.entries(["done"])
+        found = {each.document_id: _name(each.path) for each in files if each.document_id}
+        rows = self.base.store.snapshot().get("documents", wanted, ["id", "source"]).to_pylist()
+        found |= {row["id"]: row["source"] for row in rows}
+        return {id_: found.get(id_) or found.get(root_id(id_), "") for id_ in wanted}
+
     def _with_vectors(self) -> Iterator[Step]:
         bad = list(dict.fromkeys(id_ for id_, _ in bad_vectors(self.base.store.snapshot())))
         if not bad:
@@ -200,14 +301,20 @@ class Repair:
         return pa.table({"id": rows["id"], VECTOR: vector_array(self.base.embedder.embed(texts))})
 
 
+def _name(path: str) -> str:
+    return printable(Path(path).name)
+
+
 def _memories(rows: Sequence[str]) -> str:
     return counted(len(rows), "memory", "memories")
 
 
 def _is_incomplete(agreement: Agreement, document: Row, passages: Passages) -> bool:
     """Tell whether a document lacks a passage, or the gist that one of several passages has."""
-    if document["status"] != "indexed" or not passages:
+    if document["status"] != "indexed":
         return False
+    if not passages:
+        return bool(document["text"].strip())
     gist = memory_id(document["id"], "gist", 0, len(document["text"]))
     has_one = len(passages) > 1 and not document["part"] and (document["summary"] or "").strip()
     lacks_gist = bool(has_one) and not agreement.memories.has(gist)
@@ -216,9 +323,10 @@ def _is_incomplete(agreement: Agreement, document: Row, passages: Passages) -> b
 
 def _not_brought_back(failed: Sequence[FileOutcome]) -> Iterator[Step]:
     for outcome in failed[:MOST_TOLD]:
-        yield Step("documents", f"not brought back: {outcome.reason}")
-    if len(failed) > MOST_TOLD:
-        yield Step("documents", f"and {counted(len(failed) - MOST_TOLD, 'other')} not brought back")
+        yield Step("documents", f"not brought back: {outcome.reason}", lost_rows=1)
+    if others := len(failed[MOST_TOLD:]):
+        told = f"and {counted(others, 'other')} not brought back"
+        yield Step("documents", told, lost_rows=others)
 
 
 # --- changes -------------------------------------------------------------------------------------

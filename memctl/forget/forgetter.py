@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memctl.errors import DiskRefused, LockedError, MemctlError, NotFoundError
+from memctl.errors import DiskRefused, LockedError, MemctlError, NotFoundError, UsageError
 from memctl.forget.copies import Copies, Sources
 from memctl.forget.leftovers import AGAIN, READ, Leftovers
 from memctl.forget.report import ForgetReport, Left
@@ -210,7 +210,10 @@ class Forgetter:
 
         Raises:
             NotFoundError: There is nothing of the kind.
+            UsageError: A name has no letter.
         """
+        if not all(map(str.strip, selection.entities)):
+            raise UsageError("a name is empty", "say which name")
         snapshots = [self._snapshots.read(entry.name) for entry in self._snapshots.all()]
         selection = resolved([now, *snapshots], selection)
         made = plan(now, known_of(now, selection))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PAGE = "page"
 _COLUMNS = ("id", "document_id", "session_id", "speaker", "entities", "title", "source", "text")
+_Titles = tuple[str, str, str]
+"""A document, its title, and the name of its file."""
 _ROLES = words("user assistant system human ai bot tool you me")
 _IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
 
@@ -90,8 +92,9 @@ def read_mentions(snapshot: Snapshot, where: Expr | None) -> Mentions:
     links = list(_link_rows(snapshot))
     types = _types(snapshot)
     linked = _linked(links, rows)
-    spotted = _spotted(rows, types)
-    called = _called(rows, links, spotted)
+    titles = list(_titles(rows))
+    spotted = _spotted(rows, types, titles)
+    called = _called(rows, links, spotted, titles)
     passages = tuple(_passage(row, types, linked, spotted, called) for row in rows)
     standing = {passage.id for passage in passages}
     return Mentions(passages, types, tuple(_links(links, rows, called, standing)))
@@ -158,13 +161,12 @@ def _types(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _spotted(
-    rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], titles: Iterable[_Titles]
 ) -> Mapping[str, tuple[str, ...]]:
     """The names and titles of any memory that stand in the text of each."""
     noted = (name for row in rows for name in row["entities"] or ())
     names = (name for name in noted if types.get(name) not in WRITTEN_EXACTLY)
-    titles = (title for _, title, _ in _titles(rows))
-    spotter = Spotter(dict.fromkeys(chain(names, titles)))
+    spotter = Spotter(dict.fromkeys(chain(names, (title for _, title, _ in titles))))
     return {row["id"]: tuple(spotter.names_in(row["text"] or "")) for row in rows}
 
 
@@ -198,6 +200,7 @@ def _called(
     rows: Sequence[Mapping[str, Any]],
     links: Sequence[tuple[str, str, tuple[str, ...]]],
     spotted: Mapping[str, tuple[str, ...]],
+    titles: Iterable[_Titles],
 ) -> dict[str, str]:
     """What each document is called: the title or file name that is a name elsewhere.
 
@@ -207,7 +210,7 @@ def _called(
     keys = {key_of(target) for _, target, _ in links}
     naming = _documents_naming(rows, spotted)
     called: dict[str, str] = {}
-    for document, title, stem in _titles(rows):
+    for document, title, stem in titles:
         for name in filter(None, (title, stem)):
             key = key_of(name)
             if key in keys or naming.get(key, set()) - {document}:
@@ -228,8 +231,8 @@ def _documents_naming(
     return found
 
 
-def _titles(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """Yield each document with its title and the name of its file."""
+def _titles(rows: Iterable[Mapping[str, Any]]) -> Iterator[_Titles]:
+    """Yield the titles of each document."""
     seen: set[str] = set()
     for row in rows:
         document = row["document_id"]

@@ -107,11 +107,12 @@ class _Resolver:
     def in_context(self, context: str) -> dict[str, str]:
         """Return the node of each name in one context."""
         names = self._names[context]
-        nodes = {name: self._everywhere(name, names) for name in names}
-        fulls = self._fulls(names, nodes)
+        everywhere = {name: self._everywhere(name, names) for name in names}
+        nodes = dict(everywhere)
+        fulls = self._fulls(names, everywhere)
         for name in sorted(names, key=lambda name: -self._middle_letters(name)):
             if (context, name) not in self._strangers:
-                nodes[name] = self._short_for(name, names, nodes, fulls) or nodes[name]
+                nodes[name] = self._short_for(name, everywhere, nodes, fulls) or nodes[name]
         for name in names:
             if nodes[name] == self.keys[name] and self._is_anybody(name):
                 nodes[name] = f"{nodes[name]}\0{context}"
@@ -188,18 +189,28 @@ class _Resolver:
     def _short_for(
         self,
         name: str,
-        names: Sequence[str],
+        everywhere: Mapping[str, str],
         nodes: Mapping[str, str],
         fulls: Mapping[str, Person],
     ) -> str | None:
-        """The one node in the context that a name is short for."""
+        """The one node in the context that a name is short for.
+
+        Args:
+            name: The name.
+            everywhere: What each name in the context means by itself.
+            nodes: What each is known to mean there so far.
+            fulls: The people who are named in full, by what that means by itself.
+        """
+        names = tuple(everywhere)
         by_person: set[str] = set()
         if self._types[name] in ("email", "handle"):
             by_person = {node for node, person in fulls.items() if _is_address_of(name, person)}
         elif self._persons[name] is not None:
             by_person = self._people(name, names, nodes[name], fulls)
-        came_to = {self._everywhere(other, names): nodes[other] for other in names}
-        meant = {came_to[node] for node in by_person}
+        meant: set[str] = set()
+        if by_person:
+            came_to = {everywhere[other]: nodes[other] for other in names}
+            meant = {came_to[node] for node in by_person}
         if is_acronym(name) and self._types[name] not in WRITTEN_EXACTLY:
             meant |= self._spelled_out(name, names, nodes)
         meant.discard(nodes[name])

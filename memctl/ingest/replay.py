@@ -10,7 +10,7 @@ from memctl.errors import ChangedSource
 from memctl.ids import document_id
 from memctl.ingest.batch import Identified, NotRead, Wanted, failed_outcome
 from memctl.ingest.reading import Unreadable, identify
-from memctl.ingest.reprocess import wanted
+from memctl.ingest.reprocess import from_memory, wanted
 from memctl.ingest.sources import Source
 from memctl.paths import shown
 from memctl.records import FileOutcome
@@ -37,7 +37,8 @@ class Lost:
 def wanted_back(store: Store, lost: Sequence[Lost]) -> Iterator[Wanted | FileOutcome]:
     """Say of each document where to read it; a failed outcome where that cannot be.
 
-    One that is still there itself is read as a reprocessing does.
+    One that is still there itself is read as a reprocessing does, or from its own text where its
+    file is another by now.
     """
     from memctl.store.schema import document_rows
 
@@ -51,6 +52,8 @@ def wanted_back(store: Store, lost: Sequence[Lost]) -> Iterator[Wanted | FileOut
             continue
         place = str(each.source.path) if each.source is not None else None
         again = wanted(snapshot, document, place, upgrades=True)
+        if isinstance(again, FileOutcome) and again.error == ChangedSource.__name__:
+            again = from_memory(snapshot, document)
         yield replace(again, lost_parts=each.parts) if isinstance(again, Wanted) else again
 
 

@@ -109,10 +109,10 @@ def wanted(
         item = Identified(source, document.sha256, document.size, document.id)
         return _again(item, document)
     if document.metadata.get(REDACTED):
-        return _from_memory(snapshot, document)
+        return from_memory(snapshot, document)
     path = Path(place or document.source)
     if not path.is_file() and (upgrades or _lacks_a_model_alone(document)):
-        return _from_memory(snapshot, document)
+        return from_memory(snapshot, document)
     if not path.is_file():
         why, hint = "its file is no longer there", "put it back, or ingest it anew"
         return _failed(document, why, hint, FileNotFoundError.__name__)
@@ -128,7 +128,7 @@ def _again(item: Identified, document: Document) -> Wanted:
     return Wanted(item, document.id, redo=True, by_model=by_model)
 
 
-def _from_memory(snapshot: Snapshot, document: Document) -> Wanted:
+def from_memory(snapshot: Snapshot, document: Document) -> Wanted:
     """The document with its text as it is stored: it needs no file to be understood again."""
     item = Identified(_source(document), document.sha256, document.size, document.id)
     return replace(_again(item, document), stored=stored_parts(snapshot, document))

@@ -15,7 +15,7 @@ from memctl.understand.protocol import BY_MODEL
 if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
 
-_COLUMNS = (
+PASSAGE_COLUMNS = (
     "document_id", "start", "end", "heading", "page", "row", "time_start", "time_end", "speaker",
     "created_at", "turn",
 )  # fmt: skip
@@ -34,11 +34,12 @@ def stored_parts(snapshot: Snapshot, document: Document) -> tuple[Stored, ...]:
     parts = sorted(document_rows(rows), key=lambda part: part.part)
     ids = [part.id for part in parts]
     where = col("document_id").is_in(ids) & (col("level") == "evidence")
-    found = snapshot.scan("memories", where, list(_COLUMNS)).to_pylist()
-    return tuple(_stored(part, [r for r in found if r["document_id"] == part.id]) for part in parts)
+    found = snapshot.scan("memories", where, list(PASSAGE_COLUMNS)).to_pylist()
+    return tuple(stored(part, [r for r in found if r["document_id"] == part.id]) for part in parts)
 
 
-def _stored(document: Document, rows: Sequence[Mapping[str, Any]]) -> Stored:
+def stored(document: Document, rows: Sequence[Mapping[str, Any]]) -> Stored:
+    """Return one part of a document as it was understood, by the ``PASSAGE_COLUMNS`` of it."""
     ordered = sorted(rows, key=lambda row: (row["start"], row["end"]))
     passages = tuple(_passage(row, document.created_at) for row in ordered)
     return Stored(_text(document, passages), passages)

@@ -169,6 +169,8 @@ class _Writing:
             memories = worked.memories
         self._transaction.append("documents", documents)
         memories = without(memories, "id", self._edited)
+        if any(wanted.redo for wanted in worked.wanted):
+            memories = _without_deleted(memories, self._transaction.deletions.ids)
         self._transaction.append("memories", memories)
         self._facts += facts_of_model(memories)
         if any(wanted.redo for wanted in worked.wanted):
@@ -203,6 +205,17 @@ def without(rows: pa.Table, column: str, values: set[str]) -> pa.Table:
     import pyarrow.compute as pc
 
     return rows.filter(pc.invert(pc.is_in(rows[column], pa.array(sorted(values), pa.string()))))
+
+
+def _without_deleted(memories: pa.Table, deleted: set[str]) -> pa.Table:
+    """Leave out statements that somebody deleted; passages come back, or the text has a gap."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not deleted:
+        return memories
+    gone = pc.is_in(memories["id"], pa.array(sorted(deleted), pa.string()))
+    return memories.filter(pc.or_(pc.invert(gone), pc.equal(memories["level"], "evidence")))
 
 
 def close_documents(

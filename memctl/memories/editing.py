@@ -184,7 +184,11 @@ class Editor:
         with self._store.write() as transaction:
             snapshot = transaction.snapshot()
             versions = versions_of(snapshot, get_memory(snapshot, given))
-            return forget(transaction, [m.id for m in versions])
+            doomed = with_insights(snapshot, {m.id for m in versions})
+            transaction.deletions.keep(
+                dict.fromkeys(doomed) | {m.id: m.document_id for m in versions}
+            )
+            return forget(transaction, sorted(doomed))
 
     def delete_document(self, given: str) -> int:
         """Forget a document, all its parts, and every memory made from it.
@@ -202,6 +206,8 @@ class Editor:
             made = snapshot.scan("memories", col("document_id").is_in(parts), ["id"])
             gone = forget(transaction, made["id"].to_pylist())
             transaction.delete("documents", col("root_id") == root)
+            transaction.deletions.let_go_of(parts)
+            transaction.deletions.keep(dict.fromkeys(parts))
             transaction.ledger(lambda _: self._store.ledger.files.let_go(root))
             return gone
 

@@ -357,13 +357,23 @@ def carry_out(
         The names of entities that nothing names any more.
     """
     for some in _portions(sorted(made.memories)):
+        _keep_deleted(transaction, some)
         forget(transaction, some)
+    transaction.deletions.let_go_of(made.parts)
     for some in _portions(made.parts):
         transaction.delete("documents", col("id").is_in(some))
         transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
     if made.redacted:
         _redact(transaction, made, embedder)
     return _drop_names(transaction)
+
+
+def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:
+    """Have no other reading of a document give again what goes of it."""
+    rows = transaction.snapshot().get("memories", ids, ["id", "document_id"]).to_pylist()
+    transaction.deletions.keep(
+        {row["id"]: row["document_id"] for row in rows if row["document_id"] is not None}
+    )
 
 
 def _redact(transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]) -> None:
@@ -405,6 +415,7 @@ def _redact_passages(
         else:
             bare.append(row["id"])
     if bare:
+        transaction.deletions.keep(dict.fromkeys(bare, part["id"]))
         forget(transaction, bare)
     if changed:
         said = [

@@ -137,12 +137,16 @@ class Account:
         known = self.known(key, task, model)
         if known is not None:
             return known
-        with self._replies.asking(key):
+        with self.asking(key):
             known = self.known(key, task, model)
             if known is None:
                 known = ask()
                 self.keep(key, task, model, known)
         return known
+
+    def asking(self, key: str) -> AbstractContextManager[object]:
+        """Let nobody else ask what has this key meanwhile."""
+        return self._replies.asking(key)
 
     def known(self, key: str, task: Purpose, model: str) -> bytes | None:
         """Return the reply to what was asked before, which costs nothing."""

@@ -83,9 +83,17 @@ class RemoteEmbedder:
     def _all_embedded(self, parts: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
         """Ask for all parts, several at a time where there are several."""
         if len(parts) < 2:
-            return [self._embedded(part) for part in parts]
+            return [self._embedded_once(part) for part in parts]
         with ThreadPoolExecutor(self._endpoint.connection.concurrency) as threads:
-            return list(threads.map(self._embedded, parts))
+            return list(threads.map(self._embedded_once, parts))
+
+    def _embedded_once(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Ask, or wait for another process that asks the same now, as one that takes in the same
+        files does."""
+        with self._account.asking(self._key("\0".join(texts))):
+            kept = [self._known(text) for text in texts]
+            known = [vector for vector in kept if vector is not None]
+            return np.stack(known) if len(known) == len(texts) else self._embedded(texts)
 
     def _known(self, text: str) -> NDArray[np.float32] | None:
         kept = self._account.known(self._key(text), "embed", self._model)

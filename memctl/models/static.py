@@ -138,20 +138,25 @@ class StaticEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """Return how many tokens this model's tokenizer makes of the whole text."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False))
+        return len(self._ids(text))
 
     def _tokens(self, text: str) -> NDArray[np.uint32]:
-        # One text at a time: the tokenizer's batch calls start a thread pool of their own, and a
-        # process that forks after that warns on stderr and may hang in the child (tokenizers 0.23).
+        return self._ids(text[:MAX_CHARACTERS].strip())[:MAX_TOKENS]
+
+    def _ids(self, text: str) -> NDArray[np.uint32]:
+        """Return the tokens of a text.
+
+        One text at a time: the tokenizer's batch calls start a thread pool of their own, and a
+        process that forks after that warns on stderr and may hang in the child (tokenizers 0.23).
+        """
         # A lone surrogate cannot cross into the tokenizer, which takes UTF-8.
-        text = text[:MAX_CHARACTERS].strip().encode("utf-8", "replace").decode("utf-8")
+        text = text.encode("utf-8", "replace").decode("utf-8")
         # No token has a space but at its beginning, so those of a text are those of its words, and
-        # a text begins like a word; so does what follows a mark.
-        if any(mark in text for mark in self._marks):
-            ids = self._tokenizer.encode(text, add_special_tokens=False).ids
-            return np.asarray(ids[:MAX_TOKENS], dtype=_ID)
+        # a text begins like a word; so does what follows a mark.  Spaces at the end are no word's.
+        if text.endswith(" ") or any(mark in text for mark in self._marks):
+            return np.asarray(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=_ID)
         told = b"".join(map(self._words.__getitem__, _WORDS.findall(" " + text)))
-        return np.frombuffer(told, dtype=_ID)[:MAX_TOKENS]
+        return np.frombuffer(told, dtype=_ID)
 
 
 def load_wordllama(identifier: str) -> StaticEmbedder:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import pyarrow.compute as pc
@@ -17,8 +16,14 @@ from memctl.records import Filters
 from memctl.retrieve.candidates import Sources
 from memctl.retrieve.ended import Endings
 from memctl.retrieve.kept import MOST_KEPT, Condition, Kept, Span, Stored
-from memctl.retrieve.statistics import NO_STATISTICS, TermStatistics, term_statistics
-from memctl.store.filters import Expr, both, col, memory_filter
+from memctl.retrieve.statistics import (
+    NO_STATISTICS,
+    TermStatistics,
+    spread_sample,
+    term_statistics,
+)
+from memctl.store.filters import Expr, both, col, memory_filter, namespace_filter
+from memctl.store.lasting import LastingSnapshot
 
 if TYPE_CHECKING:
     from memctl.graph.index import Index
@@ -27,9 +32,8 @@ if TYPE_CHECKING:
 Subject = TypeVar("Subject", bound=Hashable)
 Made = TypeVar("Made")
 
-_MOST_LANGUAGES = 4
+_MOST_LANGUAGES = 8
 _LEAST_LANGUAGE_SHARE = 0.02
-_LANGUAGE_SAMPLE = 4_096
 _STATISTICS_KEPT = 64
 _CONDITIONS_KEPT = 8
 _GRAPHS_KEPT = 8
@@ -40,14 +44,16 @@ class Corpus:
     """Snapshots that are searched together.
 
     Args:
-        sources: Snapshots by the name of their knowledge base.
+        sources: Snapshots by the name of their knowledge base.  It reads by others of the same
+            tables: whoever asks holds these meanwhile, so that nothing of them is pruned.
         clock: Tells the time, on which it depends what is valid.
     """
 
     def __init__(self, sources: Sources, clock: Callable[[], datetime]) -> None:
-        self.sources = dict(sorted(sources.items()))
+        self.sources = {kb: LastingSnapshot(sources[kb]) for kb in sorted(sources)}
         self.endings = Endings(self.sources)
         self._clock = clock
+        self._languages: dict[Filters, tuple[str, ...]] = {}
         self._has_any: dict[Filters, bool] = {}
         self._conditions: _Lasting[Filters, Condition] = _Lasting(_CONDITIONS_KEPT)
         self._statistics: _Lasting[Filters, TermStatistics] = _Lasting(_STATISTICS_KEPT)
@@ -60,16 +66,23 @@ class Corpus:
             kb: each.versions for kb, each in sources.items()
         }
 
-    @cached_property
-    def languages(self) -> tuple[str, ...]:
-        """The languages of the documents, most frequent first, always with English."""
-        seen: Counter[str] = Counter()
+    def languages(self, filters: Filters) -> tuple[str, ...]:
+        """Return the languages of the documents in the namespaces that the filters let through.
+
+        The most frequent first, always with English: what has no known language is stemmed so.
+        """
+        within = Filters(namespaces=filters.namespaces, private=filters.private)
+        known = self._languages.get(within)
+        if known is not None:
+            return known
+        where, seen = namespace_filter(within), Counter[str]()
         for snapshot in self.sources.values():
-            table = snapshot.scan("documents", None, ["language"], limit=_LANGUAGE_SAMPLE)
-            seen.update(language or "en" for language in table["language"].to_pylist())
+            count = snapshot.count("documents", where)
+            for table in spread_sample(snapshot, "documents", where, "language", count):
+                seen.update(language or "en" for language in table["language"].to_pylist())
         least = _LEAST_LANGUAGE_SHARE * seen.total()
         common = [name for name, count in seen.most_common(_MOST_LANGUAGES) if count >= least]
-        return tuple(dict.fromkeys([*common, "en"]))
+        return self._languages.setdefault(within, tuple(dict.fromkeys([*common, "en"])))
 
     def has_any(self, filters: Filters) -> bool:
         """Tell whether any memory is, or was when that was first asked, what the filters say."""

@@ -240,7 +240,7 @@ def _content(question: Question, hits: Sequence[Hit]) -> Iterator[_Word]:
 
 def _capitalised(hits: Iterable[Hit]) -> frozenset[str]:
     """Return the words that the hits write with a capital letter alone."""
-    found = [word for hit in hits for word in _WORD.findall(_text(hit))]
+    found = {word for hit in hits for word in _WORD.findall(_text(hit))}
     small = {word for word in found if word.islower()}
     return frozenset(word.lower() for word in found if word.istitle()) - small
 

@@ -111,7 +111,7 @@ class Finding:
             first,
             plan,
             self.statistics,
-            self.corpus.languages,
+            self.corpus.languages(self.plan.main_filters),
             self.standing,
             self.now,
             self.meaning,

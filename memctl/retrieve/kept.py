@@ -87,17 +87,17 @@ class Stored:
 
     def keyword(self, terms: Sequence[str], limit: int, *, require_all: bool = False) -> list[int]:
         """Return the rows in which terms weigh most; only those with all of them if required."""
-        found = self._snapshot.keyword(terms, self._where, limit, (ROW,), require_all)
-        return _numbers(found)
+        return self._snapshot.keyword_rows(terms, self._where, limit, require_all)
 
     def nearest(self, vector: NDArray[np.float32], limit: int) -> list[int]:
         """Return the rows nearest to a vector of length 1; none whose own vector is zero."""
-        return _numbers(self._snapshot.nearest(vector, self._where, limit, (ROW,)))
+        return self._snapshot.nearest_rows(vector, self._where, limit)
 
     def with_ids(self, ids: Sequence[str]) -> list[int]:
         """Return the rows with these ids; ids that are not there are skipped."""
         where = both(self._where, col("id").is_in(ids))
-        return _numbers(self._snapshot.scan("memories", where, (ROW,)))
+        numbers: list[int] = self._snapshot.scan("memories", where, (ROW,))[ROW].to_pylist()
+        return numbers
 
     def turns(self, places: Collection[tuple[str, int]]) -> list[int]:
         """Return what stands at places of conversations: session and turn."""
@@ -203,11 +203,6 @@ def matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
 
 def _columns(*, with_vectors: bool) -> tuple[str, ...]:
     return (*COLUMNS, VECTOR) if with_vectors else COLUMNS
-
-
-def _numbers(found: pa.Table) -> list[int]:
-    numbers: list[int] = found[ROW].to_pylist()
-    return numbers
 
 
 def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:

@@ -22,14 +22,13 @@ class LatestCorpus:
     def of(self, snapshots: Sources, clock: Callable[[], datetime]) -> Corpus:
         """Return the corpus of some snapshots: that of before where the tables are the same.
 
-        It reads by snapshots of its own, which keep nothing from being pruned between questions;
-        whoever asks holds those given here meanwhile.
+        It keeps nothing from being pruned between questions; see ``Corpus``.
         """
         from memctl.retrieve.corpus import Corpus
 
         with self._mutex:
             if self._corpus is None or not self._corpus.is_of(snapshots):
-                self._corpus = Corpus({kb: each.unheld() for kb, each in snapshots.items()}, clock)
+                self._corpus = Corpus(snapshots, clock)
             return self._corpus
 
     def drop(self) -> None:

@@ -26,6 +26,8 @@ SHARPNESS = 10
 LEAST_ALIKE = 0.1
 """Of that, summed over all others: less, as of one with a cosine below 0.8, raises a hit by so much
 less.  Without it whatever is nearest would count in full, however far away it is."""
+_MOST_OF_IT = 0.5
+"""Share of what a hit is raised by, from which on it is raised by one other hit."""
 _LOOKED_AT = 100
 _NAMED_IN = 10
 
@@ -43,11 +45,27 @@ def with_likeness(
     alike = np.clip(products(directions, directions), 0, None) ** SHARPNESS
     np.fill_diagonal(alike, 0)
     shares = alike / np.maximum(alike.sum(axis=1, keepdims=True), LEAST_ALIKE)
-    gains = WEIGHT * products(shares, np.array([max(item.score, 0.0) for item in best]))
+    scores = np.array([item.score for item in best])
+    gains = _in_order(scores, WEIGHT * products(shares, np.clip(scores, 0, None)), shares)
     return [
         *(raised(item, "alike", float(gain)) for item, gain in zip(best, gains, strict=True)),
         *rest,
     ]
+
+
+def _in_order(
+    scores: NDArray[np.float64], gains: NDArray[np.float64], shares: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Return the gains, where none is more than that of a better hit which most of it is from.
+
+    Two that resemble only each other would each gain what the other has, and end equal: the line
+    of bus 17 and that of bus 18.
+    """
+    limited = gains.copy()
+    for at in np.argsort(-scores, kind="stable"):
+        better = (shares[at] >= _MOST_OF_IT) & (scores > scores[at])
+        limited[at] = min(gains[at], limited[better].min(initial=np.inf))
+    return limited
 
 
 def _is_about_turns(best: Sequence[Collapsed]) -> bool:

@@ -20,8 +20,10 @@ from memctl.understand.terms import terms
 if TYPE_CHECKING:
     from memctl.retrieve.times import Told
 
-STOP_WORD_WEIGHT = 0.3
-"""Weight in the question's vector of a word that keyword search drops, where 1 is the rarest."""
+STOP_WORD_WEIGHT = 0.1
+"""Weight in the question's vector of a word that keyword search drops, where 1 is the rarest.  The
+built-in vectors of English stop words are short (a third of those of other words), but the stop
+words of other languages have vectors as long as any, and at 0.3 they outweighed the question."""
 _WORD_WEIGHT_EXPONENT = 0.75
 
 _HOW = frozenset(("how", "wie"))

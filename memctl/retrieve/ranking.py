@@ -22,6 +22,7 @@ from memctl.retrieve.fusion import (
     within,
     zscore,
 )
+from memctl.retrieve.times import LEAST_SHOWN
 from memctl.retrieve.times import LEG as IN_TIME
 
 _AHEAD_OF = 9
@@ -139,7 +140,7 @@ def _legs(
     if mode != "vector":
         legs["keyword"] = candidate.keyword
         legs["keyword_normalised"] = float(scaled["keyword"][row])
-        if candidate.in_time:
+        if candidate.in_time > LEAST_SHOWN:
             legs[IN_TIME] = candidate.in_time
     if mode != "keyword":
         legs["vector"] = candidate.vector

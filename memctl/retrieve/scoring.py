@@ -24,11 +24,15 @@ dependence after Metzler and Croft (2005)."""
 
 class KeywordScorer:
     """BM25 of a question's terms, of its neighbouring terms standing next to each other, and of the
-    phrases that stand for a term."""
+    phrases that stand for a term.
+
+    The terms that one word may be found by weigh the same: a form that is rare because most
+    records were stemmed by another language says no more than the form in these.
+    """
 
     def __init__(self, question: Question, statistics: TermStatistics) -> None:
         self._average = max(statistics.average_length, 1.0)
-        self._weights = {term: statistics.idf(term) for term in question.terms}
+        self._weights = _weights(question, statistics)
         self._pairs = {
             pair: PHRASE_WEIGHT * min(self._weights[pair[0]], self._weights[pair[1]])
             for pair in question.pairs
@@ -58,6 +62,14 @@ class KeywordScorer:
             for pair, weight in self._pairs.items()
             if pair[0] in counts and pair[1] in counts
         )
+
+
+def _weights(question: Question, statistics: TermStatistics) -> dict[str, float]:
+    weights = {term: statistics.idf(term) for term in question.terms}
+    for slot in question.slots:
+        together = slot_weight(slot, statistics)
+        weights |= {term: min(weights[term], together) for term in slot}
+    return weights
 
 
 def cosines(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float64]:

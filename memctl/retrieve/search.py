@@ -93,9 +93,9 @@ class Searcher:
         reformulate: Reformulate | None = None,
         corpus: Corpus | None = None,
     ) -> None:
-        self._sources = dict(sorted(sources.items()))
+        self._held = sources  # so that nothing of them is pruned meanwhile
         self._corpus = corpus or Corpus(sources, clock)
-        self._languages = self._corpus.languages
+        self._sources = self._corpus.sources
         self._comparing = Comparing(self._sources, embedders)
         self._load_words = load_words or partial(word_embedder, list(embedders.values()))
         self._clock = clock
@@ -154,7 +154,7 @@ class Searcher:
             diversity=diversity,
             per_document=per_document,
         )
-        expression = self._parsed(question, plan.mode)
+        expression = self._parsed(question, plan)
         if plan.mode != "agentic":
             return self._spread(self._found(expression, plan), plan)
         plan = replace(plan, mode="hybrid")
@@ -169,10 +169,11 @@ class Searcher:
 
     def _found(self, expression: Expression, plan: Plan) -> SearchOutcome:
         """Search once."""
-        whole = understood(expression.text, self._languages)
+        languages = self._corpus.languages(plan.main_filters)
+        whole = understood(expression.text, languages)
         condition = self._corpus.condition(plan.main_filters)
         statistics = self._corpus.statistics(plan.main_filters, condition)
-        meant = self._expansions(expression, condition, statistics)
+        meant = self._expansions(expression, condition, statistics, languages)
         required = expression.required and resolved(expression.required, meant)
         whole = with_expansions(whole, expression.patterns, meant)
         asked = briefly(whole, statistics)
@@ -206,11 +207,11 @@ class Searcher:
             asked=asked,
             mode=plan.mode,
             statistics=statistics,
-            languages=self._languages,
+            languages=languages,
             hits=self._hits(ranked, plan),
             insights=self._bearing_insights(gatherer, asked, statistics, plan),
             explain={
-                **explained_search(plan, asked, statistics, self._languages),
+                **explained_search(plan, asked, statistics, languages),
                 "candidates": len(ranked),
                 **({} if ahead is None else {"lead": round(ahead, 3)}),
                 **self._comparing.explained(plan.spaces),
@@ -256,19 +257,23 @@ class Searcher:
         explain = {**outcome.explain, **explained_spread(plan, likest)}
         return replace(outcome, spread=self._hits(items, plan), explain=explain)
 
-    def _parsed(self, question: str, mode: Mode) -> Expression:
+    def _parsed(self, question: str, plan: Plan) -> Expression:
         """Take the question apart; vectors know no syntax."""
-        return Expression(question) if mode == "vector" else parsed(question, self._languages)
+        if plan.mode == "vector":
+            return Expression(question)
+        return parsed(question, self._corpus.languages(plan.main_filters))
 
     def _expansions(
-        self, expression: Expression, condition: Condition, statistics: TermStatistics
+        self,
+        expression: Expression,
+        condition: Condition,
+        statistics: TermStatistics,
+        languages: Sequence[str],
     ) -> Expansions:
         patterns = set(expression.patterns.values())
         patterns.update(patterns_of(expression.required) if expression.required else ())
         return {
-            pattern: expansions(
-                pattern, self._sources, condition.where, statistics, self._languages
-            )
+            pattern: expansions(pattern, self._sources, condition.where, statistics, languages)
             for pattern in sorted(patterns, key=str)
         }
 

@@ -21,6 +21,8 @@ from memctl.understand.periods import names_a_time, periods
 
 LEG = "keyword_time"
 """How much of the score of a hit's words is for the times that it was made in."""
+LEAST_SHOWN = 0.001
+"""A smaller one, of a time years away, is not told."""
 _HALVED_AFTER = 3
 _HALVED_AFTER_SHARE = 0.25
 """So many days outside of a time a memory is given half of that, or such a share of the time's

@@ -77,11 +77,16 @@ def create_vector_index(dataset: LanceDataset, rows: int) -> None:
         dataset.create_index("vector", "IVF_RQ", **more)
 
 
-def probes(rows: int, *, filtered: bool) -> dict[str, int]:
+def probes(rows: int, *, filtered: bool, refined: bool = True) -> dict[str, int]:
     """Return how thoroughly to search the vector index of a table of so many rows.
 
     The engine goes on to further partitions when a filter leaves too few rows in these.
     """
     least = FEWEST_PROBES + rows // ROWS_A_PROBE
-    refine = 5 if rows < LARGE_TABLE_ROWS else 10
-    return {"minimum_nprobes": 2 * least if filtered else least, "refine_factor": refine}
+    refining = {"refine_factor": refinement(rows)} if refined else {}
+    return {"minimum_nprobes": 2 * least if filtered else least, **refining}
+
+
+def refinement(rows: int) -> int:
+    """Return of how many times as many as are wanted the nearest are taken."""
+    return 5 if rows < LARGE_TABLE_ROWS else 10

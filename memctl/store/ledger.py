@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from memctl.store.books import (
     from_text,
     to_text,
 )
+from memctl.store.deletion_book import DeletionBook
 from memctl.store.frozen import (
     Fingerprint,
     connect,
@@ -151,6 +152,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE receipts ADD COLUMN understand_seconds REAL",
         "ALTER TABLE receipts ADD COLUMN redacted INTEGER NOT NULL DEFAULT 0",
     ),
+    (
+        """CREATE TABLE deleted_rows (
+            id TEXT PRIMARY KEY, document_id TEXT) WITHOUT ROWID""",
+        "CREATE INDEX deleted_rows_by_document ON deleted_rows (document_id)",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -187,6 +193,7 @@ class Ledger:
         self.names = NameBook(self)
         self.snapshots = SnapshotBook(self)
         self.receipts = ReceiptBook(self)
+        self.deletions = DeletionBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
@@ -256,9 +263,10 @@ class Ledger:
         try:
             with self.reading() as connection:
                 found = connection.execute("PRAGMA integrity_check(10)").fetchall()
+                lacking = _lacking(connection)
         except DamagedError as error:
             return [error.message]
-        return [str(row[0]) for row in found if row[0] != "ok"]
+        return [*(str(row[0]) for row in found if row[0] != "ok"), *lacking]
 
     def rewrite(self) -> bool:
         """Write the whole file anew, so that nothing which was deleted can be read from it.
@@ -469,6 +477,30 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """Return the columns of every table."""
+    named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    pairs = [(row[0], f"PRAGMA table_info({row[0]})") for row in named if row[0].isidentifier()]
+    return {name: {row[1] for row in connection.execute(ask)} for name, ask in pairs}
+
+
+def _lacking(connection: sqlite3.Connection) -> list[str]:
+    """Tell of tables and columns that a ledger of this version has, and this one does not."""
+    there = _columns(connection)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        for statements in _MIGRATIONS:
+            for statement in statements:
+                fresh.execute(statement)
+        wanted = _columns(fresh)
+    found = []
+    for table, columns in wanted.items():
+        if table not in there:
+            found.append(f"it has no table {table}")
+        elif missing := columns - there[table]:
+            found.append(f"its table {table} has no {', '.join(sorted(missing))}")
+    return found
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

@@ -89,7 +89,9 @@ class ReceiptBook:
     def note_try(self, paths: Iterable[str], reason: str, now: datetime) -> None:
         """Note why files were not dealt with, which will be tried again; by where they are from."""
         rows = [(path, reason, to_text(now)) for path in paths]
-        with self._ledger.transaction() as connection:
+        if not rows:
+            return
+        with self._ledger.transaction(durable=False) as connection:
             connection.executemany(
                 "INSERT INTO tries VALUES (?1, ?2, 1, ?3, ?3) ON CONFLICT (path, reason)"
                 " DO UPDATE SET times = times + 1, last_at = excluded.last_at",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -24,8 +24,9 @@ from memctl.store.indexes import remake_indexes
 from memctl.store.inspection import broken_indexes, can_be_opened, can_be_read, versions_on_disk
 from memctl.store.ledger import HEAD, Ledger
 from memctl.store.lock import WriteLock
+from memctl.store.lost_rows import LostRow
 from memctl.store.names import TABLES, TableName
-from memctl.store.rescue import Believed, rescue
+from memctl.store.rescue import Believed, Rescued, Trust, rescue
 from memctl.store.schema import VECTOR, schemas
 from memctl.store.store import (
     DIMENSION,
@@ -60,9 +61,29 @@ class Step:
     subject: str
     """``ledger`` or the name of a table."""
     message: str
+    lost_rows: int = 0
+    """Rows that nothing brought back; 1 where nothing says how many."""
+    lost: tuple[LostRow, ...] = ()
+    """Those of them that something names."""
 
 
-def repair(folder: Path, clock: Callable[[], datetime]) -> list[Step]:
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Rows of a table that could not be read anywhere; documents may be read again."""
+
+    rows: int = 0
+    named: tuple[LostRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What was done about tables and the ledger, and what they lack by now."""
+
+    steps: list[Step] = field(default_factory=list)
+    losses: dict[TableName, Loss] = field(default_factory=dict)
+
+
+def repair(folder: Path, clock: Callable[[], datetime]) -> Repaired:
     """Put right what cannot be read, and return what was done.
 
     A lost ledger is made anew from the newest readable version of each table and the tags of
@@ -73,7 +94,8 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> list[Step]:
         LockedError: Somebody is writing.
         DamagedError: Nothing of a table can be read.
     """
-    done: list[Step] = []
+    repaired = Repaired()
+    done = repaired.steps
     with WriteLock(folder, clock).held(5.0):
         datasets = Datasets(folder / TABLES_FOLDER)
         with closing(_ledger(folder, done)) as ledger:
@@ -82,10 +104,10 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> list[Step]:
             columns = schemas(int(ledger.meta(DIMENSION) or 0)) if named else {}
             head = {}
             for table in TABLES:
-                believed = _believed(datasets, table, named)
+                trust = Trust(_known(datasets, table, named), ledger.deletions.all())
                 version = named.get(table)
                 head[table] = _repaired(
-                    datasets, table, version, columns.get(table), believed, done
+                    datasets, table, version, columns.get(table), trust, repaired
                 )
             with ledger.transaction():
                 done += _went_back(ledger, since)
@@ -97,7 +119,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> list[Step]:
                     done += _named_by_tags(ledger, datasets)
                 done += _without_lost_names(ledger, datasets)
             done += _tags_put_right(ledger, datasets)
-    return done
+    return repaired
 
 
 def _ledger(folder: Path, done: list[Step]) -> Ledger:
@@ -125,16 +147,22 @@ def _repaired(
     table: TableName,
     version: int | None,
     columns: pa.Schema | None,
-    believed: Believed,
-    done: list[Step],
+    trust: Trust,
+    repaired: Repaired,
 ) -> int:
+    done = repaired.steps
+    if datasets.path(table).is_file():
+        _set_aside(datasets, table, datasets.path(table))
+        done.append(Step(table, "what stood in its place, a file, is put aside"))
     known = files_below(datasets.path(table))
     done += _without_lost_manifests(datasets, table, version)
     newest = _newest_version(datasets, table, version)
     dataset = None if newest is None else datasets.fresh(table, newest)
     is_head = dataset is not None and version in (None, newest)
     if dataset is None or not is_head or not _is_whole(dataset):
-        dataset = _rescued(datasets, table, dataset, version, columns, believed, done)
+        found = _rescued(datasets, table, dataset, version, columns, trust, done)
+        repaired.losses[table] = Loss(found.lost, found.named)
+        dataset = found.dataset
     elif dataset.version != dataset.latest_version:
         dataset.restore()  # type: ignore[no-untyped-call]
     if broken := list(broken_indexes(dataset)):
@@ -178,15 +206,13 @@ def _rescued(
     dataset: LanceDataset | None,
     version: int | None,
     columns: pa.Schema | None,
-    believed: Believed,
+    trust: Trust,
     done: list[Step],
-) -> LanceDataset:
+) -> Rescued:
     before = 0 if dataset is None else int(dataset.count_rows())
     opened = None if dataset is None else int(dataset.version)
     names_all = opened is not None and version == opened
-    found = rescue(
-        datasets, table, dataset, names_all=names_all, columns=columns, believed=believed
-    )
+    found = rescue(datasets, table, dataset, names_all=names_all, columns=columns, trust=trust)
     if found is None:
         raise DamagedError(
             f"nothing of the table {table} can be read", "restore the knowledge base from a backup"
@@ -194,16 +220,18 @@ def _rescued(
     if version is not None and opened != version:
         where = f"version {opened}" if opened is not None else "what can be read of its files"
         done.append(Step(table, f"went back from version {version} to {where}"))
-    lost = max(before - found.kept - found.earlier, 0)
-    told = f"kept {found.kept} of {before} rows" if lost else f"kept {found.kept} rows"
+    if opened is None and table == "memories":
+        told = "no version says any more what it had; what has no file in processed/ is lost"
+        done.append(Step(table, told, lost_rows=1))
+    told = f"kept {found.kept} of {before} rows" if found.lost else f"kept {found.kept} rows"
     more = ((found.earlier, "an earlier version"), (found.loose, "files that no version names"))
     told += "".join(f", {rows} more from {where}" for rows, where in more if rows)
-    done.append(Step(table, f"{told}; the others cannot be read" if lost else told))
-    return found.dataset
+    done.append(Step(table, f"{told}; the others cannot be read" if found.lost else told))
+    return found
 
 
-def _believed(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) -> Believed:
-    """Tell rows of documents and memories that were deleted from those that are lost.
+def _known(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) -> Believed:
+    """Tell rows of documents and memories that were deleted from those that are lost, as a rule.
 
     A document without a memory and a memory without its document were deleted, where the other
     table, which would know them, is whole.

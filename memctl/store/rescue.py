@@ -6,24 +6,52 @@ names any more; of an id that is met twice the first row counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from memctl.store.datasets import Datasets
-from memctl.store.engine import lance, without_panics
+from memctl.store.engine import lance
 from memctl.store.indexes import create_indexes
-from memctl.store.inspection import ENGINE_ERRORS, can_be_opened, rows_of, versions_on_disk
+from memctl.store.inspection import (
+    ENGINE_ERRORS,
+    can_be_opened,
+    can_be_read,
+    rows_of,
+    versions_on_disk,
+)
+from memctl.store.lost_rows import LostRow, live_places, named_rows, read_file
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
-    from lance import LanceDataset
+    from lance import LanceDataset, LanceFragment
+    from numpy.typing import NDArray
 
 
 Believed = Callable[[pa.RecordBatch], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Tells rows that are lost from rows that have been deleted."""
+
+    is_known: Believed
+    """Whether another table knows of rows."""
+    deleted: Set[str]
+    """Rows that were deleted by hand."""
+
+    def stays(self, batch: pa.RecordBatch) -> pa.Array:
+        """Tell of rows of an earlier version whether they were not deleted by hand since."""
+        return pc.invert(pc.is_in(batch["id"], pa.array(sorted(self.deleted), pa.string())))
+
+    def belongs(self, batch: pa.RecordBatch) -> pa.Array:
+        """Tell of rows from anywhere whether they belong to what counts."""
+        return pc.and_(self.is_known(batch), self.stays(batch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +65,10 @@ class Rescued:
     """Rows that only earlier versions have."""
     loose: int
     """Rows from files that no version names any more."""
+    lost: int = 0
+    """Rows of the version that counts that could not be read anywhere."""
+    named: tuple[LostRow, ...] = ()
+    """Those of them that an index names."""
 
 
 def rescue(
@@ -46,7 +78,7 @@ def rescue(
     *,
     names_all: bool,
     columns: pa.Schema | None,
-    believed: Believed,
+    trust: Trust,
 ) -> Rescued | None:
     """Write a table anew; None where there is nothing to learn its columns from.
 
@@ -57,24 +89,27 @@ def rescue(
         names_all: Whether that one names every file of rows there is, as the version that counts
             does; of an earlier one newer files are read too.
         columns: What it should have, where that is known.
-        believed: Tells which rows may come from elsewhere than from that version: one that has
-            been deleted since must not come back.
+        trust: Tells which rows may come from elsewhere than from that version: one that has been
+            deleted since must not come back.
     """
     loose = [] if names_all else _loose_files(datasets, table)
     schema = dataset.schema if dataset is not None else _schema_in(loose) or columns
     if schema is None:
         return None
     expected = int(dataset.count_rows()) if dataset is not None else 0
+    named, left = _of_unreadable(datasets, table, dataset) if dataset is not None else ([], [])
     gathered = _Gathered(datasets.path(table), schema, dataset)
-    kept = gathered.add_all(_parts(dataset))
+    kept = gathered.add_all(_parts(dataset), None if names_all else trust.stays)
     earlier = 0
-    for version in _earlier(datasets, table, dataset):
+    for parts in (*_earlier(datasets, table, dataset), left):
         if kept + earlier >= expected:
             break
-        earlier += gathered.add_all(_parts(datasets.fresh(table, version)), believed)
-    found = gathered.add_all((_rows_in(path) for path in loose), believed)
+        earlier += gathered.add_all(parts, trust.belongs)
+    found = gathered.add_all((read_file(path) for path in loose), trust.belongs)
     create_indexes(table, gathered.dataset)
-    return Rescued(gathered.dataset, kept, earlier, found)
+    missing = tuple(row for row in named if not gathered.has(row.id))
+    lost = max(expected - kept - earlier, len(missing)) if names_all else len(missing)
+    return Rescued(gathered.dataset, kept, earlier, found, lost, missing)
 
 
 class _Gathered:
@@ -89,6 +124,10 @@ class _Gathered:
         self.dataset: LanceDataset = lance().write_dataset(
             schema.empty_table(), self._path, mode=mode
         )
+
+    def has(self, id_: str) -> bool:
+        """Tell whether a row of that id is there by now."""
+        return hash(id_) in self._seen
 
     def add_all(
         self, parts: Iterable[Iterator[pa.RecordBatch]], believed: Believed | None = None
@@ -129,12 +168,44 @@ def _parts(dataset: LanceDataset | None) -> Iterator[Iterator[pa.RecordBatch]]:
         yield from (rows_of(dataset, fragment) for fragment in dataset.get_fragments())
 
 
-def _earlier(datasets: Datasets, table: TableName, dataset: LanceDataset | None) -> Iterator[int]:
-    if dataset is None:
-        return
+def _earlier(
+    datasets: Datasets, table: TableName, dataset: LanceDataset | None
+) -> Iterator[Iterator[Iterator[pa.RecordBatch]]]:
+    """Yield the files of every earlier version that can be opened, the newest first."""
+    newest = 0 if dataset is None else int(dataset.version)
     for version in versions_on_disk(datasets, table):
-        if version < dataset.version and can_be_opened(datasets, table, version):
-            yield version
+        if version < newest and can_be_opened(datasets, table, version):
+            yield _parts(datasets.fresh(table, version))
+
+
+def _of_unreadable(
+    datasets: Datasets, table: TableName, dataset: LanceDataset
+) -> tuple[list[LostRow], list[Iterator[pa.RecordBatch]]]:
+    """Return which rows stood in files that cannot be read, and what is left of any of them."""
+    lost = [each for each in dataset.get_fragments() if not can_be_read(dataset, each)]
+    left = [part for each in lost for part in _left_of(datasets, table, dataset, each)]
+    return named_rows(table, dataset, lost), left
+
+
+def _left_of(
+    datasets: Datasets, table: TableName, dataset: LanceDataset, fragment: LanceFragment
+) -> Iterator[Iterator[pa.RecordBatch]]:
+    """Yield what is left of rows that stand in several files, as after an update of some columns.
+
+    The first of them has all columns, as they were before.
+    """
+    live = live_places(dataset, fragment)
+    for file in fragment.data_files():
+        yield _at(read_file(datasets.path(table) / "data" / file.path), live)
+
+
+def _at(batches: Iterator[pa.RecordBatch], places: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows at these places alone."""
+    reached = 0
+    for batch in batches:
+        here = np.arange(reached, reached + batch.num_rows)
+        reached += batch.num_rows
+        yield batch.filter(pa.array(np.isin(here, places)))
 
 
 def _loose_files(datasets: Datasets, table: TableName) -> list[Path]:
@@ -152,15 +223,7 @@ def _loose_files(datasets: Datasets, table: TableName) -> list[Path]:
 def _schema_in(paths: Iterable[Path]) -> pa.Schema | None:
     """Return the columns of the first file that has rows of whole memories or documents."""
     for path in paths:
-        schema = next((batch.schema for batch in _until_unreadable(_rows_in(path))), None)
+        schema = next((batch.schema for batch in _until_unreadable(read_file(path))), None)
         if schema is not None and "id" in schema.names:
             return schema
     return None
-
-
-def _rows_in(path: Path) -> Iterator[pa.RecordBatch]:
-    from lance.file import LanceFileReader
-
-    lance()
-    with without_panics():
-        yield from LanceFileReader(str(path)).read_all(batch_size=1024).to_batches()

@@ -35,6 +35,8 @@ SCORE = "_score"
 DISTANCE = "_distance"
 ROW = "_rowoffset"
 """The number of a row, which holds for this one version of its table; may be read as a column."""
+ROW_ID = "_rowid"
+"""What the engine itself tells a row by, as a column."""
 
 
 class Snapshot:
@@ -71,12 +73,6 @@ class Snapshot:
             for table in self.versions
         }
         return json.dumps([dict(self.versions), files], sort_keys=True)
-
-    def unheld(self) -> Snapshot:
-        """Return the same tables in an object that does not keep them from being pruned."""
-        return Snapshot(
-            self._datasets, self.versions, self._dimension, self._require_in_place, self.derived
-        )
 
     def schema(self, table: TableName) -> pa.Schema:
         """Return the schema of a table."""
@@ -219,11 +215,20 @@ class Snapshot:
         where: Expr | None = None,
         limit: int = 100,
         columns: Sequence[str] | None = None,
+        refined: bool = True,
     ) -> pa.Table:
         """Return the memories nearest to a vector, with their cosine distance as ``_distance``.
 
         Memories whose vector is zero have no direction and are never found, and nothing is near
-        a zero ``vector``.  Arguments are as for :meth:`keyword`.
+        a zero ``vector``.  Other arguments are as for :meth:`keyword`.
+
+        Args:
+            vector: The vector.
+            where: Looked at before the search.
+            limit: The most rows to return.
+            columns: All but the vector by default.
+            refined: Whether distances are those of the vectors themselves, which are read for it,
+                where there is an index of them; it has the numbers rounded.
         """
         names = self._columns_or_all_but_vector(columns)
         query = np.asarray(vector, dtype=np.float32)
@@ -231,12 +236,40 @@ class Snapshot:
             return self._nothing(names, DISTANCE)
         with self._reading("memories", where):
             rows = self.dataset("memories").count_rows()
-            thorough = probes(rows, filtered=where is not None)
+            thorough = probes(rows, filtered=where is not None, refined=refined)
             nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine", **thorough}
             found = self._scanner("memories", where, [*names, DISTANCE], nearest=nearest).to_table()
         return _sorted(found, DISTANCE, "ascending")
 
+    def keyword_rows(
+        self,
+        terms: Sequence[str],
+        where: Expr | None = None,
+        limit: int = 100,
+        require_all: bool = False,
+    ) -> list[int]:
+        """Return the numbers of what :meth:`keyword` finds."""
+        by = self._numbered_by
+        return self._numbers(self.keyword(terms, where, limit, (by,), require_all)[by])
+
+    def nearest_rows(
+        self, vector: NDArray[np.floating[Any]], where: Expr | None = None, limit: int = 100
+    ) -> list[int]:
+        """Return the numbers of what :meth:`nearest` finds."""
+        by = self._numbered_by
+        return self._numbers(self.nearest(vector, where, limit, (by,))[by])
+
     # --- inside ---
+
+    @property
+    def _numbered_by(self) -> str:
+        """The column that tells the numbers of rows."""
+        return ROW
+
+    def _numbers(self, found: pa.ChunkedArray) -> list[int]:
+        """Return the numbers that such a column tells."""
+        numbers: list[int] = found.to_pylist()
+        return numbers
 
     def _scanner(
         self,
@@ -252,7 +285,7 @@ class Snapshot:
         )
 
     def _check_columns(self, table: TableName, names: Sequence[str]) -> None:
-        known = {*self._schemas[table].names, SCORE, DISTANCE, ROW}
+        known = {*self._schemas[table].names, SCORE, DISTANCE, ROW, ROW_ID}
         for name in names:
             if name not in known:
                 raise UsageError(
@@ -265,7 +298,8 @@ class Snapshot:
         return [name for name in self._schemas["memories"].names if name != VECTOR]
 
     def _nothing(self, names: Sequence[str], measure: str) -> pa.Table:
-        schema = self._schemas["memories"].append(pa.field(ROW, pa.uint64()))
+        numbers = [pa.field(name, pa.uint64()) for name in (ROW, ROW_ID)]
+        schema = pa.schema([*self._schemas["memories"], *numbers])
         items = [schema.field(name) for name in names]
         return pa.schema([*items, (measure, pa.float32())]).empty_table()
 

@@ -39,7 +39,10 @@ class Sought:
         """Finds it in text; a name with its ends."""
         self._raw = self._raw_pattern() if is_name else None
         self._raw_forms = list(dict.fromkeys(_encoded(self._forms)))
-        self._first = [first.lower() for first in dict.fromkeys(_encoded(_cases(self._words[:1])))]
+        self._raw_words = [
+            [form.lower() for form in dict.fromkeys(_encoded(_cases([word])))]
+            for word in self._words
+        ]
         self._written = list(dict.fromkeys(_encoded(_as_written(text)))) if is_name else []
 
     @property
@@ -73,7 +76,7 @@ class Sought:
         if self._raw is None:
             return any(form in content for form in self._raw_forms)
         lowered = content.lower()  # far faster than the pattern, which few pieces need then
-        if not any(first in lowered for first in self._first):
+        if not all(any(form in lowered for form in forms) for forms in self._raw_words):
             return False
         return self._raw.search(content) is not None
 

@@ -57,15 +57,14 @@ def traces(store: Store, wanted: Sequence[Sought]) -> Iterator[Trace]:
         wanted: What to look for; what is too short, in tables and the ledger alone.
     """
     if wanted:
-        look = _Look(wanted, store.folder)
         places = list(_in_tables(store, wanted))
         yield from places
-        books = list(_in_ledger(store.ledger, look))
+        books = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
         yield from books
         told = [f"{TABLES_FOLDER}/{trace.place}.lance/" for trace in places]
         if books:
             told.append(LEDGER_FILE)
-        for trace in _in_files(store.folder, look):
+        for trace in _in_files(store.folder, wanted):
             if not trace.place.startswith(tuple(told)):  # rows of it are told of already
                 yield trace
 
@@ -78,18 +77,11 @@ class _Look:
         folder: Where everything stands, which is in many places and is told of by none.
     """
 
-    def __init__(self, wanted: Sequence[Sought], folder: Path | None = None) -> None:
+    def __init__(self, wanted: Sequence[Sought], folder: Path) -> None:
         self._wanted = wanted
-        self._own = b""
-        if folder is not None and any(text.is_in(str(folder)) for text in wanted):
-            self._own = os.fsencode(folder)
+        is_named = any(text.is_in(str(folder)) for text in wanted)
+        self._own = os.fsencode(folder) if is_named else b""
         self._reach = max((text.reach for text in wanted), default=0) + len(self._own)
-
-    def without_short(self) -> _Look | None:
-        """Return what looks for all but the texts that are too short; None where none is left."""
-        left = _Look([text for text in self._wanted if not text.is_too_short])
-        left._own, left._reach = self._own, self._reach
-        return left if left._wanted else None
 
     def finds(self, content: bytes, *, is_of_tables: bool = False) -> bool:
         """Tell whether bytes have something of it."""
@@ -191,10 +183,11 @@ def _bytes(value: object) -> bytes:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _in_files(folder: Path, everything: _Look) -> Iterator[Trace]:
-    look = everything.without_short()
-    if look is None:
+def _in_files(folder: Path, texts: Sequence[Sought]) -> Iterator[Trace]:
+    wanted = _long_enough(texts)
+    if not wanted:
         return
+    look = _Look(wanted, folder)
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
         is_of_tables = place.parts[0] == TABLES_FOLDER
@@ -211,8 +204,12 @@ def file_has(path: Path, wanted: Sequence[Sought], folder: Path) -> bool:
         wanted: What to look for; what is too short is passed over.
         folder: Where everything stands, which is told of by nothing.
     """
-    look = _Look(wanted, folder).without_short()
-    return look is not None and _file_has(path, look)
+    texts = _long_enough(wanted)
+    return bool(texts) and _file_has(path, _Look(texts, folder))
+
+
+def _long_enough(texts: Iterable[Sought]) -> list[Sought]:
+    return [text for text in texts if not text.is_too_short]
 
 
 def _file_has(path: Path, look: _Look, *, is_of_tables: bool = False) -> bool:

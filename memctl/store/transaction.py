@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
+from memctl.store.deletion_book import DELETABLE, Deletions
 from memctl.store.durability import drop_unfinished, drop_unreadable, files_below, sync_new
 from memctl.store.engine import changing, first_line, lance, without_panics
 from memctl.store.filters import Expr, col, render
@@ -78,6 +79,8 @@ class Transaction:
         self._known: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
         self._head = self._recovered()
+        self.deletions = Deletions(ledger.deletions)
+        """What is deleted by hand in it, and what was before."""
 
     # --- changing ---
 
@@ -85,6 +88,7 @@ class Transaction:
         """Add rows whose ids are new: the caller vouches for that; the fast way in bulk."""
         if not rows.num_rows:
             return
+        self.deletions.written(table, rows)
         held = self._held.setdefault(table, _Held())
         held.add(self._fitted(table, rows))
         if held.rows >= ROWS_HELD or held.bytes >= BYTES_HELD:
@@ -98,6 +102,7 @@ class Transaction:
         """
         distinct = _last_of_each_id(self._fitted(table, rows))
         if self._has_any(table, distinct["id"].to_pylist()):
+            self.deletions.written(table, distinct)
             return self._merge(table, distinct, insert=True)
         self.append(table, distinct)
         return int(distinct.num_rows)
@@ -168,6 +173,9 @@ class Transaction:
                 dataset.restore()  # type: ignore[no-untyped-call]
             self._open[table] = dataset
         self._dimension, self._schemas = dimension, schemas(dimension)
+        deleted = sorted(self.deletions.ids)
+        for table in DELETABLE if deleted else ():
+            self.deletions.written(table, self.snapshot().get(table, deleted, ["id"]))
 
     def ledger(self, statement: Statement) -> None:
         """Have something done in the very SQLite transaction that moves HEAD.
@@ -216,6 +224,7 @@ class Transaction:
             sync_new(self._datasets.path(table), self._known[table])
         with self._ledger.transaction() as connection:
             self._ledger.set_head(versions, self._clock())
+            self.deletions.note()
             for statement in self._statements:
                 statement(connection)
         self._head = dict(versions)
@@ -227,6 +236,7 @@ class Transaction:
         self._open.clear()
         self._known.clear()
         self._head = self._recovered()
+        self.deletions = Deletions(self._ledger.deletions)
 
     # --- inside ---
 

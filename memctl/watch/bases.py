@@ -11,7 +11,7 @@ from memctl.pinned import load_settings
 from memctl.watch.served import Served
 
 if TYPE_CHECKING:
-    from memctl.home import Home
+    from memctl.home import Home, KnowledgeBaseEntry
     from memctl.knowledge_base import KnowledgeBase
 
 
@@ -43,14 +43,19 @@ class HomeBases:
                 )
 
     def names(self) -> list[str]:
-        """Return the names of those that are to be served now."""
-        return [
-            entry.name
-            for entry in self._home.entries()
-            if entry.settings is not None
-            and entry.settings.status == "active"
-            and (entry.name in self._names if self._names else entry.settings.always_on)
-        ]
+        """Return the names of those that are to be served now.
+
+        One of which the settings cannot be read is among them: opening it says why.
+        """
+        return [entry.name for entry in self._home.entries() if self._is_wanted(entry)]
+
+    def _is_wanted(self, entry: KnowledgeBaseEntry) -> bool:
+        if self._names and entry.name not in self._names:
+            return False
+        settings = entry.settings
+        if settings is None:
+            return True
+        return settings.status == "active" and (bool(self._names) or settings.always_on)
 
     def open(self, name: str) -> KnowledgeBase:
         """Open one of them, and make its own inbox where somebody has removed that.

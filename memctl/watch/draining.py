@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from memctl.choices import After
-from memctl.errors import ModelError
+from memctl.errors import MemctlError, ModelError
 from memctl.ingest.inbox import InboxFile
 from memctl.ingest.pipeline import IngestStopped
 from memctl.ingest.reading import CHANGED
@@ -52,7 +53,8 @@ class Drainer:
 
     def put_back(self) -> None:
         """Return files whose ingest was interrupted to the inboxes they came from."""
-        self.claims.note_try(STOPPED)
+        with suppress(MemctlError):  # the ledger may be what fails
+            self.claims.note_try(STOPPED)
         for claimed in self._left_behind():
             self.claims.put_back(claimed)
             self.voice.say("put_back", claimed.source)

@@ -12,6 +12,7 @@ from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.inbox import InboxFile, not_its_own, scan
 from memctl.ingest.sources import printable
+from memctl.records import LeftOutReason
 from memctl.store.lock import is_locked, is_watched
 from memctl.store.names import FORGET, WAITS_FOR, WORKS_ON
 from memctl.watch.inbox import out_of_reach
@@ -19,6 +20,7 @@ from memctl.watch.polling import polled
 from memctl.watch.served import Served
 from memctl.watch.vault import Vault
 
+_MISSED = frozenset(["unfinished", "link", "pipe", "socket", "device", "other"])
 LEAST_FREE_BYTES = 1 << 20
 """With less than that a disk counts as full."""
 
@@ -53,6 +55,9 @@ class WatchStatus:
     """Forgets that were cut off, so that files may still have what is gone."""
     polled: tuple[str, ...] = ()
     """Folders that are only looked into from time to time, and why."""
+    never_taken: tuple[str, ...] = ()
+    """What lies in inboxes and is never taken as it is, though somebody may think so: not what is
+    hidden, ignored, or the system's."""
 
 
 def watch_status(base: Served) -> WatchStatus:
@@ -60,7 +65,7 @@ def watch_status(base: Served) -> WatchStatus:
     ledger = base.store.ledger
     alive = is_watched(base.layout)
     daemon = ledger.daemon.get() if alive else None
-    waiting = waiting_files(base)
+    waiting, left = _lying(base)
     oldest = min(waiting, key=lambda item: item[1], default=None)
     errors = ledger.events.recent(1)
     consolidation = ledger.jobs.last(CONSOLIDATION, "done")
@@ -84,6 +89,7 @@ def watch_status(base: Served) -> WatchStatus:
         working=_working(base, daemon.pid if daemon else None, writer.pid if writer else None),
         forgets_unfinished=_cut_off(base),
         polled=polled(ledger) if alive else (),
+        never_taken=left,
     )
 
 
@@ -126,15 +132,27 @@ def waiting_files(base: Served) -> list[tuple[str, float]]:
     Raises:
         MemctlError, OSError: They cannot be looked at.
     """
+    return _lying(base)[0]
+
+
+def _lying(base: Served) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
+    """Files that wait, each since when, and those in inboxes that are never taken as they are."""
+    left: list[str] = []
+
+    def passed_over(path: Path, why: LeftOutReason) -> None:
+        """Take note of what somebody may miss."""
+        if why in _MISSED:
+            left.append(printable(path))
+
     waiting = [(printable(path), path.stat().st_mtime) for path in _processing(base)]
     for inbox in base.settings.inboxes:
         if inbox.path.is_dir():
-            found = scan(inbox.path, not_its_own(base.layout, inbox.path))
+            found = scan(inbox.path, not_its_own(base.layout, inbox.path), left=passed_over)
             files: Sequence[InboxFile] = found.files
             if inbox.after == "keep":
                 files = Vault.changed(found, Vault.rows_of(base.store.ledger, inbox.path))
             waiting += [_since(file) for file in files]
-    return waiting
+    return waiting, tuple(sorted(left))
 
 
 def _processing(base: Served) -> list[Path]:

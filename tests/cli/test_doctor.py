@@ -56,6 +56,31 @@ def test_a_torn_manifest_is_found_and_repaired(memctl: Run, tmp_path: Path) -> N
     assert "4,350 euros" in memctl("query", "How much is the deposit?").out
 
 
+def test_what_is_lost_for_good_is_named_and_is_another_exit_code(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("ingest", "--text", "The lease starts on 1 June 2026.")
+    stated = memctl("memory", "add", "The door code is 4711.", "-o", "json").json["id"]
+    edited = memctl("memory", "edit", stated, "--text", "The code is 12.", "-o", "json").json["id"]
+    folder = tmp_path / "home" / "kb" / "default" / "lance" / "memories.lance" / "data"
+    *_, new, _ = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    new.unlink()  # the last one says that the old version has ended
+
+    planned = memctl("doctor", "--repair", "--dry-run", "-o", "json")
+    assert planned.code == 3
+    assert f"1 memory would be lost for good: {edited}" in planned.err
+    done = memctl("doctor", "--repair", "-o", "json")
+    assert done.code == 3
+    assert f"error: 1 memory lost for good: {edited}" in done.err
+    assert "hint: bring it from a backup, or ingest it again" in done.err
+    named = [row for step in done.json for row in step["lost"]]
+    assert named == [row for step in planned.json for row in step["lost"]]
+    assert named == [{"id": edited, "document_id": None, "source": "stated"}]
+    assert sum(step["lost_rows"] for step in done.json) == 1
+    again = memctl("doctor", "--repair")
+    assert (again.code, again.out) == (0, "")
+
+
 def test_a_home_without_knowledge_bases_is_no_failure(memctl: Run) -> None:
     done = memctl("doctor")
     assert done.code == 0

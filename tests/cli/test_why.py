@@ -529,6 +529,20 @@ def test_why_tells_of_each_file_of_an_inbox_what_the_watcher_then_does(
     assert len(waiting) == 5
 
 
+def test_status_names_what_somebody_may_think_is_taken(memctl: Run, inbox: Path) -> None:
+    left = never_taken(inbox)
+    (row,) = memctl("status", "-o", "json").json
+    missed = {"film.mp4.part", "~$report.docx", "notes.txt~", "link.md", "nowhere.md", "pipe.md"}
+    assert {Path(path).name for path in row["never_taken"]} == missed < set(left)
+    shown = " ".join(memctl("status", "-o", "table").out.split())
+    assert "6 files in inboxes are never taken as things are" in shown
+    assert "memctl why" in shown
+    for name in missed:
+        (inbox / name).unlink()
+    assert memctl("status", "-o", "json").json[0]["never_taken"] == []
+    assert "never taken" not in memctl("status", "-o", "table").out
+
+
 def test_subtitles_beside_a_recording_are_read_with_it(memctl: Run, inbox: Path) -> None:
     (inbox / "talk.mp3").write_bytes(b"ID3")
     (inbox / "talk.srt").write_text("1\n00:00:00,000 --> 00:00:02,000\nHello\n")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +134,16 @@ def test_a_file_that_has_changed_since_does_not_stand_in_for_the_document(
     assert not any("another lease" in text for text in texts(home)[0].values())
 
 
+def test_a_document_whose_file_has_changed_since_is_understood_again_from_its_text(
+    home: Home, doctor: Doctor
+) -> None:
+    before = texts(home)
+    (home.layout("notes").processed / "lease.md").write_text("another lease")
+    lose(home, "memories", col("source") == "lease.md")
+    assert told(doctor) == ["read 1 document again"]
+    assert (damage(doctor), texts(home)) == ([], before)
+
+
 def test_references_to_what_is_lost_are_dropped_and_what_had_ended_holds_again(
     home: Home, doctor: Doctor
 ) -> None:
@@ -229,3 +242,73 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(home: Home, doctor: 
     assert any("cannot be read" in step for step in steps)
     assert tree(layout.folder) == before
     assert [path.name for path in layout.folder.parent.iterdir()] == ["notes"]
+
+
+def statement(home: Home, words: str) -> str:
+    """The id of what was distilled with these words."""
+    with home.open("notes") as base:
+        rows = base.store.snapshot().scan("memories", col("level") == "memory", ["id", "text"])
+    return next(row["id"] for row in rows.to_pylist() if words in row["text"])
+
+
+def test_what_was_deleted_by_hand_stays_so_when_its_document_is_read_again(
+    home: Home, doctor: Doctor
+) -> None:
+    id_ = statement(home, "night train")
+    with home.open("notes") as base:
+        document = base.memory(id_).memory.document_id
+        base.delete_memory(id_)
+        base.reprocess([document])
+    assert id_ not in texts(home)[1]
+    lose(home, "documents", col("id") == document)
+    assert told(doctor) == ["read 1 document again"]
+    assert id_ not in texts(home)[1]
+    with home.open("notes") as base:
+        base.delete_document(document)
+        base.ingest(home.layout("notes").processed / "trips" / "oslo.md")
+    assert statement(home, "night train")
+
+
+def test_a_document_that_is_lost_with_its_file_is_named_once(home: Home, doctor: Doctor) -> None:
+    lose(home, "memories", col("source") == "trips/oslo.md")
+    lose(home, "documents", col("source") == "trips/oslo.md")
+    (home.layout("notes").processed / "trips" / "oslo.md").write_text("another journey")
+    assert damage(doctor)
+    assert told(doctor, dry_run=True)[0] == "not brought back: trips/oslo.md has changed since"
+    (planned,) = (step for step in doctor.repair("notes", dry_run=True) if step.lost)
+    (step,) = (step for step in doctor.repair("notes") if step.lost)
+    assert step.lost == planned.lost
+    assert [row.source for row in step.lost] == ["oslo.md"]
+    assert step.message == f"1 document lost for good: {step.lost[0].id} (oslo.md)"
+    assert damage(doctor) == told(doctor) == []
+
+
+def test_a_ledger_that_lacks_a_table_or_a_column_is_made_anew(home: Home, doctor: Doctor) -> None:
+    before = texts(home)
+    with closing(sqlite3.connect(home.layout("notes").folder / "ledger.sqlite")) as ledger:
+        ledger.execute("DROP TABLE daemon")
+        ledger.execute("ALTER TABLE jobs RENAME COLUMN detail TO words")
+    assert sorted(damage(doctor)) == ["it has no table daemon", "its table jobs has no detail"]
+    assert told(doctor)[0] == "made anew from the tables; the old one is kept beside it"
+    assert (damage(doctor), texts(home)) == ([], before)
+
+
+@pytest.mark.parametrize("name", ["lance", "lance/memories.lance", "inbox", "ledger.sqlite"])
+def test_what_stands_in_the_place_of_something_else_is_put_aside(
+    home: Home, doctor: Doctor, name: str
+) -> None:
+    folder = home.layout("notes").folder
+    path = folder / name
+    files = {row for row in texts(home)[0].values() if "spare key" not in row}
+    if path.is_dir():
+        shutil.rmtree(path)
+        path.write_text("what is this")
+    else:
+        path.unlink()
+        path.mkdir()
+    assert not_ok(doctor.examine("notes"))
+    told(doctor)
+    assert not_ok(doctor.examine("notes")) == []
+    assert files <= set(texts(home)[0].values())
+    kept = [each for each in folder.rglob("*") if "damaged" in str(each) and each != path]
+    assert kept

@@ -1,7 +1,7 @@
 """Damage test: each file of each table is cut, zeroed, emptied or deleted, and comes back.
 
-By default one file of each kind of each table, each time hurt in another way; with
-``MEMCTL_LONG_TESTS=1`` every file in every way.
+By default one file of each kind of each table, and every one that has memories, each time hurt in
+another way; with ``MEMCTL_LONG_TESTS=1`` every file in every way.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import cycle
 from pathlib import Path
 
@@ -21,8 +22,10 @@ from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.errors import DamagedError
 from memctl.home import Home
+from memctl.knowledge_base import KnowledgeBase
 from memctl.store.datasets import Datasets
 from memctl.store.durability import manifest_version
+from memctl.store.filters import col
 from memctl.store.names import TABLES, TableName
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
@@ -32,7 +35,9 @@ IS_LONG = bool(os.environ.get("MEMCTL_LONG_TESTS"))
 FILES = {
     "lease.md": "# Lease\n\nThe lease with [[Harbour Street]] starts on 1 June 2026.\n\n"
     "The deposit is 4,350 euros, and Mara Lindqvist signed it.\n",
-    "trips/oslo.md": "# Oslo\n\nWe decided to take the [[Night Train]] to Oslo on 3 March 2027.\n",
+    "trips/oslo.md": "# Oslo\n\nWe decided to take the [[Night Train]] to Oslo on 3 March 2027. "
+    "I prefer the window seat.\n",
+    "plan.md": "# Plan\n\nWe decided to paint the hall. Remember that the paint must be green.\n",
     "long.txt": "\n\n".join(f"Paragraph {n} says that room {n} is blue. " * 25 for n in range(5)),
 }
 
@@ -87,24 +92,55 @@ def home_in(folder: Path) -> Home:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with every kind of file: deletions, indexes that know rows, earlier versions."""
+    """A home with every kind of file: deletions, indexes that know rows, earlier versions.
+
+    What is known came in many commits, so that the rows of a document stand in several files.
+    """
     folder = tmp_path_factory.mktemp("damage") / "home"
     home = home_in(folder)
-    layout_of = home.create("notes", consolidate_interval=0) and home.layout("notes")
-    for name, text in FILES.items():
-        path = layout_of.inbox / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    options = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.1, poll=True, once=True)
-    WatchService(HomeBases(home), options, lambda _: None).run()
+    home.create("notes", consolidate_interval=0)
+    first, second, *others = FILES
+    take_in(home, first, second)
     with home.open("notes") as base:
+        door = base.add_memory("The door code is 4711.")
         base.store.upkeep(force=True)
         base.delete_document(base.ingest(text="Ada met [[Charles]].").outcomes[0].document_id or "")
-        base.add_memory("The door code is 4711.")
+    for name in others:
+        take_in(home, name)
+    with home.open("notes") as base:
+        base.edit_memory(door.id, "The door code is 4712.")
+        train = statement(base, "Night Train")
+        base.edit_memory(train, "We decided to fly to Oslo.")
+        base.delete_memory(statement(base, "paint the hall"))
         with base.store.write() as transaction:
             for table in ("documents", "entities", "relations"):
                 rows = transaction.snapshot().scan(table)
                 transaction.upsert(table, rows.slice(0, 1))
+        base.consolidate()
+    return folder
+
+
+def take_in(home: Home, *names: str) -> None:
+    for name in names:
+        path = home.layout("notes").inbox / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(FILES[name])
+    options = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.1, poll=True, once=True)
+    WatchService(HomeBases(home), options, lambda _: None).run()
+
+
+def statement(base: KnowledgeBase, words: str) -> str:
+    """The id of what was distilled with these words."""
+    rows = base.store.snapshot().scan("memories", col("level") == "memory", ["id", "text"])
+    return next(row["id"] for row in rows.to_pylist() if words in row["text"])
+
+
+@pytest.fixture(scope="module")
+def without_history(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same home with the versions that count alone, so that no other has a row."""
+    folder = Path(shutil.copytree(filled, tmp_path_factory.mktemp("bare") / "home"))
+    for path in (folder / "kb/notes/lance").glob("*.lance"):
+        lance.dataset(str(path)).cleanup_old_versions(timedelta(0), delete_unverified=True)
     return folder
 
 
@@ -148,13 +184,15 @@ def files_of(home: Home, table: TableName, kind: str) -> tuple[list[Path], list[
 
 
 def check_that_repair_brings_back(home: Home, before: tuple[Texts, Texts]) -> None:
-    """Repair it, use it, and compare: documents made from what was left may have been added."""
-    list(Doctor(home).repair("notes"))
+    """Repair it, use it, and compare: what was edited by hand may be lost, and is named then."""
+    lost = {row.id for step in Doctor(home).repair("notes") for row in step.lost}
     check_that_it_works(home)
     assert damage(home) == []
     documents, memories = texts(home)
     assert before[0].items() <= documents.items()
-    assert before[1].items() <= memories.items()
+    assert before[1].keys() - memories.keys() <= lost
+    assert memories.items() <= before[1].items()
+    assert not lost & memories.keys()
 
 
 def check_that_it_works(home: Home) -> None:
@@ -172,13 +210,49 @@ def test_a_damaged_file_is_found_and_what_stood_in_it_comes_back(home: Home, cas
     is_whole = (case.table, case.kind) == ("memories", "_deletions")
     assert needed or is_whole or (others and case.kind == "_transactions")
     whole = shutil.copytree(folder, folder.parent.parent / "whole")
-    for path in (*needed, *others) if IS_LONG else [*needed, *others][:1]:
+    some = needed if (case.table, case.kind) == ("memories", "data") else [*needed, *others][:1]
+    for path in (*needed, *others) if IS_LONG else some:
         case.hurt(path)
         assert damage(home) or path in others, path
         check_that_repair_brings_back(home, before)
         assert texts(home)[0] == before[0], path
         shutil.rmtree(folder)
         shutil.copytree(whole, folder)
+
+
+@pytest.mark.parametrize("hurt", HURTS if IS_LONG else [delete])
+@pytest.mark.parametrize("table", ["documents", "memories"])
+def test_what_no_other_version_has_is_read_again_or_named_as_lost(
+    without_history: Path, tmp_path: Path, table: TableName, hurt: Hurt
+) -> None:
+    whole = home_in(without_history)
+    needed, _ = files_of(whole, table, "data")
+    before = everything(whole)
+    losses = 0
+    for number, path in enumerate(needed):
+        home = home_in(Path(shutil.copytree(without_history, tmp_path / str(number))))
+        hurt(home.config.home / path.relative_to(without_history))
+        would = [step for step in Doctor(home).repair("notes", dry_run=True) if step.lost_rows]
+        steps = [step for step in Doctor(home).repair("notes") if step.lost_rows]
+        lost = {row.id for step in steps for row in step.lost}
+        after = everything(home)
+        assert before.keys() - after.keys() == lost
+        ended = {id_: None if later in lost else later for id_, later in before.items()}
+        assert after.items() <= ended.items()  # and what was deleted by hand stays so
+        assert {row.id for step in would for row in step.lost} == lost
+        assert sum(step.lost_rows for step in steps) == len(lost)
+        assert damage(home) == []
+        losses += len(lost)
+    assert bool(losses) is (table == "memories")  # what was stated or edited stands nowhere else
+
+
+def everything(home: Home) -> dict[str, str | None]:
+    """The ids of all documents and memories, each with what took its place."""
+    with home.open("notes") as base:
+        snapshot = base.store.snapshot()
+        columns = ["id", "superseded_by"]
+        found = [snapshot.scan(table, None, columns) for table in ("documents", "memories")]
+    return {row["id"]: row["superseded_by"] for rows in found for row in rows.to_pylist()}
 
 
 def test_a_manifest_that_is_cut_anywhere_is_damage_and_no_crash(home: Home) -> None:
@@ -210,6 +284,12 @@ def test_a_table_all_of_whose_files_are_gone_comes_back_where_files_have_what_it
     home: Home, table: TableName
 ) -> None:
     before = texts(home)
+    with home.open("notes") as base:
+        edited = base.store.snapshot().scan("memories", col("version") > 1, ["id"])
     shutil.rmtree(home.layout("notes").folder / "lance" / f"{table}.lance")
     assert damage(home)
+    steps = list(Doctor(home).repair("notes"))
+    assert any(step.lost_rows for step in steps) is (table == "memories")
+    for id_ in edited["id"].to_pylist() if table == "memories" else ():
+        before[1].pop(id_, None)
     check_that_repair_brings_back(home, before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,6 +52,26 @@ def test_a_text_is_embedded_once_and_never_paid_for_again(
     again = embedder_of(endpoint, account).embed(["two", "one", "three"])
     assert [asked.body["input"] for asked in endpoint.asked] == [["one", "two"], ["three"]]
     np.testing.assert_allclose(first[0], again[1], atol=1e-3)
+
+
+def test_of_several_that_embed_the_same_at_once_one_pays(
+    endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    Ledger.create(tmp_path / "ledger.sqlite").close()
+    texts = [f"text number {n}" for n in range(100)]
+    start = threading.Barrier(3)
+
+    def embedded(_: int) -> list[list[float]]:
+        ledger = Ledger.open(tmp_path / "ledger.sqlite")  # as processes have
+        now = datetime(2026, 5, 12, tzinfo=UTC)
+        account = Account(ledger.replies, ledger.usage, BudgetSettings(), lambda: now)
+        start.wait()
+        return embedder_of(endpoint, account).embed(texts).tolist()
+
+    with ThreadPoolExecutor(3) as pool:
+        one, *others = pool.map(embedded, range(3))
+    assert all(other == one for other in others)
+    assert endpoint.count("/embeddings") == 2
 
 
 def test_vectors_of_another_length_are_refused(endpoint: FakeEndpoint, account: Account) -> None:

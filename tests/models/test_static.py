@@ -87,6 +87,9 @@ def test_a_text_has_the_tokens_that_its_tokenizer_makes_of_the_whole_of_it(text:
     total = EMBEDDER._table[np.asarray(ids, dtype=np.intp)].sum(axis=0)
     expected = total / (np.linalg.norm(total) or 1)
     np.testing.assert_allclose(EMBEDDER.embed([text])[0], expected, atol=1e-5)
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    counted = EMBEDDER._tokenizer.encode(whole, add_special_tokens=False)
+    assert EMBEDDER.count_tokens(text) == len(counted)
 
 
 def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(

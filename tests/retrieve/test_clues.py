@@ -349,6 +349,20 @@ def test_hits_that_resemble_each_other_raise_each_other(shelf: Shelf, memory_of:
     assert all(hits[id].legs["alike"] > 0 for id in ("h0", "h1"))
 
 
+@pytest.mark.parametrize(("line", "other"), [(17, 18), (18, 17)])
+def test_two_records_of_one_form_stay_in_the_order_of_their_words(
+    shelf: Shelf, memory_of: MemoryOf, line: int, other: int
+) -> None:
+    text = "Bus {} leaves the main station and reaches the airport in half an hour."
+    shelf.put([*(memory_of(f"b{n}", text.format(n)) for n in (17, 18)),
+               *filling(memory_of, 20)])  # fmt: skip
+    hits = hits_by_id(shelf.searcher(), f"when does bus {line} leave")
+    assert list(hits)[:2] == [f"b{line}", f"b{other}"]
+    first, second = (hits[f"b{n}"] for n in (line, other))
+    assert first.legs["alike"] >= second.legs["alike"] > 0
+    assert first.score - second.score > 0.1
+
+
 def test_a_hit_is_not_raised_by_what_is_nearest_to_it_but_far_away(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

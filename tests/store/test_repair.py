@@ -70,7 +70,7 @@ ALL = {f"m_{number}" for number in range(20)}
 
 def test_a_sound_store_is_not_damaged_and_repair_leaves_it_alone(written: Path) -> None:
     assert damaged(written) == set()
-    assert repair(written, utc_now) == []
+    assert repair(written, utc_now).steps == []
     assert memories(written) == ALL
 
 
@@ -95,7 +95,7 @@ def test_a_lost_ledger_is_made_anew_from_the_tables(
 ) -> None:
     hurt(written / "ledger.sqlite")
     assert damaged(written) == {"ledger"}
-    assert subjects(repair(written, utc_now)) == {"ledger"}
+    assert subjects(repair(written, utc_now).steps) == {"ledger"}
     assert damaged(written) == set()
     assert memories(written) == ALL
     write_another(written, rows_of)
@@ -109,7 +109,7 @@ def test_a_lost_manifest_costs_nothing_that_stands_in_files(
     write_another(written, rows_of)
     hurt(min((written / "lance/memories.lance/_versions").glob("*.manifest")))
     assert damaged(written) == {"memories"}
-    assert subjects(repair(written, utc_now)) == {"memories"}
+    assert subjects(repair(written, utc_now).steps) == {"memories"}
     assert damaged(written) == set()
     assert memories(written) == {*ALL, "m_new"}
     write_another(written, rows_of)
@@ -126,7 +126,7 @@ def test_a_lost_data_file_costs_its_rows_alone(
     files = sorted((written / "lance/memories.lance/data").iterdir(), key=os.path.getsize)
     hurt(files[0])
     assert damaged(written) == {"memories"}
-    told = repair(written, utc_now)
+    told = repair(written, utc_now).steps
     assert "20 of 21 rows" in told[0].message
     assert damaged(written) == set()
     assert memories(written) == ALL
@@ -140,7 +140,7 @@ def test_broken_indexes_are_made_anew(written: Path, rows_of, hurt: Callable[[Pa
         for name in names:
             hurt(Path(root) / name)
     assert damaged(written) == {"memories"}
-    assert subjects(repair(written, utc_now)) == {"memories"}
+    assert subjects(repair(written, utc_now).steps) == {"memories"}
     assert damaged(written) == set()
     assert memories(written) == ALL
     write_another(written, rows_of)
@@ -153,7 +153,7 @@ def test_a_table_without_any_readable_version_is_made_from_its_files(
 ) -> None:
     for path in (written / "lance/memories.lance/_versions").glob("*.manifest"):
         hurt(path)
-    assert subjects(repair(written, utc_now)) == {"memories"}
+    assert subjects(repair(written, utc_now).steps) == {"memories"}
     assert damaged(written) == set()
     assert memories(written) == ALL
     write_another(written, rows_of)
@@ -179,7 +179,7 @@ def test_rows_of_which_the_deletions_are_lost_come_from_an_earlier_version(
     for path in (written / "lance/memories.lance/_deletions").iterdir():
         hurt(path)
     assert damaged(written) == {"memories"}
-    assert subjects(repair(written, utc_now)) == {"memories"}
+    assert subjects(repair(written, utc_now).steps) == {"memories"}
     assert damaged(written) == set()
     assert memories(written) >= ALL - {"m_3"}
 
@@ -191,7 +191,7 @@ def test_what_an_update_wrote_into_a_file_that_is_lost_comes_back_as_it_was_befo
         transaction.update("memories", pa.table({"id": ["m_3"], "importance": [0.9]}))
     files = (written / "lance/memories.lance/data").iterdir()
     max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
-    (step,) = repair(written, utc_now)
+    (step,) = repair(written, utc_now).steps
     assert step.message == "kept 0 rows, 20 more from an earlier version"
     assert memories(written) == ALL
 
