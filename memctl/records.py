@@ -651,6 +651,8 @@ class Progress:
     total: int | None
     unit: str
     note: str = ""
+    source: str = ""
+    """What is in work, where it is a single source in many parts."""
 
 
 ProgressListener = Callable[[Progress], None]

@@ -178,7 +178,9 @@ def _show_details(session: Session, row: WatchStatus) -> None:
     """Print, below the table, what would not fit into it."""
     if row.oldest_waiting:
         paragraph(session.console, f"\n{row.kb}: waiting longest is {row.oldest_waiting}")
-    if row.writer:
+    if row.working:
+        paragraph(session.console, f"\n{row.kb}: taking in {row.working}")
+    elif row.writer:
         paragraph(session.console, f"\n{row.kb}: process {row.writer} is writing to it")
     for problem in row.problems:
         paragraph(session.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow")

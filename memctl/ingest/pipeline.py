@@ -295,9 +295,21 @@ def _told(
     so_far: Progress,
 ) -> Iterator[Batch]:
     """The batches that continue one, each told of: a source in many parts takes its time."""
-    memories = sum(worked.memories.num_rows for worked in first.worked)
+    source = first.worked[0].wanted[0].item.source.source
+    memories, size = _amount(first)
     for batch in rest:
         if listener is not None:
-            listener(replace(so_far, note=f"{memories:,} memories of a big one"))
-        memories += sum(worked.memories.num_rows for worked in batch.worked)
+            note = f"{memories:,} memories so far, {size / 1e6:,.0f} MB of text"
+            listener(replace(so_far, note=note, source=source))
+        more = _amount(batch)
+        memories, size = memories + more[0], size + more[1]
         yield batch
+
+
+def _amount(batch: Batch) -> tuple[int, int]:
+    """How many memories a batch has, and how many bytes of text they are made of."""
+    import pyarrow.compute as pc
+
+    texts = (pc.binary_length(worked.documents["text"]) for worked in batch.worked)
+    size = sum(pc.sum(lengths).as_py() or 0 for lengths in texts)
+    return sum(worked.memories.num_rows for worked in batch.worked), size

@@ -206,10 +206,9 @@ def serve() -> None:
     gc.set_threshold(500_000, 50, 100)  # rows are many small objects without cycles
     while True:
         try:
-            job = pickle.load(questions)
-        except EOFError:
+            _send(answers, _answer(made, pickle.load(questions)))
+        except (EOFError, pickle.UnpicklingError, BrokenPipeError):  # whoever asked is gone
             return
-        _send(answers, _answer(made, job))
 
 
 def _answer(made: Workshop, job: _Job) -> Worked | Exception:

@@ -18,11 +18,21 @@ if TYPE_CHECKING:
     from memctl.store.datasets import Datasets
 
 _LARGEST_VERSION = 2**64 - 1
+_UNFINISHED = ".tmp"
+"""How lance 13 has the names of files begin until they are whole.  It leaves them alone for a week
+after, and as long as there is nothing else to prune."""
 
 
 def files_below(folder: Path) -> set[str]:
     """Return the paths of all files below a folder."""
     return {f"{root}{os.sep}{name}" for root, _, names in os.walk(folder) for name in names}
+
+
+def drop_unfinished(paths: Iterable[str]) -> None:
+    """Remove those that a writer was killed over; the caller has the lock, so none is in work."""
+    for path in map(Path, paths):
+        if path.name.startswith(_UNFINISHED):
+            path.unlink(missing_ok=True)
 
 
 def sync_new(folder: Path, known: set[str]) -> int:

@@ -6,6 +6,7 @@ what lies beyond it after a failure is rolled back, here or by the next writer.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -17,9 +18,10 @@ import pyarrow as pa
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
 from memctl.store.deletion_book import DELETABLE, Deletions
-from memctl.store.durability import drop_unreadable, files_below, sync_new
-from memctl.store.engine import changing, lance
+from memctl.store.durability import drop_unfinished, drop_unreadable, files_below, sync_new
+from memctl.store.engine import changing, first_line, lance, without_panics
 from memctl.store.filters import Expr, col, render
+from memctl.store.inspection import ENGINE_ERRORS
 from memctl.store.ledger import Ledger
 from memctl.store.schema import TABLES, VECTOR, TableName, schemas, vector_array
 from memctl.store.snapshot import IDS_A_LOOKUP, Snapshot
@@ -27,6 +29,8 @@ from memctl.store.snapshot import IDS_A_LOOKUP, Snapshot
 if TYPE_CHECKING:
     from lance import LanceDataset
     from numpy.typing import NDArray
+
+_log = logging.getLogger(__name__)
 
 ROWS_HELD = 50_000
 BYTES_HELD = 64 << 20
@@ -261,6 +265,7 @@ class Transaction:
             dataset = self._datasets.fresh(table, version)
             dataset.restore()  # type: ignore[no-untyped-call]
             sync_new(path, known)
+            _drop_between(version, dataset)
             return int(dataset.version)
 
     def _writable(self, table: TableName) -> LanceDataset:
@@ -270,6 +275,7 @@ class Transaction:
     def _opened(self, table: TableName) -> LanceDataset:
         if table not in self._open:
             self._known[table] = files_below(self._datasets.path(table))
+            drop_unfinished(self._known[table])
             self._open[table] = self._datasets.fresh(table, self._head[table])
         return self._open[table]
 
@@ -319,6 +325,17 @@ class Transaction:
 
     def _versions(self) -> Mapping[TableName, int]:
         return self._head | {table: int(item.version) for table, item in self._open.items()}
+
+
+def _drop_between(head: int, restored: LanceDataset) -> None:
+    """Remove what was written beyond HEAD: nobody reads it, and it may be what fills the disk."""
+    versions = (int(item["version"]) for item in restored.version_refs())
+    gone = [version for version in versions if head < version < restored.version]
+    try:
+        with without_panics():
+            restored.cleanup_old_versions(versions=gone, error_if_tagged_old_versions=False)
+    except ENGINE_ERRORS as error:  # where anything is damaged it stays until that is repaired
+        _log.warning("what was cut off stays on the disk: %s", first_line(error))
 
 
 def _last_of_each_id(rows: pa.Table) -> pa.Table:

@@ -79,7 +79,7 @@ class BaseWatch:
         voice = self._voice = Voice(base, self.listener, self.clock)
         self._polling = Polling(voice, ledger, self.options.rescan_seconds)
         lookout = Lookout(base, voice, settle, self.clock, self.monotonic)
-        intake = self._intake = Intake(base, voice, self.schedule, self.beat)
+        intake = self._intake = Intake(base, voice, self.schedule, self.beat, self.monotonic)
         claims = Claims(base.layout, ledger, self.clock)
         self._drainer = Drainer(base, voice, lookout, intake, claims)
         self._keeper = Keeper(base, voice, lookout, intake, settle, self.clock, self.monotonic)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memctl.ingest.sources import Source
+from memctl.errors import MemctlError
+from memctl.ingest.sources import Source, printable
 from memctl.ingest.write import Settled
-from memctl.records import Compared, FileOutcome
+from memctl.records import Compared, FileOutcome, Progress
+from memctl.store.names import WORKS_ON
 from memctl.watch.report import EventKind
 from memctl.watch.schedule import Schedule
 from memctl.watch.served import Served
 from memctl.watch.voice import Voice
+
+TOLD_EVERY_SECONDS = 30.0
+"""How far a big file is, is said so often."""
 
 
 @dataclass(slots=True)
@@ -23,8 +30,12 @@ class Intake:
     voice: Voice
     schedule: Schedule
     beat: Callable[[], None]
+    monotonic: Callable[[], float] = time.monotonic
     dealt_with: int = 0
     """How many files have met their fate."""
+    _told_at: float = 0.0
+    _has_told: bool = False
+    """Whether the ledger says how far a file is."""
 
     def ingest(
         self, sources: Sequence[Source], settled: Settled | None = None
@@ -32,10 +43,33 @@ class Intake:
         """Take sources in; ``settled`` is told of them within their commit."""
         if not sources:
             return []
-        report = self.base.ingestor.ingest(sources, lambda _: self.beat(), settled=settled)
+        self._told_at = self.monotonic()
+        try:
+            report = self.base.ingestor.ingest(sources, self._progress, settled=settled)
+        finally:
+            self._forget_progress()
         self.schedule.note_write()
         self.compared(report.facts)
         return report.outcomes
+
+    def _progress(self, progress: Progress) -> None:
+        """Show that it is alive and, from time to time, how far a big file is."""
+        self.beat()
+        now = self.monotonic()
+        if progress.source and now - self._told_at >= TOLD_EVERY_SECONDS:
+            self._told_at, self._has_told = now, True
+            self._keep_progress(f"{printable(progress.source)}: {progress.note}")
+            self.voice.say("working", progress.source, progress.note)
+
+    def _keep_progress(self, told: str) -> None:
+        """Have the ledger say it, for whoever asks; one that fails says so at the commit."""
+        with suppress(MemctlError):
+            self.base.store.ledger.set_meta(WORKS_ON, told)
+
+    def _forget_progress(self) -> None:
+        if self._has_told:
+            self._keep_progress("")
+            self._has_told = False
 
     def compared(self, facts: Compared) -> None:
         """Say how new facts compare with what was known, and remember what waits."""

@@ -13,6 +13,7 @@ EventKind = Literal[
     "serving",
     "left",
     "polling",
+    "working",
     "ingested",
     "known",
     "superseded",

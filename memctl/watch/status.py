@@ -14,7 +14,7 @@ from memctl.ingest.inbox import InboxFile, not_its_own, scan
 from memctl.ingest.sources import printable
 from memctl.records import LeftOutReason
 from memctl.store.lock import is_locked, is_watched
-from memctl.store.names import FORGET, WAITS_FOR
+from memctl.store.names import FORGET, WAITS_FOR, WORKS_ON
 from memctl.watch.inbox import out_of_reach
 from memctl.watch.polling import polled
 from memctl.watch.served import Served
@@ -49,6 +49,8 @@ class WatchStatus:
     """What keeps files from being taken in now."""
     writer: int | None = None
     """The process that is writing to it now."""
+    working: str = ""
+    """How far the watcher is with a file that takes long."""
     forgets_unfinished: int = 0
     """Forgets that were cut off, so that files may still have what is gone."""
     polled: tuple[str, ...] = ()
@@ -84,10 +86,18 @@ def watch_status(base: Served) -> WatchStatus:
         last_consolidation=consolidation.started_at if consolidation else None,
         problems=tuple(_problems(base, alive=alive)),
         writer=writer.pid if writer else None,
+        working=_working(base, daemon.pid if daemon else None, writer.pid if writer else None),
         forgets_unfinished=_cut_off(base),
         polled=polled(ledger) if alive else (),
         never_taken=left,
     )
+
+
+def _working(base: Served, daemon: int | None, writer: int | None) -> str:
+    """How far a file is, where the daemon is writing now; what a killed one said counts no more."""
+    if daemon is None or daemon != writer:
+        return ""
+    return base.store.ledger.meta(WORKS_ON) or ""
 
 
 def _cut_off(base: Served) -> int:

@@ -54,7 +54,7 @@ class Act:
     codes: tuple[int, ...] = (0,)
     """How it may end when it is run again though its work was done."""
     meanwhile: tuple[Command, ...] = ()
-    """What others do before it is run again; nothing must come of it."""
+    """What others do before it is run again; it may complete it, and must bring nothing back."""
     then: tuple[Command, ...] = ()
     """What is run after it."""
     is_gone: bool = False
@@ -294,7 +294,8 @@ class Trial:
             require_between(found, self.before, self.after, is_one_step=act.is_one_step)
         for words in act.meanwhile:
             assert command(home, *words) == 0
-            assert self.state() == found, words
+            earlier, found = found, self.state()
+            require_between(found, earlier, self.after, is_one_step=False)
         code = command(home, *self.words)
         is_undone = act.is_one_step and found == self.before != self.after
         assert code in ((0,) if is_undone else (0, *act.codes))

@@ -22,6 +22,7 @@ from watched import Daemon, Place, new_place, wait_for
 
 from memctl.errors import DamagedError, DiskRefused
 from memctl.pinned import Inbox
+from memctl.store import transaction
 from memctl.watch.status import watch_status
 
 IS_LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
@@ -117,6 +118,27 @@ def test_a_full_disk_is_waited_for_and_nothing_is_lost(
         wait_for(lambda: is_done() and said("waiting") == said("resumed"))
     assert said("waiting") <= 1
     require_all_remembered(cramped, names)
+
+
+def test_a_file_too_big_for_the_disk_keeps_none_of_it_while_it_waits(
+    small_disk: Path, cramped: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction, "ROWS_HELD", 200)
+    cramped.drop("small.txt", "Ann sails to Lisbon.")
+    cramped.drain()
+    lines = (f"Crane {number} stands at berth {number % 101}.\n\n" for number in range(90_000))
+    cramped.drop("big.txt", "".join(lines))
+    ballast = fill(small_disk, 3 << 20)
+    before = shutil.disk_usage(small_disk).free
+    with Daemon(cramped, poll=True, retry_seconds=3600.0):
+        wait_for(lambda: "waiting" in kinds(cramped), 300)
+        assert shutil.disk_usage(small_disk).free > before - (1 << 19)
+    ballast.unlink()
+    cramped.drain()
+    assert cramped.tree(cramped.layout.processed) == ["big.txt", "small.txt"]
+    parts = cramped.rows("documents", "text")
+    assert sum(row["text"].count("Crane ") for row in parts) == 90_000
+    assert cramped.damage() == []
 
 
 @pytest.mark.parametrize("name", [each for each in ACTS if each != "watch"] if IS_LONG else CRAMPED)

@@ -18,13 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from watched import Place, memctl
+from watched import Place, memctl, wait_for
 
 from memctl.store.filters import col
 
 LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
 FILES, KILLS = (300, 60) if LONG else (120, 12)
 OTHER_KILLS = 20 if LONG else 2
+CRANES, HELD = (5_000_000, 50_000) if LONG else (60_000, 200)
+"""Lines of a big file, and how many rows of it are held back before they are written."""
 EMPTY, BROKEN = b"", b"%PDF-1.4 nothing more"
 SAMPLES = Path(__file__).parents[2] / "sample_inbox"
 
@@ -84,13 +86,16 @@ def require_sound(place: Place) -> None:
     done(place, "doctor", "-k", "notes")
     with place.open() as base:
         snapshot = base.store.snapshot()
-        documents = snapshot.scan("documents", columns=["id", "sha256", "status"]).to_pylist()
+        documents = snapshot.scan(
+            "documents", columns=["id", "sha256", "part", "status"]
+        ).to_pylist()
         memories = snapshot.scan("memories", columns=["id", "document_id"]).to_pylist()
-        live = [row["sha256"] for row in documents if row["status"] == "indexed"]
+        whole = [row for row in documents if row["status"] == "indexed"]
         evidence = snapshot.scan("memories", col("level") == "evidence", ["document_id"])
     ids = {row["id"] for row in documents}
     assert len(ids) == len(documents)
-    assert len(set(live)) == len(live), "a document is there twice"
+    live = {(row["sha256"], row["part"]) for row in whole}
+    assert len(live) == len(whole), "a document is there twice"
     assert len({row["id"] for row in memories}) == len(memories)
     assert {row["document_id"] for row in memories if row["document_id"]} <= ids, "an orphan"
     assert ids <= set(evidence["document_id"].to_pylist()), "a document has no passage"
@@ -127,6 +132,44 @@ def test_the_watcher_killed_again_and_again_takes_every_file_exactly_once(
         {"done": taken.total(), "failed": len(fails)}
     )
     assert all(os.path.lexists(entry.path) for entry in entries)
+    require_sound(place)
+
+
+WATCH = """
+import os, sys
+from memctl.cli.main import run
+from memctl.store import transaction
+transaction.ROWS_HELD = {held}
+os.environ["MEMCTL_WATCH_SETTLE_SECONDS"] = "0"
+sys.exit(run(["--home", {home!r}, "watch"]))
+"""
+
+
+def test_a_big_file_killed_halfway_is_taken_once_and_leaves_nothing_half_written(
+    place: Place,
+) -> None:
+    def files_of_rows() -> set[Path]:
+        return set((place.layout.folder / "lance" / "memories.lance" / "data").iterdir())
+
+    done(place, "ingest", "-k", "notes", "--text", "The keys are with Ann.")
+    before = files_of_rows()
+    lines = (f"Crane {n} of berth {n % 101} lifts {n % 7} tons.\n\n" for n in range(CRANES))
+    big = place.drop("big.txt", "".join(lines)).read_bytes()
+    program = WATCH.format(held=HELD, home=str(place.home.config.home))
+    for _ in range(2):
+        known = files_of_rows()
+        command = [sys.executable, "-c", program]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watcher:
+            wait_for(lambda: len(files_of_rows() - known) >= 2, 600)  # noqa: B023
+            killed_after(watcher, 0)
+        assert [row["source"] for row in place.rows("documents", "source")] == ["text"]
+    done(place, "memory", "add", "-k", "notes", "The lamps are with Bo.")
+    assert len(files_of_rows() - before) == 1, "what was cut off is still there"
+    done(place, "watch", "--once")
+    assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
+    assert everything(place.layout.processed) == [big]
+    parts = place.rows("documents", "text")
+    assert sum(row["text"].count("Crane ") for row in parts) == CRANES
     require_sound(place)
 
 

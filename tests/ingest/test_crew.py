@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -33,6 +36,26 @@ RECORDS = [
 
 
 NOW = datetime(2025, 3, 1, tzinfo=UTC)
+
+KILLED = """
+import os, pickle, signal, sys
+sys.path[:] = {path!r}
+from datetime import UTC, datetime
+from memctl.config import LimitSettings
+from memctl.ingest.batch import Identified, Wanted
+from memctl.ingest.sources import Source
+from memctl.ingest.workers import Terms, Worker, _Job
+from memctl.pinned import KnowledgeBaseSettings
+
+now = datetime(2025, 3, 1, tzinfo=UTC)
+worker = Worker(Terms(KnowledgeBaseSettings("test", now), LimitSettings()))
+assert worker.is_ready()
+text = "The crane lifts. " * 100_000
+asked = pickle.dumps(_Job([Wanted(Identified(Source("text", text=text), "1", 1, "d"), "d")], now))
+worker._process.stdin.write(asked[: int(len(asked) * {share})])
+worker._process.stdin.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -96,6 +119,15 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(crew: Crew) -> 
     results = [crew.submit(group, NOW) for group in groups]
     made = [future.result() for future in results]
     assert [fates(result) for result in made] == [[Taken] * 3] * 6
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0], ids=["while it asks", "before the answer"])
+def test_a_worker_ends_without_a_word_when_whoever_asked_is_killed(share: float) -> None:
+    program = KILLED.format(path=sys.path, share=share)
+    parent = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )  # which is over when the worker, too, has closed what it has in common with it
+    assert (parent.returncode, parent.stderr) == (-signal.SIGKILL, "")
 
 
 def test_a_source_that_kills_its_reader_fails_and_the_others_go_on(

@@ -392,10 +392,12 @@ def test_progress_is_told_after_each_part_of_a_source(bench: Bench, big_csv: Pat
     told: list[Progress] = []
     bench.ingestor.ingest(from_paths([big_csv]), told.append)
     assert (told[0].done, told[0].note) == (0, "reading")
-    notes = [progress.note for progress in told if "of a big one" in progress.note]
-    assert len(notes) > 5
-    counts = [int(note.split()[0].replace(",", "")) for note in notes]
+    of_parts = [progress for progress in told if progress.source]
+    assert len(of_parts) > 5
+    assert {progress.source for progress in of_parts} == {str(big_csv)}
+    counts = [int(progress.note.split()[0].replace(",", "")) for progress in of_parts]
     assert counts == sorted(set(counts))
+    assert of_parts[-1].note.endswith("MB of text")
     assert (told[-1].done, told[-1].note) == (1, "")
 
 

@@ -314,6 +314,56 @@ def test_what_a_killed_writer_left_is_rolled_back(
     assert store.lancedb().open_table("memories").count_rows() == 2
 
 
+def files_of_rows(store: Store) -> set[Path]:
+    return set((store.folder / "lance" / "memories.lance" / "data").iterdir())
+
+
+def test_what_a_change_that_failed_or_was_killed_wrote_does_not_stay_on_the_disk(
+    store: Store, run_python: Run, rows_of
+) -> None:
+    with store.write() as transaction:
+        transaction.append("memories", rows_of([1]))
+    before = files_of_rows(store)
+
+    def fail() -> None:
+        with store.write() as transaction:
+            for number in (2, 3):
+                transaction.append("memories", rows_of([number]))
+                transaction.snapshot()
+            assert len(files_of_rows(store)) == len(before) + 2
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fail()
+    assert files_of_rows(store) == before
+    done = run_python(
+        PRELUDE + "with Store.open(folder).write() as transaction:\n"
+        "    transaction.append('memories', rows(['m_lost']))\n"
+        "    transaction.snapshot()\n"
+        "    os._exit(9)"
+    )
+    assert done.returncode == 9, done.stderr
+    assert len(files_of_rows(store)) == len(before) + 1
+    with store.write():
+        pass
+    assert files_of_rows(store) == before
+    assert ids(store) == ["m_1"]
+
+
+def test_a_damaged_earlier_version_does_not_stop_the_writer_that_rolls_back(
+    store: Store, rows_of
+) -> None:
+    for number in (1, 2):
+        with store.write() as transaction:
+            transaction.append("memories", rows_of([number]))
+    store.lancedb().open_table("memories").add(rows_of(["unacknowledged"]))
+    versions = store.folder / "lance" / "memories.lance" / "_versions"
+    max(versions.glob("*.manifest")).write_bytes(b"torn")  # names count down
+    with store.write() as transaction:
+        transaction.append("memories", rows_of([3]))
+    assert ids(store) == ["m_1", "m_2", "m_3"]
+
+
 def test_what_was_written_through_lancedb_itself_is_rolled_back(store: Store, rows_of) -> None:
     store.lancedb().open_table("memories").add(rows_of(["stranger"]))
     assert ids(store) == []

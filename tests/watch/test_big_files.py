@@ -1,0 +1,60 @@
+"""What is told of a file that takes long, while it does."""
+
+from __future__ import annotations
+
+import pytest
+from watched import SETTLE, Place
+
+from memctl.store.names import WORKS_ON
+from memctl.watch import intake
+from memctl.watch.base import WatchOptions
+from memctl.watch.bases import HomeBases
+from memctl.watch.report import WatchEvent
+from memctl.watch.service import WatchService
+from memctl.watch.status import watch_status
+
+
+@pytest.fixture
+def big(place: Place) -> Place:
+    """A place with a file in its inbox that is taken in in two parts."""
+    lines = (f"Crane {number} stands at berth {number % 7}.\n" for number in range(40_000))
+    place.drop("big.txt", "".join(lines))
+    return place
+
+
+def test_how_far_a_big_file_is_is_said_and_shown_by_status_as_long_as_it_is_in_work(
+    big: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "TOLD_EVERY_SECONDS", 0.0)
+    shown: list[str] = []
+
+    def listen(event: WatchEvent) -> None:
+        big.events.append(event)
+        if event.kind == "working":
+            with big.open() as base:
+                shown.append(watch_status(base).working)
+
+    options = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.2, once=True)
+    WatchService(HomeBases(big.home), options, listen).run()
+    said = [(event.source, event.message) for event in big.events if event.kind == "working"]
+    assert len(said) >= 2
+    assert {name for name, _ in said} == {"big.txt"}
+    assert all("memories so far" in message for _, message in said)
+    assert shown == [f"big.txt: {message}" for _, message in said]
+    with big.open() as base:
+        assert watch_status(base).working == ""
+        assert not base.store.ledger.meta(WORKS_ON)
+
+
+def test_what_a_killed_watcher_said_of_a_big_file_is_shown_no_more(place: Place) -> None:
+    with place.open() as base:
+        base.store.ledger.set_meta(WORKS_ON, "big.txt: 7 memories so far")
+        with base.store.write():
+            assert watch_status(base).working == "", "nobody watches"
+
+
+def test_nothing_is_said_of_a_file_that_takes_less_than_that(
+    big: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "TOLD_EVERY_SECONDS", 86_400.0)
+    assert "working" not in {event.kind for event in big.drain()}
