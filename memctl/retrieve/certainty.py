@@ -20,8 +20,8 @@ SURE = 0.35
 UNSURE = 0.16
 """From here on what is closest is named as unsure."""
 
-_FOCUS, _LOST_NAMES, _COSINE, _UNKNOWN = 1.64, -6.43, 3.88, -2.58
-_LEAD, _GAP, _BIAS = 1.02, 1.10, -4.09
+_FOCUS, _LOST_NAMES, _COSINE, _UNKNOWN = 1.58, -6.41, 3.85, -2.82
+_LEAD, _GAP, _BIAS = 1.02, 1.11, -4.05
 _USUAL_LEAD, _USUAL_GAP = 3.0, 0.55
 """What speaks neither for an answer nor against it, for where these are not known."""
 _AHEAD_OF = 5

@@ -52,7 +52,8 @@ class Relevance:
     cosine: float
     """Mean cosine of the best three with the question."""
     unknown: float
-    """Share of the question's words of content that no memory has."""
+    """Share of the question's words of content that no memory has, but for those that it need not
+    have; see ``untold``."""
 
     @property
     def score(self) -> float:
@@ -105,7 +106,7 @@ def relevance(
         focus=max(single, _TOGETHER * together),
         lost_names=_share(lost, weights),
         cosine=_mean(candidate.vector for candidate in islice(best, _AVERAGED)),
-        unknown=len(unknown) / len(weights) if weights else 0.0,
+        unknown=sum(map(UNTOLD.isdisjoint, unknown)) / len(weights) if weights else 0.0,
     )
 
 

@@ -74,7 +74,7 @@ def test_what_is_not_known_is_said_plainly_and_can_be_an_exit_code(notes: Run) -
 
 
 def test_what_may_be_the_answer_is_named_as_the_closest_and_is_no_answer_yet(notes: Run) -> None:
-    question = ("query", "Who asked for the budget of Aurora?")
+    question = ("query", "Who may spend money on Aurora?")
     given = notes(*question, "-o", "json").json["answer"]
     closest = "Unsure. Closest in memory: The budget of Aurora is 40,000 euros. [1]"
     assert (given["text"], given["found"], given["unsure"]) == (closest, False, True)
