@@ -29,6 +29,7 @@ from memctl.ingest.reading import RECORD_READER, Unreadable, identify
 from memctl.ingest.replay import Lost, is_file_of, wanted_back
 from memctl.ingest.sources import printable
 from memctl.knowledge_base import KnowledgeBase
+from memctl.memories.editing import forget
 from memctl.memories.reembed import EMBEDDED_COLUMNS, embedded_texts
 from memctl.pinned import Layout
 from memctl.records import FileOutcome
@@ -71,6 +72,7 @@ class Repair:
     def run(self) -> Iterator[Step]:
         """Do all that is to be done, yielding each step when it is done."""
         yield from self._without_twins()
+        yield from self._without_deleted()
         yield from self._brought_back()
         if not self.dry_run:  # what stays without its document is known only now
             yield from self._with_documents()
@@ -99,6 +101,21 @@ class Repair:
             if twins:
                 self._write(partial(_keep_one, table=table, ids=twins))
                 yield Step(table, f"kept one row of each of {counted(len(twins), 'id')}")
+
+    # --- rows that are there again ---
+
+    def _without_deleted(self) -> Iterator[Step]:
+        """Delete again what an earlier version has of documents that were deleted by hand."""
+        deleted = self.base.store.ledger.deletions.all()
+        again = [document for document in self._agreement.orphans() if document in deleted]
+        if not again:
+            return
+        where = col("document_id").is_in(again)
+        rows = self.base.store.snapshot().scan("memories", where, ["id"])["id"].to_pylist()
+        self._write(lambda transaction: forget(transaction, rows))
+        verb = "would delete" if self.dry_run else "deleted"
+        told = f"{_memories(rows)} of {counted(len(again), 'document')}"
+        yield Step("memories", f"{verb} again what had been deleted: {told}")
 
     # --- documents and memories that are lost ---
 

@@ -102,6 +102,25 @@ def test_a_document_that_was_deleted_by_hand_stays_deleted(home: Home, doctor: D
     assert lease not in texts(home)[0]
 
 
+def test_a_document_that_was_deleted_by_hand_stays_so_when_its_memories_come_back(
+    home: Home, doctor: Doctor
+) -> None:
+    with home.open("notes") as base:
+        rows = base.documents().to_pylist()
+        lease = next(row["id"] for row in rows if row["source"] == "lease.md")
+        base.delete_document(lease)
+    documents, memories = texts(home)
+    versions = home.layout("notes").folder / "lance" / "memories.lance" / "_versions"
+    newest = min(versions.glob("*.manifest"), key=lambda path: path.name)
+    newest.write_bytes(b"")
+    plan = told(doctor, dry_run=True)
+    done = told(doctor)
+    assert any("would delete again what had been deleted" in step for step in plan)
+    assert any(step.startswith("deleted again what had been deleted") for step in done)
+    assert not any("anew from the passages" in step for step in done)
+    assert (damage(doctor), texts(home)) == ([], (documents, memories))
+
+
 def test_a_file_is_found_after_the_knowledge_base_has_got_another_name(
     home: Home, doctor: Doctor
 ) -> None:
