@@ -100,6 +100,27 @@ def _worth_showing(outcome: SearchOutcome, *, auto: bool) -> Sequence[Hit]:
 def _found(
     searcher: Searcher, question: str, mode: Mode, search: _Search
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
+    """Search for a message; where nothing clearly bears on all of it, for its question alone.
+
+    Returns:
+        What was found, and what was done without.
+    """
+    from memctl.retrieve.asked import question_in
+    from memctl.retrieve.need import LEAST_RELEVANCE
+
+    whole = _searched(searcher, question, mode, search)
+    score = whole[0].relevance.score
+    asked = question_in(question) if score < LEAST_RELEVANCE else ""
+    if not asked:
+        return whole
+    alone = _searched(searcher, asked, mode, search)
+    relevance = alone[0].relevance
+    return alone if relevance.is_relevant and relevance.score > score else whole
+
+
+def _searched(
+    searcher: Searcher, question: str, mode: Mode, search: _Search
+) -> tuple[SearchOutcome, tuple[str, ...]]:
     """Search, by keyword alone where no embedder can be had now; return what was done without."""
     from memctl.retrieve.comparing import AWAY
 
@@ -311,12 +332,13 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
     def _context(
         self, question: str, budget: int, mode: Mode | None, filters: Filters, *, auto: bool
     ) -> Context:
+        from memctl.retrieve.asked import question_in
         from memctl.retrieve.context import token_counter
         from memctl.retrieve.need import is_needed, is_order, refers_back
         from memctl.retrieve.part_of import build_with_communities
 
         referring = refers_back(question) if auto else ""
-        if auto and not referring and is_order(question):
+        if auto and not referring and is_order(question_in(question) or question):
             return Context(question, "", 0, budget, (), why="not a question")
         started, mode = time.monotonic(), mode or self._config.query.mode
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)

@@ -86,7 +86,18 @@ def alike(words: Sequence[str], hits: Sequence[Hit], meaning: Meaning) -> list[l
     if not there or not isinstance(embedder := meaning.embedder, WordEmbedder):
         return [[] for _ in words]
     near = unit_rows(embedder.embed(list(words))) @ unit_rows(embedder.embed(there)).T
-    return [[there[at] for at in np.flatnonzero(row >= NEAR)] for row in near]
+    return [
+        [there[at] for at in np.flatnonzero(row >= NEAR) if not _is_end_of(there[at], word)]
+        for word, row in zip(words, near, strict=True)
+    ]
+
+
+def _is_end_of(other: str, word: str) -> bool:
+    """Tell a word that ends another one, whose vector is then a part of that one's.
+
+    A wildcat is no cat, and a xylophone no phone.
+    """
+    return len(other) < len(word) and word.casefold().endswith(other.casefold())
 
 
 def widened(question: Question, kin: Kin) -> Question:

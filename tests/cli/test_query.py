@@ -64,6 +64,30 @@ def test_a_question_need_not_be_quoted_and_may_come_from_standard_input(notes: R
     assert notes("query", "-", stdin="the budget\n").rows[0]["question"] == "the budget"
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Hi! I am writing to our neighbours and suppliers, in a friendly tone. ",
+        "ERROR worker-2 TimeoutError: upstream pool exhausted after 2102 ms\n\n",
+    ],
+)
+def test_a_question_is_answered_whatever_stands_before_it_in_the_message(
+    memctl: Run, tmp_path: Path, before: str
+) -> None:
+    (tmp_path / "lease.txt").write_text("The lease for the workshop starts on 1 June 2026.")
+    memctl("ingest", "lease.txt")
+    message = f"{before}When does the lease for the workshop start?"
+    assert memctl("query", "-", stdin=message).rows[0]["answer"]["found"] is True
+    assert "1 June 2026" in memctl("context", "--auto", "-", stdin=message).out
+
+
+def test_a_word_that_ends_in_another_is_not_known_by_that(memctl: Run) -> None:
+    for said in ("My phone number changed in May.", "The cat weighs 4.6 kg."):
+        memctl("memory", "add", said)
+    for question in ("xylophone", "Where is the wildcat?"):
+        assert memctl("query", question).rows[0]["answer"]["found"] is False
+
+
 def test_what_is_not_known_is_said_plainly_and_can_be_an_exit_code(notes: Run) -> None:
     result = notes("query", "Who won the chess championship?", "-o", "json")
     assert result.code == 0
