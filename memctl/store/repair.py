@@ -6,7 +6,7 @@ Nothing is thrown away: what is unreadable is left beside, and every step is tol
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -100,6 +100,10 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> Repaired:
         datasets = Datasets(folder / TABLES_FOLDER)
         with closing(_ledger(folder, done)) as ledger:
             named = ledger.head()
+            # Before anything is written: then the numbers of versions that are lost come again.
+            tagged = set() if named else _readable_by_tag(datasets)
+            with ledger.transaction():
+                done += _without_lost_names(ledger, datasets)
             since = _newest_version(datasets, "memories", named.get("memories"))
             columns = schemas(int(ledger.meta(DIMENSION) or 0)) if named else {}
             head = {}
@@ -116,8 +120,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> Repaired:
                     ledger.set_meta(VECTOR_ROWS, "0")
                 ledger.set_head(head, clock())
                 if not named:
-                    done += _named_by_tags(ledger, datasets)
-                done += _without_lost_names(ledger, datasets)
+                    done += _named_by_tags(ledger, datasets, tagged)
             done += _tags_put_right(ledger, datasets)
     return repaired
 
@@ -265,15 +268,34 @@ def _known(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) 
 
 
 def _without_lost_names(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
-    """Forget names, as snapshots have, of versions that are lost: their numbers come again."""
+    """Forget names, as snapshots have, of versions that are lost: their numbers come again.
+
+    Of a ledger that was made anew those go too whose rows cannot be read: they are what says which
+    files such a state had.
+    """
+    is_there = _is_readable if ledger.meta(FILES_UNKNOWN) == "1" else can_be_opened
     for name, head in ledger.heads().items():
-        if name != HEAD and not all(can_be_opened(datasets, *each) for each in head.items()):
+        if name != HEAD and not all(is_there(datasets, *each) for each in head.items()):
             ledger.forget_head(name)
             ledger.snapshots.remove(name)
             yield Step("ledger", f"the state called {name} is lost")
 
 
-def _named_by_tags(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+def _is_readable(datasets: Datasets, table: TableName, version: int) -> bool:
+    """Tell whether every row of a version can be read."""
+    return can_be_opened(datasets, table, version) and _is_whole(datasets.fresh(table, version))
+
+
+def _readable_by_tag(datasets: Datasets) -> set[tuple[TableName, int]]:
+    """Return the versions with a snapshot's tag of which every row can be read."""
+    tags = ((table, tag) for table in TABLES for tag in snapshot_tags(datasets, table).values())
+    named = {(table, tag.version) for table, tag in tags if tag is not None}
+    return {each for each in named if _is_readable(datasets, *each)}
+
+
+def _named_by_tags(
+    ledger: Ledger, datasets: Datasets, readable: Set[tuple[TableName, int]]
+) -> Iterator[Step]:
     """Write down the snapshots that the tables' tags tell of, in a ledger that knows none."""
     tags = {table: snapshot_tags(datasets, table) for table in TABLES}
     for name in sorted({name for each in tags.values() for name in each}):
@@ -281,8 +303,8 @@ def _named_by_tags(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
         heads = {table: tag.version for table, tag in found.items()}
         if lacking := [table for table in TABLES if table not in found]:
             why = f"no tag says which version it is of {', '.join(lacking)}"
-        elif not all(can_be_opened(datasets, *each) for each in heads.items()):
-            why = "versions of it cannot be opened"
+        elif not heads.items() <= readable:
+            why = "versions of it cannot be read"
         elif pinned := _pinned(datasets, found["memories"], int(ledger.meta(DIMENSION) or 0)):
             ledger.name_head(name, heads)
             ledger.snapshots.add(name, found["memories"].created_at, pinned)

@@ -1,7 +1,8 @@
 """What is looked for in texts, tables and bytes: a text as it stands, or a name as people write it.
 
-A name is found in any case, with spaces, a hyphen or an underscore between its words, and only
-where words begin and end.  Of both, bytes may be UTF-8, UTF-16 or escaped as in JSON.
+A name is found in any case, with spaces, a hyphen, an underscore or a full stop between its words,
+as in the address ``ann.lee@example.org``, and only where words begin and end.  Of both, bytes may
+be UTF-8, UTF-16 or escaped as in JSON.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 FEWEST_BYTES = 5
 """What is shorter is not looked for byte by byte: vectors and packed tables have it by chance."""
-_GAP = r"(?:(?:\s|%20)+|[_+-])"
-_GAP_IN_TABLES = r"(?:(?:[\s\pZ]|%20)+|[_+-])"
-_GAP_IN_BYTES = rb"(?:(?:\s|%20|\xc2\xa0)+|[_+-])"
+_GAP = r"(?:\.?(?:\s|%20)+|[._+-])"
+_GAP_IN_TABLES = r"(?:\.?(?:[\s\pZ]|%20)+|[._+-])"
+_GAP_IN_BYTES = rb"(?:\.?(?:\s|%20|\xc2\xa0)+|[._+-])"
+_GAPS_IN_WIDE = {
+    "utf-16-le": rb"(?:(?:\.\x00)?(?:\s\x00)+|[._+-]\x00)",
+    "utf-16-be": rb"(?:(?:\x00\.)?(?:\x00\s)+|\x00[._+-])",
+}
 _LONGEST_GAP = 64
 _ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 
@@ -94,15 +99,21 @@ class Sought:
         return re.compile(f"{ends[0]}{words}{ends[1]}", re.IGNORECASE)
 
     def _raw_pattern(self) -> re.Pattern[bytes]:
-        words = [b"|".join(map(re.escape, _narrow(_cases([word])))) for word in self._words]
-        joined = _GAP_IN_BYTES.join(b"(?:" + word + b")" for word in words)
+        joined = _GAP_IN_BYTES.join(_any_bytes(_narrow(_cases([word]))) for word in self._words)
         narrow = rb"(?<![A-Za-z0-9])" + joined + rb"(?![A-Za-z0-9])"
-        wide = b"|".join(map(re.escape, _wide(_cases(self._words))))
-        return re.compile(narrow + b"|" + wide, re.IGNORECASE)
+        wide = (
+            gap.join(_any_bytes(_wide(_cases([word]), (kind,))) for word in self._words)
+            for kind, gap in _GAPS_IN_WIDE.items()
+        )
+        return re.compile(b"|".join((narrow, *wide)), re.IGNORECASE)
 
 
 def _any_of(forms: Iterator[str]) -> str:
     return f"(?:{'|'.join(map(re.escape, forms))})"
+
+
+def _any_bytes(forms: list[bytes]) -> bytes:
+    return b"(?:" + b"|".join(map(re.escape, forms)) + b")"
 
 
 def _forms(text: str) -> Iterator[str]:
@@ -134,8 +145,7 @@ def _narrow(forms: Iterator[str]) -> list[bytes]:
     return list(found)
 
 
-def _wide(forms: Iterator[str]) -> list[bytes]:
-    kinds = ("utf-16-le", "utf-16-be")
+def _wide(forms: Iterator[str], kinds: Iterable[str] = tuple(_GAPS_IN_WIDE)) -> list[bytes]:
     pairs = itertools.product(forms, kinds)
     return list(dict.fromkeys(form.encode(kind, "surrogatepass") for form, kind in pairs))
 

@@ -266,6 +266,42 @@ def test_a_name_goes_from_sessions_that_are_called_by_it(memctl: Run, home: Path
     assert rows_with(["Zelda Quixote"]) == files_with(home, ["Zelda Quixote"]) == []
 
 
+def test_a_name_goes_from_a_summary_where_a_line_broke_inside_it(memctl: Run, home: Path) -> None:
+    torn = "# Other\n\nThe committee met. Later Zelda\nQuixote spoke of the harvest.\n"
+    (home / "kb/default/inbox/torn.md").write_text(torn)
+    memctl("watch", "--once")
+    assert forget(memctl, "--entity", "Zelda Quixote")["left"] == []
+    assert rows_with(["Zelda", "Quixote"]) == files_with(home, ["Quixote spoke"]) == []
+
+
+def test_an_address_that_is_the_name_goes_with_it(memctl: Run, home: Path) -> None:
+    text = "The crane is green. Write to zelda.quixote@example.org about the crane."
+    assert memctl("ingest", "--text", text).code == 0
+    assert rows_with(["zelda.quixote"])
+    report = forget(memctl, "--entity", "Zelda Quixote")
+    assert (len(report["redacted"]), report["left"]) == (1, [])
+    (id_,) = report["redacted"]
+    kept = memctl("document", "show", id_, "--text").out.strip()
+    assert kept == text.replace("zelda.quixote", "█████████████")
+    assert rows_with(["zelda", "quixot"]) == []
+    assert packed_with(home, "quixot") == []
+    assert memctl("doctor").code == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["zelda.quixote", "Zelda. Quixote", "Zelda.\nQUIXOTE"])
+def test_a_file_that_failed_goes_where_a_full_stop_is_in_the_name(
+    memctl: Run, home: Path, name: str, encoding: str
+) -> None:
+    base = home / "kb/default"
+    (base / "inbox/broken.pdf").write_bytes(b"%PDF-1.4 " + f" {name} ".encode(encoding))
+    memctl("watch", "--once")
+    memctl("memory", "add", "Zelda Quixote likes tea.")
+    report = forget(memctl, "--entity", "Zelda Quixote")
+    assert {Path(path).name for path in report["files"]} == {"broken.pdf", "broken.pdf.reason.json"}
+    assert report["left"] == []
+
+
 def test_a_name_is_not_the_beginning_of_another_word(memctl: Run) -> None:
     memctl(
         "ingest", "--text", "The Annual report of Ånn is due. Ann signs it, and Annika reads it."

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from fake_endpoint import FakeEndpoint
 
+from memctl.store.durability import manifest_version
+from memctl.store.ledger import Ledger
 from memctl.store.names import TABLES
+from memctl.store.repair import FILES_UNKNOWN
 
 from .conftest import Result, Run
 
@@ -39,9 +43,27 @@ def lose_ledger(kb: Path) -> None:
         path.unlink()
 
 
+def go_back_to_before(kb: Path, table: str, name: str = "snapshot.one") -> None:
+    """Damage the manifests of a table from that of the snapshot on."""
+    for path in (kb / f"lance/{table}.lance/_versions").glob("*.manifest"):
+        if manifest_version(path) >= version(tag(kb, table, name)):
+            empty(path)
+
+
+def oldest_data(kb: Path, table: str) -> Path:
+    files = (kb / f"lance/{table}.lance/data").iterdir()
+    return min(files, key=lambda file: file.stat().st_mtime_ns)
+
+
 def repaired(memctl: Run, *options: str) -> list[str]:
     done = memctl("doctor", "--repair", *options, "-o", "ndjson")
     assert done.code == 0, done.err
+    return [row["message"] for row in done.rows]
+
+
+def repaired_with_losses(memctl: Run) -> list[str]:
+    done = memctl("doctor", "--repair", "-o", "ndjson")
+    assert done.code in (0, 3), done.err
     return [row["message"] for row in done.rows]
 
 
@@ -118,6 +140,55 @@ def test_a_snapshot_whose_version_is_lost_goes_with_its_tags(memctl: Run, kb: Pa
     assert (names(memctl), found(memctl)) == ([], [])
     assert not any(tag(kb, table).exists() for table in TABLES)
     assert texts(memctl) == {BOATS, CRANES}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_snapshot_is_lost_where_a_table_goes_back_to_before_it(
+    memctl: Run, kb: Path, table: str
+) -> None:
+    go_back_to_before(kb, table)
+    assert "the state called one is lost" in repaired(memctl)
+    assert (names(memctl), found(memctl)) == ([], [])
+    assert not any(tag(kb, table).exists() for table in TABLES)
+    assert texts(memctl) == {BOATS, CRANES}
+
+
+def test_with_the_ledger_lost_no_tag_stands_for_what_got_the_number_of_a_lost_version(
+    memctl: Run, kb: Path
+) -> None:
+    assert memctl("snapshot", "create", "two").code == 0
+    assert memctl("ingest", "--text", CRANES.replace("green", "blue")).code == 0
+    go_back_to_before(kb, "memories", "snapshot.two")
+    empty(oldest_data(kb, "memories"))
+    lose_ledger(kb)
+    steps = repaired(memctl)
+    for name in ("one", "two"):
+        assert f"the snapshot {name} is lost: versions of it cannot be read" in steps
+    assert (names(memctl), found(memctl)) == ([], [])
+    assert not any(tag(kb, table).exists() for table in TABLES)
+
+
+@pytest.mark.parametrize("table", ["documents", "memories"])
+def test_with_the_ledger_lost_a_snapshot_whose_rows_cannot_be_read_is_told_and_dropped(
+    memctl: Run, kb: Path, table: str
+) -> None:
+    lose_ledger(kb)
+    empty(oldest_data(kb, table))
+    lost = "the snapshot one is lost: versions of it cannot be read"
+    assert lost in repaired_with_losses(memctl)
+    assert (names(memctl), found(memctl), repaired(memctl)) == ([], [], [])
+    assert not any(tag(kb, table).exists() for table in TABLES)
+    assert any("Crane seven" in text for text in texts(memctl))
+
+
+def test_a_repair_that_was_cut_off_after_the_ledger_goes_on_without_what_cannot_be_read(
+    memctl: Run, kb: Path
+) -> None:
+    with closing(Ledger.open(kb / "ledger.sqlite")) as ledger:
+        ledger.set_meta(FILES_UNKNOWN, "1")
+    empty(oldest_data(kb, "documents"))
+    assert "the state called one is lost" in repaired_with_losses(memctl)
+    assert (names(memctl), found(memctl), repaired(memctl)) == ([], [], [])
 
 
 def test_with_the_ledger_lost_snapshots_are_read_back_from_the_tags(memctl: Run, kb: Path) -> None:
