@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from fake_endpoint import FakeEndpoint
 from hypothesis import settings
 from pytest_httpserver import HTTPServer
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell ran this behind
 settings.register_profile("untimed", deadline=None)  # how busy a machine is says nothing of a test
 settings.load_profile("untimed")
 

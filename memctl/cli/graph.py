@@ -44,6 +44,7 @@ _COMMUNITIES = (
     Column("topics", "TOPICS", lambda topics: one_line(", ".join(topics), 40)),
     Column("summary", "SUMMARY", lambda summary: one_line(summary, 60), wrap=True),
 )
+_DOT_ENDINGS = frozenset((".dot", ".gv"))
 _NOTHING = "memctl ingest FILE takes in what names something"
 
 
@@ -230,8 +231,13 @@ def communities(
 def export(
     session: Session,
     format_: Annotated[
-        GraphFormat, typer.Option("--format", "-f", help="For Gephi and yEd, or for Graphviz.")
-    ] = "graphml",
+        GraphFormat | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="For Gephi and yEd, or for Graphviz; by default as FILE ends, else graphml.",
+        ),
+    ] = None,
     to: Annotated[
         str | None, typer.Option("--to", metavar="FILE", help="Where to; standard output else.")
     ] = None,
@@ -245,15 +251,17 @@ def export(
     from memctl.files import replacing
     from memctl.graph.writing import write_graph
 
+    is_dot = to is not None and path_of(to).suffix in _DOT_ENDINGS
+    chosen: GraphFormat = format_ or ("dot" if is_dot else "graphml")
     with session.reading_one(kb) as base:
         view = base.graph(filters(namespaces=namespace))
         graph, connections = view.graph, view.connections()
         if to is None or to == "-":
-            write_graph(graph, format_, sys.stdout.buffer, connections)
+            write_graph(graph, chosen, sys.stdout.buffer, connections)
             sys.stdout.buffer.flush()
             return
         with replacing(path_of(to), mode=0o644) as sink:
-            write_graph(graph, format_, sink, connections)
+            write_graph(graph, chosen, sink, connections)
     session.say(f"wrote {count(len(graph.nodes), 'name')} to {to}")
 
 

@@ -165,6 +165,13 @@ def test_an_export_has_every_node_and_edge(notes: Run, tmp_path: Path) -> None:
     assert (tags.count("node"), tags.count("edge")) == (found["nodes"], found["edges"])
 
 
+def test_an_export_is_of_the_format_that_its_file_ends_in(notes: Run, tmp_path: Path) -> None:
+    assert notes("graph", "export", "--to", "graph.dot").code == 0
+    assert (tmp_path / "graph.dot").read_text().startswith("graph memories {")
+    assert notes("graph", "export", "--to", "graph.dot", "-f", "graphml").code == 0
+    assert ET.fromstring((tmp_path / "graph.dot").read_bytes()) is not None
+
+
 def test_what_consolidation_connected_is_in_an_export(memctl: Run, tmp_path: Path) -> None:
     for text in (
         "The launch of Aurora is on 12 May 2026 in Hall 3.",

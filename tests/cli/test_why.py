@@ -241,7 +241,8 @@ def test_a_ledger_of_before_such_accounts_is_brought_up_to_date(
         for column in ("tries", "understand_seconds", "redacted"):
             ledger.execute(f"ALTER TABLE receipts DROP COLUMN {column}")
         ledger.executescript(
-            "DROP TABLE document_usage; DROP TABLE tries; PRAGMA user_version = 7;"
+            "DROP TABLE document_usage; DROP TABLE tries; DROP TABLE deleted_rows;"
+            "PRAGMA user_version = 7;"
         )
     (receipt,) = why(memctl, "plan.md")
     assert (receipt["outcome"], receipt["models"], receipt["tries"]) == ("ingested", [], [])
