@@ -13,6 +13,7 @@ from memctl.errors import ConfigError, MemctlError, NotFoundError, UsageError
 from memctl.query_log import Asked, shown_text, without_text
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
 from memctl.retrieve.latest import LatestCorpus
+from memctl.store.unicode import storable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -531,8 +532,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             UsageError: No such question stands in the query log.
             KnowledgeBaseUnavailable: This process may only read, or the disk is full.
         """
-        storable = query_id.encode("utf-8", "replace").decode("utf-8")
-        wanted = self._latest_question() if query_id == "last" else storable
+        wanted = self._latest_question() if query_id == "last" else storable(query_id)
         known = [member.query_log.judge(wanted, verdict) for member in self]  # all of them
         if not any(known):
             raise UsageError(

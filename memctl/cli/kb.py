@@ -16,6 +16,7 @@ from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, one_line
 from memctl.errors import UsageError
+from memctl.store.unicode import storable
 
 if TYPE_CHECKING:
     from memctl.home import KnowledgeBaseEntry
@@ -319,7 +320,7 @@ def _namespaces(
         private = ", ".join(map(repr, before)) or "none"
         raise UsageError(f"{unknown[0]!r} is no private namespace", f"private are: {private}")
     # Stored text never has lone surrogates, so neither can the name of a namespace.
-    names = {name.encode("utf-8", "replace").decode("utf-8") for name in added}
+    names = {storable(name) for name in added}
     return tuple(sorted({*before, *names}.difference(removed)))
 
 

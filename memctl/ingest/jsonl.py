@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 from memctl.errors import BadRecord
-from memctl.ingest.sources import Labels, Source, SourceOrFailure, clean_text
+from memctl.ingest.sources import Labels, Source, SourceOrFailure
 from memctl.records import FileOutcome
+from memctl.store.unicode import storable
 
 LINE_LIMIT = 64 << 20
 """A longer line, in bytes, is not taken for a record."""
@@ -114,7 +115,7 @@ def _text(fields: dict[str, Any], key: str) -> str:
         return ""
     if not isinstance(value, str):
         raise BadRecord(f'"{key}" is not a string')
-    return clean_text(value)
+    return storable(value)
 
 
 def _label(fields: dict[str, Any], key: str) -> str | None:
@@ -150,9 +151,9 @@ def _tags(value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, str):
-        return (clean_text(value),) if value else ()
+        return (storable(value),) if value else ()
     if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
-        return tuple(clean_text(tag) for tag in value if tag)
+        return tuple(storable(tag) for tag in value if tag)
     raise BadRecord('"tags" is not a list of strings')
 
 

@@ -26,6 +26,7 @@ from memctl.ingest.packing import packed
 from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
 from memctl.records import FileOutcome, LeftOut, LeftOutListener, Metadata
+from memctl.store.unicode import storable
 from memctl.swift import swift
 
 DEFAULT_NAMESPACE = "default"
@@ -101,17 +102,12 @@ def absolute(path: Path) -> Path:
     return Path(os.path.normpath(path.absolute()))
 
 
-def clean_text(text: str) -> str:
-    """The text without lone surrogates, which no UTF-8 file or table can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
-
-
 def from_text(text: str, labels: Labels | None = None) -> Source:
     """One text that was given as such."""
     labels = labels or Labels()
     return Source(
         source=labels.source or "text",
-        text=clean_text(text),
+        text=storable(text),
         namespace=labels.namespace,
         tags=labels.tags,
         session_id=labels.session_id,

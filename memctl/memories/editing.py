@@ -30,6 +30,7 @@ from memctl.records import Memory
 from memctl.redaction import without_secrets
 from memctl.store.filters import Expr, col
 from memctl.store.schema import memories_table, memory_rows
+from memctl.store.unicode import storable
 from memctl.understand.passage import passage_for_embedding, passage_terms
 
 if TYPE_CHECKING:
@@ -63,20 +64,16 @@ class Edit:
     importance: float | None = None
 
 
-def _storable(statement: Statement) -> Statement:
+def _as_stored(statement: Statement) -> Statement:
     """Return a statement as it comes back from the tables: without lone surrogates."""
-
-    def clean(text: str) -> str:
-        return text.encode("utf-8", "replace").decode("utf-8")
-
     session = statement.session_id
     return dataclasses.replace(
         statement,
-        text=clean(statement.text),
-        type=clean(statement.type),
-        namespace=clean(statement.namespace),
-        session_id=None if session is None else clean(session),
-        tags=tuple(map(clean, statement.tags)),
+        text=storable(statement.text),
+        type=storable(statement.type),
+        namespace=storable(statement.namespace),
+        session_id=None if session is None else storable(session),
+        tags=tuple(map(storable, statement.tags)),
     )
 
 
@@ -111,7 +108,7 @@ class Editor:
             NotFoundError: It names evidence that does not exist.
         """
         _check(statement.text, statement.importance, statement.type)
-        statement = _storable(statement)
+        statement = _as_stored(statement)
         if self._redacts:
             statement = dataclasses.replace(statement, text=without_secrets(statement.text))
         now = self._clock()

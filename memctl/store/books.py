@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
+from memctl.store.unicode import storable
+
 FileState = Literal["seen", "claimed", "indexed", "done", "failed", "gone"]
 JobState = Literal["running", "done", "failed", "abandoned"]
 
@@ -304,7 +306,7 @@ class EventBook:
     def add(self, event: Event) -> None:
         """Note an event."""
         values = (to_text(event.at), event.kind, event.message, event.hint, event.subject)
-        clean = [value.encode("utf-8", "replace").decode("utf-8") for value in values]
+        clean = [storable(value) for value in values]
         with self._ledger.transaction() as connection:
             connection.execute(
                 "INSERT INTO events (at, kind, message, hint, subject) VALUES (?, ?, ?, ?, ?)",

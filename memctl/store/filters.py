@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memctl.errors import UsageError
 from memctl.records import Filters
+from memctl.store.unicode import storable
 from memctl.store.where import checked
 
 if TYPE_CHECKING:
@@ -241,12 +242,7 @@ def _literal(value: Value) -> str:
 
 
 def _text(value: str) -> str:
-    return "'" + _storable(value).replace("'", "''") + "'"
-
-
-def _storable(value: str) -> str:
-    """Stored text never has lone surrogates (schema.py), so neither can what is looked for."""
-    return value.encode("utf-8", "replace").decode("utf-8")
+    return "'" + storable(value).replace("'", "''") + "'"
 
 
 def _instant(value: datetime) -> str:
@@ -322,7 +318,7 @@ def as_arrow(expression: Expr) -> pc.Expression:
 
     match expression:
         case Membership(column, values):
-            clean = [_storable(str(value)) for value in values]
+            clean = [storable(str(value)) for value in values]
             return pc.field(column).isin(pa.array(clean, pa.string()))
         case Negation(part):
             return ~as_arrow(part)

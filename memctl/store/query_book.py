@@ -10,6 +10,7 @@ from typing import Any
 
 from memctl.choices import QueryKind, Verdict
 from memctl.store.books import Connections, from_text, keep_newest, to_text
+from memctl.store.unicode import storable
 
 MOST_QUERIES = 10_000
 _COLUMNS = (
@@ -101,10 +102,9 @@ class QueryBook:
 
 
 def _row(entry: QueryEntry) -> tuple[Any, ...]:
-    question = entry.question.encode("utf-8", "replace").decode("utf-8")
     return (
-        to_text(entry.at), question, entry.mode, entry.hits, entry.seconds, entry.query_id,
-        entry.kind, entry.found, entry.mean_score, json.dumps(dict(entry.filters)),
+        to_text(entry.at), storable(entry.question), entry.mode, entry.hits, entry.seconds,
+        entry.query_id, entry.kind, entry.found, entry.mean_score, json.dumps(dict(entry.filters)),
         json.dumps(entry.hit_ids), entry.feedback,
     )  # fmt: skip
 

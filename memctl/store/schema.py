@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from memctl.records import Document, Entity, Memory, Relation
 from memctl.store.names import TABLES, TableName
+from memctl.store.unicode import storable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -172,7 +173,7 @@ def _signals_to_json(signals: tuple[tuple[str, float], ...]) -> str:
 
 def _scrubbed(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return storable(value)
     return [_scrubbed(item) for item in value] if isinstance(value, tuple) else value
 
 

@@ -19,6 +19,7 @@ from memctl.store.datasets import Datasets
 from memctl.store.names import TABLES, TableName
 from memctl.store.sought import Sought
 from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
+from memctl.store.unicode import storable
 from memctl.store.unpacking import unpacked
 
 if TYPE_CHECKING:
@@ -128,16 +129,11 @@ def _rows_with(
     dataset = datasets.fresh(table, version)
     kinds = {field.name: field.type for field in dataset.schema}
     columns = [name for name, kind in kinds.items() if name != _STEMS and _is_text(kind)]
-    texts = [text for text in texts if _is_unicode(text.in_tables)]
+    texts = [text for text in texts if storable(text.in_tables) == text.in_tables]
     found: list[str] = []
     for batch in dataset.scanner(columns=columns).to_batches():
         found += batch["id"].filter(_has_any(batch, texts)).to_pylist()
     return found
-
-
-def _is_unicode(text: str) -> bool:
-    """Tell what a table may have from the name of a file that is no UTF-8, which none has."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_text(type_: pa.DataType) -> bool:
