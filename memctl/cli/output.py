@@ -364,7 +364,7 @@ def _fact(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _readable(value)
     return moment(value) if isinstance(value, datetime) else safe(str(value))
 
 

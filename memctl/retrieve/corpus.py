@@ -175,10 +175,12 @@ class _Lasting(Generic[Subject, Made]):
         self._made: OrderedDict[Subject, tuple[Made, Span]] = OrderedDict()
 
     def get(self, subject: Subject, now: datetime) -> Made | None:
+        """Return what was made for a subject; None where it does not hold any more."""
         made, span = self._made.get(subject, (None, None))
         return made if span is not None and span.has(now) else None
 
     def put(self, subject: Subject, value: Made, span: Span) -> Made:
+        """Keep what was made, let go of the oldest there is too much of, and return it."""
         self._made[subject] = value, span
         while len(self._made) > self._most:
             self._made.popitem(last=False)

@@ -17,7 +17,7 @@ from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.retrieve.statistics import TermStatistics
 from memctl.understand.language import detect
 from memctl.understand.stopwords import stop_words
-from memctl.understand.terms import terms
+from memctl.understand.terms import AROUND, terms
 
 if TYPE_CHECKING:
     from memctl.retrieve.times import Told
@@ -33,7 +33,6 @@ _AFTER_HOW = frozenset(("much", "many", "long", "often", "come", "viel", "viele"
 _ASKING = frozenset(("please", "tell", "bitte", "combien", "cuánto", "cuántos", "cuánta", "quanto"))
 _WHAT = frozenset(("what", "whatever", "was"))
 _HAPPENING = frozenset(("happen", "happens", "happened", "passiert", "passierte", "geschah"))
-_AROUND = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 _OPENING = "\"'([{“‘«„"
 _VERSION = re.compile(r"[vV](\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,3})")
 _SHORT_VERSION = re.compile(r"\d+(?:\.\d+)+")
@@ -98,7 +97,7 @@ class Question:
 
 def version_at(words: Sequence[str], at: int) -> str:
     """Return the version that a word is, without a "v" before it; "" if it is none."""
-    word = words[at].strip(_AROUND)
+    word = words[at].strip(AROUND)
     if found := _VERSION.fullmatch(word):
         return found[1] or found[2]
     before = words[at - 1].lower() if at else ""
@@ -197,7 +196,7 @@ def _own_language(text: str, words: Sequence[str], languages: Sequence[str]) -> 
     detected = detect(text)
     if detected and detected not in languages:
         return detected
-    plain = {word.strip(_AROUND).lower() for word in words}
+    plain = {word.strip(AROUND).lower() for word in words}
     counts = {language: len(plain & stop_words(language)) for language in languages}
     best = max(languages, key=lambda language: counts[language], default=None)
     return best if best is not None and counts[best] else None
@@ -217,9 +216,9 @@ def _terms_by_word(words: Sequence[str], language: str, own: str | None) -> list
 def _only_asks(words: Sequence[str], at: int) -> bool:
     """Tell whether a word belongs to the asking: records of a rent never say "much", nor those
     of what happened that it did."""
-    word = words[at].strip(_AROUND).lower()
-    before = words[at - 1].strip(_AROUND).lower() if at else ""
-    first = words[0].strip(_AROUND).lower()
+    word = words[at].strip(AROUND).lower()
+    before = words[at - 1].strip(AROUND).lower() if at else ""
+    first = words[0].strip(AROUND).lower()
     happening = word in _HAPPENING and first in _WHAT
     return word in _ASKING or happening or (before in _HOW and word in _AFTER_HOW)
 

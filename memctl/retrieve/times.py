@@ -7,7 +7,6 @@ where it says much.  It filters nothing, for people err about when something was
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -97,7 +96,7 @@ def timed(
         asked = _with_slot(asked, each)
     share = statistics.sampled / statistics.memories
     made = {each.term: max(1, round(share * found)) for each, found in told if found}
-    known = replace(statistics, frequencies=ChainMap(made, dict(statistics.frequencies)))
+    known = replace(statistics, frequencies={**statistics.frequencies, **made})
     return replace(asked, times=tuple(each for each, _ in told)), known
 
 

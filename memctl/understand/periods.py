@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from memctl.understand.dates import MONTHS, WEEKDAYS, date_spans
+from memctl.understand.terms import AROUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,6 @@ _STEPS = _by_word({
 })  # fmt: skip
 _AFTERWARDS = "dernier|dernière|passé|passée|pasado|pasada|scorso|scorsa|passado|passada"
 _NAMES = {*MONTHS, *WEEKDAYS, *_SEASONS, *(word for feast in _FEASTS for word in feast.split())}
-_AROUND = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _IN = "in|im|during|of|en|em|au|around|about|over|throughout|til"
 
@@ -130,7 +130,7 @@ def periods(question: str, today: date) -> list[Period]:
 
 def names_a_time(word: str) -> bool:
     """Tell a word that names a time, such as "May", from one that counts from today."""
-    plain = word.strip(_AROUND).lower()
+    plain = word.strip(AROUND).lower()
     return plain in _NAMES or re.fullmatch(_YEAR, plain) is not None
 
 

@@ -18,6 +18,8 @@ import snowballstemmer
 
 from memctl.understand.stopwords import stop_words
 
+AROUND = "\"'([{“‘«„”’»)]},;:.!?¿¡"
+"""What stands around a word in a sentence."""
 _ALGORITHMS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
     "en": "english", "es": "spanish", "et": "estonian", "eu": "basque", "fi": "finnish",
