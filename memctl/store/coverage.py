@@ -174,7 +174,7 @@ def _altered(rows: pa.Table, after: Snapshot) -> set[str]:
 def _sample(rows: pa.Table, ending: Collection[str]) -> pa.Table:
     """Some of the rows from all over, without those that end."""
     staying = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=pa.array(ending, pa.string()))))
-    return staying.take(places(staying.num_rows, SAMPLED))
+    return staying.take(pa.array(places(staying.num_rows, SAMPLED), pa.int64()))
 
 
 def _require_same(before: Snapshot, after: Snapshot, rows: pa.Table, job: str) -> None:
