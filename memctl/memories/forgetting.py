@@ -112,12 +112,17 @@ def plan(snapshot: Snapshot, selection: Selection) -> Plan:
     insights = _scan_ids(snapshot, "memories", made.memories, ["level"])
     made.insights = sum(row["level"] == "insight" for row in insights)
     made.is_names = bool(selection.entities)
-    made.texts = selection.entities or tuple(_pieces([*removed, *_texts(snapshot, made)]))
+    made.texts = selection.entities or tuple(pieces([*removed, *_texts(snapshot, made)]))
     return made
 
 
-def resolved(states: Sequence[Snapshot], selection: Selection) -> Selection:
+def resolved(states: Sequence[Snapshot], selection: Selection, deleted: Sequence[str]) -> Selection:
     """Return a selection with the whole ids, which the first of some states that has one tells.
+
+    Args:
+        states: Of the tables, the present one first.
+        selection: With beginnings of ids.
+        deleted: Documents that none may have any more, and that are known nevertheless.
 
     Raises:
         NotFoundError: None has a document or memory.
@@ -128,7 +133,8 @@ def resolved(states: Sequence[Snapshot], selection: Selection) -> Selection:
         for state in states:
             with suppress(NotFoundError):
                 return resolve(state, table, given)
-        return resolve(states[0], table, given)
+        known = [id_ for id_ in deleted if id_ == given] if table == "documents" else []
+        return known[0] if known else resolve(states[0], table, given)
 
     return replace(
         selection,
@@ -302,7 +308,7 @@ def _scan_ids(
         yield from snapshot.scan(table, col("id").is_in(some), columns).to_pylist()
 
 
-def _pieces(texts: Iterable[str]) -> list[str]:
+def pieces(texts: Iterable[str]) -> list[str]:
     """Return pieces of texts that can be looked for, taken evenly from all of them."""
     lines = dict.fromkeys(
         line.strip() for text in texts for line in _SENTENCE_END.split(text) if line.strip()
