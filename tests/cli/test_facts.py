@@ -589,7 +589,7 @@ def test_two_that_take_in_at_once_ask_about_each_fact_once(
         assert goes_on.wait(60)
         return compared(by_relation)(asked)
 
-    def take_in(text: str, when: str, note: str = "") -> None:
+    def take_in(text: str, when: str, note: str) -> None:
         line = json.dumps({"text": text, "created_at": when}).encode()
         with product.open("default", home=Path(os.environ["MEMCTL_HOME"])) as base:
             base.ingest(
@@ -598,9 +598,9 @@ def test_two_that_take_in_at_once_ask_about_each_fact_once(
 
     model.on("ComparisonReply", slowly)
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(take_in, CORE, "2026-02-01")
+        first = pool.submit(take_in, CORE, "2026-02-01", "never said")
         assert is_asked.wait(60)
-        take_in(BOLT, "2025-02-01", note="comparing facts")
+        take_in(BOLT, "2025-02-01", "comparing facts")
         first.result()
     items = [json.loads(text) for asked in comparisons(model) for text in asked.data]
     assert [item["text"] for item in items if "new" in item] == [CORE, BOLT]
