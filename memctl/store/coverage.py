@@ -39,7 +39,7 @@ _TOP_HITS = 100
 _SAME = 0.01
 """The distance of a vector to itself is less, through 16-bit numbers and every index."""
 _COLUMNS = ("id", "search_text", VECTOR)
-_HINT = "nothing has been changed; `memctl doctor` looks at the tables and their indexes"
+_HINT = "the tables are as they were; `memctl doctor` looks at them and at their indexes"
 
 
 def require_found(
@@ -174,7 +174,7 @@ def _altered(rows: pa.Table, after: Snapshot) -> set[str]:
 def _sample(rows: pa.Table, ending: Collection[str]) -> pa.Table:
     """Some of the rows from all over, without those that end."""
     staying = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=pa.array(ending, pa.string()))))
-    return staying.take(places(staying.num_rows, SAMPLED))
+    return staying.take(pa.array(places(staying.num_rows, SAMPLED), pa.int64()))
 
 
 def _require_same(before: Snapshot, after: Snapshot, rows: pa.Table, job: str) -> None:

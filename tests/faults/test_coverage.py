@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from io import BytesIO
@@ -161,6 +162,55 @@ def test_an_upkeep_that_loses_memories_is_rolled_back(
     with filled.open() as base:
         base.store.upkeep(force=True)
         assert base.query("Who keeps the keys?", mode="keyword").hits
+
+
+def forgets_unfinished(capsys: pytest.CaptureFixture[str]) -> int:
+    capsys.readouterr()
+    assert run(["status", "-o", "json"]) == 0
+    return int(json.loads(capsys.readouterr().out)[0]["forgets_unfinished"])
+
+
+def test_the_upkeep_after_a_forget_that_loses_memories_is_rolled_back(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (id_,) = [row["id"] for row in filled.rows("documents", "id", "text") if "April" in row["text"]]
+    rewrite = store_module.rewrite
+
+    def sabotaged(transaction: Transaction, *rest: Any) -> None:
+        rewrite(transaction, *rest)
+        lose_the_words(transaction)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "rewrite", sabotaged)
+        assert run(["forget", "-k", "notes", "--document", id_, "--yes"]) == 1
+    assert "upkeep was rolled back" in capsys.readouterr().err
+    with filled.open() as base:
+        assert base.query("Who keeps the keys?", mode="keyword").hits
+    assert forgets_unfinished(capsys) == 1
+    assert run(["memory", "add", "-k", "notes", "Ann Keller is in Rome."]) == 0
+    assert forgets_unfinished(capsys) == 0
+
+
+def test_insights_that_end_take_nothing_else_with_them(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["consolidate", "-k", "notes"]) == 0
+    sources = [id_ for row in filled.rows("memories", "source_ids") for id_ in row["source_ids"]]
+    with filled.open() as base, base.store.write() as transaction:
+        transaction.update("memories", pa.table({"id": sources[:1], "expires_at": ended(1)}))
+    before = state(filled)
+    end_insights = consolidator.end_insights
+
+    def sabotaged(transaction: Transaction, *rest: Any) -> None:
+        end_insights(transaction, *rest)
+        changed(transaction, valid_to=ended)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consolidator, "end_insights", sabotaged)
+        assert run(["consolidate", "-k", "notes"]) == 1
+    assert "consolidation was rolled back" in capsys.readouterr().err
+    assert state(filled) == before
+    assert run(["consolidate", "-k", "notes"]) == 0
 
 
 def test_an_embedder_whose_vectors_do_not_arrive_is_not_changed_to(
