@@ -39,6 +39,7 @@ from memctl.store.frozen import (
 )
 from memctl.store.graph_book import NameBook
 from memctl.store.ledger_errors import is_refusal, refused, translated, why_refused
+from memctl.store.manifest_book import ManifestBook
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
@@ -157,6 +158,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id TEXT PRIMARY KEY, document_id TEXT) WITHOUT ROWID""",
         "CREATE INDEX deleted_rows_by_document ON deleted_rows (document_id)",
     ),
+    (
+        """CREATE TABLE manifests (
+            table_name TEXT NOT NULL, version INTEGER NOT NULL, content BLOB NOT NULL,
+            PRIMARY KEY (table_name, version)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -194,6 +200,7 @@ class Ledger:
         self.snapshots = SnapshotBook(self)
         self.receipts = ReceiptBook(self)
         self.deletions = DeletionBook(self)
+        self.manifests = ManifestBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
