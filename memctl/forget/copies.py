@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.files import open_regular
-from memctl.ingest.sources import printable
+from memctl.ingest.sources import path_of, printable
+from memctl.ingest.spool import clear_spools
 from memctl.pinned import REASON_SUFFIX, reason_path
 from memctl.readers.sidecars import by_recording
 from memctl.store.traces import file_has
@@ -84,7 +85,11 @@ class Copies:
         return list(dict.fromkeys(found))
 
     def remove(self, sources: Sources) -> Iterator[Path]:
-        """Remove those files, and yield each; folders that only they were in go too."""
+        """Remove those files, and yield each; folders that only they were in go too.
+
+        What a killed process has left of standard input goes with them, whatever it is of.
+        """
+        clear_spools(self._layout.folder)
         for path in self.of(sources):
             path.unlink(missing_ok=True)
             self._ledger.files.remove(str(path))
@@ -102,6 +107,17 @@ class Copies:
             is_ours = not set(self._folders).isdisjoint(path.parents)
             if is_ours and not path.exists() and self._calls(path, sources):
                 self._ledger.files.remove(entry.path)
+
+    def content_of(self, places: Iterable[str]) -> dict[str, int]:
+        """Return the hashes and sizes of files that no document needs, of those at some places."""
+        paths = (self._layout.found_here(path_of(place)) for place in places)
+        found: dict[str, int] = {}
+        for path in paths:
+            entry = self._ledger.files.get(str(path))
+            is_needed = entry is not None and entry.document_id is not None
+            if not is_needed and path.is_file() and not path.is_symlink():
+                found[_hash(path)] = path.stat().st_size
+        return found
 
     def yours(self, sources: Sources) -> list[str]:
         """Return files that somebody else owns: given as paths, or kept in inboxes."""
@@ -184,5 +200,9 @@ def _remove_if_empty(folder: Path) -> bool:
 def _is_copy(path: Path, sources: Sources) -> bool:
     if path.stat().st_size not in sources.sizes:
         return False
+    return _hash(path) in sources.hashes
+
+
+def _hash(path: Path) -> str:
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() in sources.hashes
+        return hashlib.file_digest(file, "sha256").hexdigest()

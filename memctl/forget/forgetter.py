@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.errors import DiskRefused, LockedError, MemctlError, NotFoundError, UsageError
 from memctl.forget.copies import Copies, Sources
+from memctl.forget.deleted import Deleted, deleted_documents
 from memctl.forget.leftovers import AGAIN, READ, Leftovers
 from memctl.forget.report import ForgetReport, Left
+from memctl.ids import root_id
 from memctl.ingest.sources import printable
 from memctl.memories.forgetting import Plan, Selection, carry_out, known_of, plan, resolved
 from memctl.store.books import Job, from_text, to_text
@@ -72,6 +74,8 @@ class _Planned:
     """Of what snapshots know besides, too."""
     texts: tuple[str, ...]
     """What is looked for afterwards; what only snapshots have is among it."""
+    gone: frozenset[str]
+    """Ids of the documents that go whole, and of memories, of all those states."""
 
 
 class Forgetter:
@@ -215,18 +219,26 @@ class Forgetter:
         if not all(map(str.strip, selection.entities)):
             raise UsageError("a name is empty", "say which name")
         snapshots = [self._snapshots.read(entry.name) for entry in self._snapshots.all()]
-        selection = resolved([now, *snapshots], selection)
+        deleted = deleted_documents(self._store.ledger) if selection.documents else []
+        selection = resolved([now, *snapshots], selection, deleted)
         made = plan(now, known_of(now, selection))
         sources, texts = _sources(now, made), dict.fromkeys(made.texts)
+        gone = {*made.parts, *made.memories}
         for snapshot in snapshots:
             earlier = plan(snapshot, known_of(snapshot, selection))
             sources |= _sources(snapshot, earlier)
             texts |= dict.fromkeys(earlier.texts)
+            gone.update(earlier.parts, earlier.memories)
+        lost = sorted(set(map(root_id, selection.documents)) - sources.ids)
+        found = Deleted.of(self._store, self._copies, lost)
+        sources |= found.sources
+        texts |= dict.fromkeys(found.texts)
+        gone.update(lost, found.memories)
         sought = tuple(Sought(text, is_name=made.is_names) for text in texts)
         sources = replace(sources, sought=sought)
         if made.is_empty and not sources.ids and not any(traces(self._store, sought)):
             raise _nothing_of(selection)
-        return _Planned(made, sources, tuple(texts))
+        return _Planned(made, sources, tuple(texts), frozenset(gone))
 
     # --- the commit ---
 
@@ -262,8 +274,7 @@ class Forgetter:
             return folder.join(map(made.without, text.split(folder)))
 
         return Erased(
-            made.parts,
-            frozenset(made.memories),
+            found.gone,
             names,
             found.sources.names,
             says,

@@ -1,8 +1,7 @@
 """What goes when something is forgotten, and taking it out of the tables.
 
 Whole documents go with all their versions, memories with all of theirs, and with them whatever
-rests on them alone.  Of a document that stays, a text that is to go becomes a row of blocks of the
-same length, so that everything else in it stays where it was.
+rests on them alone.
 """
 
 from __future__ import annotations
@@ -18,23 +17,19 @@ from memctl.errors import NotFoundError
 from memctl.graph.names import key_of
 from memctl.ids import root_id
 from memctl.ingest.derive import page_of
-from memctl.ingest.stored import REDACTED
+from memctl.memories.blocking import KEPT, block_out, blocked, matches
 from memctl.memories.editing import forget, with_insights
 from memctl.memories.viewing import get_memory, resolve, versions_of
 from memctl.store.filters import Expr, col
-from memctl.store.schema import VECTOR, schemas, vector_array
+from memctl.store.schema import schemas
 from memctl.store.sought import Sought
-from memctl.understand.passage import passage_for_embedding, passage_terms
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from memctl.models.protocols import Embedder
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
     from memctl.store.transaction import Transaction
 
-BLOCK = "█"
 AT_ONCE = 10_000
 """Ids that one condition names at most."""
 MOST_TEXTS = 64
@@ -42,16 +37,6 @@ SHORTEST_TEXT = 12
 LONGEST_TEXT = 60
 """Letters of the pieces of text that are looked for afterwards, and how many of them."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
-_WORD = re.compile(r"\w")
-_KEPT = frozenset(
-    {
-        "id", "root_id", "document_id", "external_id", "namespace", "media_type", "sha256",
-        "status", "language", "reader", "method", "superseded_by", "level", "type",
-        "source_ids", "search_text",
-    }
-)  # fmt: skip
-"""Columns of text that are no words of a source."""
-_FOUND_IN_TEXT = ("entities", "topics", "keywords", "dates", "links")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +86,7 @@ class Plan:
 
     def without(self, text: str) -> str:
         """Return a text with blocks in place of what goes."""
-        for pattern in self.patterns:
-            text = pattern.sub(lambda found: BLOCK * len(found[0]), text)
-        return text
+        return blocked(text, self.patterns)
 
 
 # --- finding out ---------------------------------------------------------------------------------
@@ -129,12 +112,17 @@ def plan(snapshot: Snapshot, selection: Selection) -> Plan:
     insights = _scan_ids(snapshot, "memories", made.memories, ["level"])
     made.insights = sum(row["level"] == "insight" for row in insights)
     made.is_names = bool(selection.entities)
-    made.texts = selection.entities or tuple(_pieces([*removed, *_texts(snapshot, made)]))
+    made.texts = selection.entities or tuple(pieces([*removed, *_texts(snapshot, made)]))
     return made
 
 
-def resolved(states: Sequence[Snapshot], selection: Selection) -> Selection:
+def resolved(states: Sequence[Snapshot], selection: Selection, deleted: Sequence[str]) -> Selection:
     """Return a selection with the whole ids, which the first of some states that has one tells.
+
+    Args:
+        states: Of the tables, the present one first.
+        selection: With beginnings of ids.
+        deleted: Documents that none may have any more, and that are known nevertheless.
 
     Raises:
         NotFoundError: None has a document or memory.
@@ -145,7 +133,8 @@ def resolved(states: Sequence[Snapshot], selection: Selection) -> Selection:
         for state in states:
             with suppress(NotFoundError):
                 return resolve(state, table, given)
-        return resolve(states[0], table, given)
+        known = [id_ for id_ in deleted if id_ == given] if table == "documents" else []
+        return known[0] if known else resolve(states[0], table, given)
 
     return replace(
         selection,
@@ -244,7 +233,7 @@ def _words_of(snapshot: Snapshot, versions: Iterable[Any]) -> list[str]:
 def _take_names(snapshot: Snapshot, made: Plan, selection: Selection) -> None:
     """Have a name go: statements and insights that have it, and its letters everywhere else."""
     made.patterns = tuple(Sought(name, is_name=True).pattern for name in selection.entities)
-    kept = _KEPT - {"external_id"} if selection.whole else _KEPT
+    kept = KEPT - {"external_id"} if selection.whole else KEPT
     parts, statements = _naming(snapshot, made.patterns, kept)
     roots = sorted({root_id(id_) for id_ in parts})
     if selection.whole:
@@ -260,11 +249,11 @@ def _naming(
     """Return the documents, and the memories that are statements or stand alone, with a name."""
     parts: set[str] = set()
     for batch in snapshot.batches("documents", None, _text_columns("documents")):
-        parts.update(row["id"] for row in batch.to_pylist() if _matches(row, patterns, kept))
+        parts.update(row["id"] for row in batch.to_pylist() if matches(row, patterns, kept))
     statements: set[str] = set()
     for batch in snapshot.batches("memories", None, _text_columns("memories")):
         for row in batch.to_pylist():
-            if _matches(row, patterns):
+            if matches(row, patterns):
                 if row["level"] != "evidence" or row["document_id"] is None:
                     statements.add(row["id"])
                 else:
@@ -279,7 +268,7 @@ def _statements(
     parts = snapshot.scan("documents", col("root_id").is_in(roots), ["id"])["id"].to_pylist()
     distilled = col("document_id").is_in(parts) & (col("level") == "memory")
     rows = snapshot.scan("memories", distilled, ["id", "text"]).to_pylist()
-    return {row["id"] for row in rows if _matches(row, patterns)}
+    return {row["id"] for row in rows if matches(row, patterns)}
 
 
 def _text_columns(table: TableName) -> list[str]:
@@ -288,17 +277,6 @@ def _text_columns(table: TableName) -> list[str]:
 
     kinds = (pa.string(), pa.list_(pa.string()))
     return [item.name for item in schemas(1)[table] if item.type in kinds]
-
-
-def _matches(
-    row: dict[str, Any], patterns: Sequence[re.Pattern[str]], kept: frozenset[str] = _KEPT
-) -> bool:
-    for name, value in row.items():
-        if value and name not in kept:
-            whole = "\n".join(value) if isinstance(value, list) else str(value)
-            if any(pattern.search(whole) for pattern in patterns):
-                return True
-    return False
 
 
 def _with_what_rests(snapshot: Snapshot, ids: set[str]) -> set[str]:
@@ -330,7 +308,7 @@ def _scan_ids(
         yield from snapshot.scan(table, col("id").is_in(some), columns).to_pylist()
 
 
-def _pieces(texts: Iterable[str]) -> list[str]:
+def pieces(texts: Iterable[str]) -> list[str]:
     """Return pieces of texts that can be looked for, taken evenly from all of them."""
     lines = dict.fromkeys(
         line.strip() for text in texts for line in _SENTENCE_END.split(text) if line.strip()
@@ -364,7 +342,7 @@ def carry_out(
         transaction.delete("documents", col("id").is_in(some))
         transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
     if made.redacted:
-        _redact(transaction, made, embedder)
+        block_out(transaction, made.redacted, made.patterns, embedder)
     return _drop_names(transaction)
 
 
@@ -374,108 +352,6 @@ def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:
     transaction.deletions.keep(
         {row["id"]: row["document_id"] for row in rows if row["document_id"] is not None}
     )
-
-
-def _redact(transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]) -> None:
-    """Block out words of documents that stay, in their text and in every passage of it."""
-    for root in made.redacted:
-        rows = transaction.snapshot().scan("documents", col("root_id") == root)
-        parts = [_blocked(row, made.patterns) for row in rows.to_pylist()]
-        for part in parts:
-            part["metadata"] = _marked(part["metadata"])
-            _keep_said(part)
-        _write(transaction, "documents", rows.schema, parts)
-        for part in parts:
-            _redact_passages(transaction, part, made.patterns, embedder)
-    relations = transaction.snapshot().scan("relations")
-    naming = [row["id"] for row in relations.to_pylist() if _matches(row, made.patterns)]
-    transaction.delete("relations", col("id").is_in(naming))
-
-
-def _redact_passages(
-    transaction: Transaction,
-    part: dict[str, Any],
-    patterns: Sequence[re.Pattern[str]],
-    embedder: Callable[[], Embedder],
-) -> None:
-    rows = transaction.snapshot().scan("memories", col("document_id") == part["id"])
-    changed: list[dict[str, Any]] = []
-    bare: list[str] = []
-    for row in rows.to_pylist():
-        new = _blocked(row, patterns)
-        if row["level"] == "evidence" and row["start"] is not None:
-            new["text"] = part["text"][row["start"] : row["end"]]
-        if new == row:
-            continue
-        _keep_said(new)
-        if _WORD.search(new["text"]):
-            words = (new["title"] or "", new["heading"] or "", new["text"])
-            new["search_text"] = " ".join(passage_terms(*words, part["language"] or ""))
-            changed.append(new)
-        else:
-            bare.append(row["id"])
-    if bare:
-        transaction.deletions.keep(dict.fromkeys(bare, part["id"]))
-        forget(transaction, bare)
-    if changed:
-        said = [
-            passage_for_embedding(row["title"] or "", row["heading"] or "", row["text"])
-            for row in changed
-        ]
-        _write(transaction, "memories", rows.schema, changed, embedder().embed(said))
-
-
-def _write(
-    transaction: Transaction,
-    table: TableName,
-    schema: pa.Schema,
-    rows: Sequence[dict[str, Any]],
-    vectors: Any = None,
-) -> None:
-    import pyarrow as pa
-
-    names = [name for name in schema.names if name != VECTOR]
-    columns = {
-        name: pa.array([row[name] for row in rows], schema.field(name).type) for name in names
-    }
-    if vectors is not None:
-        columns[VECTOR] = vector_array(vectors)
-    transaction.update(table, pa.table(columns))
-
-
-def _blocked(row: dict[str, Any], patterns: Sequence[re.Pattern[str]]) -> dict[str, Any]:
-    """Return a row with blocks in place of what goes; items of lists that have it are left out."""
-    return {
-        name: value if name in _KEPT else _blocked_value(value, patterns)
-        for name, value in row.items()
-    }
-
-
-def _blocked_value(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
-    if isinstance(value, list):
-        return [
-            item
-            for item in value
-            if not isinstance(item, str) or not any(p.search(item) for p in patterns)
-        ]
-    if isinstance(value, str):
-        for pattern in patterns:
-            value = pattern.sub(lambda found: BLOCK * len(found[0]), value)
-    return value
-
-
-def _keep_said(row: dict[str, Any]) -> None:
-    """Take from a row what was found in its text and does not stand there any more."""
-    said = "\n".join(row.get(name) or "" for name in ("title", "heading", "text")).casefold()
-    for name in _FOUND_IN_TEXT:
-        if row.get(name):
-            row[name] = [item for item in row[name] if item.casefold() in said]
-
-
-def _marked(metadata: str | None) -> str:
-    import json
-
-    return json.dumps({**json.loads(metadata or "{}"), REDACTED: True}, sort_keys=True)
 
 
 def _drop_names(transaction: Transaction) -> frozenset[str]:

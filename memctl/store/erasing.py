@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memctl.store.names import FORGET
 
@@ -17,9 +18,8 @@ _TEXTS_OF_RECEIPTS = ("path", "place", "reason", "hint", "error")
 class Erased:
     """What the ledger is to forget."""
 
-    documents: Sequence[str]
-    """Ids of whole documents."""
-    memories: frozenset[str]
+    ids: frozenset[str]
+    """Of whole documents, and of memories."""
     names: frozenset[str]
     """Names that nothing names any more, as names are compared."""
     sources: frozenset[str]
@@ -36,16 +36,15 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     All replies of models go, for which of them rest on a text cannot be told from their keys.
     Questions that hold some of it, or were answered by it, lose their text.
     """
-    documents = [(id_,) for id_ in erased.documents]
-    memories = [(id_,) for id_ in erased.memories]
+    ids = [(id_,) for id_ in erased.ids]
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("DELETE FROM model_replies")
     places = _erase_receipts(connection, erased)
-    connection.executemany("DELETE FROM document_usage WHERE document_id = ?", documents)
-    connection.executemany("UPDATE files SET document_id = NULL WHERE document_id = ?", documents)
+    connection.executemany("DELETE FROM document_usage WHERE document_id = ?", ids)
+    connection.executemany("UPDATE files SET document_id = NULL WHERE document_id = ?", ids)
     _erase_files(connection, erased)
-    connection.executemany("DELETE FROM access_log WHERE memory_id = ?", memories)
-    connection.executemany("DELETE FROM comparisons WHERE memory_id = ?", memories)
+    connection.executemany("DELETE FROM access_log WHERE memory_id = ?", ids)
+    connection.executemany("DELETE FROM comparisons WHERE memory_id = ?", ids)
     _erase_decisions(connection, erased)
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)
@@ -59,11 +58,14 @@ def _erase_receipts(connection: sqlite3.Connection, erased: Erased) -> frozenset
         Where those files were found and put.
     """
     columns = ", ".join(_TEXTS_OF_RECEIPTS)
-    rows = connection.execute(f"SELECT id, document_id, {columns} FROM receipts").fetchall()
-    documents = set(erased.documents)
-    own = [texts[:2] for _, document, *texts in rows if document in documents]
-    places = frozenset(place for pair in own for place in pair if place)
-    gone = {number for number, _, *texts in rows if not places.isdisjoint(texts[:2])}
+    rows = connection.execute(
+        f"SELECT id, document_id, {columns} FROM receipts ORDER BY id"
+    ).fetchall()
+    owners = _owners(rows)
+    gone = {number for number, *_ in rows if owners[number] in erased.ids}
+    places = frozenset(
+        place for number, _, *texts in rows if number in gone for place in texts[:2] if place
+    )
     spoken = {
         number: texts
         for number, _, *texts in rows
@@ -77,6 +79,21 @@ def _erase_receipts(connection: sqlite3.Connection, erased: Erased) -> frozenset
         connection.executemany(f"UPDATE receipts SET {settings} WHERE id = ?", told)
     connection.executemany("DELETE FROM receipts WHERE id = ?", [(number,) for number in gone])
     return places
+
+
+def _owners(rows: Sequence[tuple[Any, ...]]) -> dict[int, str | None]:
+    """Say of each reading which document it is of, for files of one name may be of several.
+
+    One that came to nothing is of the next one there that came to something, else of the last.
+    """
+    owners: dict[int, str | None] = {}
+    for ordered in (reversed(rows), rows):
+        near: dict[str, str] = {}
+        for number, document, path, place, *_ in ordered:
+            owners[number] = owners.get(number) or document or near.get(path) or near.get(place)
+            if document:
+                near |= dict.fromkeys(filter(None, (path, place)), document)
+    return owners
 
 
 def _erase_files(connection: sqlite3.Connection, erased: Erased) -> None:
@@ -99,7 +116,7 @@ def _erase_questions(connection: sqlite3.Connection, erased: Erased) -> None:
     told = []
     for number, question, filters, hits in rows:
         ids = json.loads(hits)
-        left = [id_ for id_ in ids if id_ not in erased.memories]
+        left = [id_ for id_ in ids if id_ not in erased.ids]
         if len(left) < len(ids) or erased.says(question) or erased.says(filters):
             told.append((json.dumps(left), number))
     connection.executemany(

@@ -143,6 +143,17 @@ class ReceiptBook:
             )
             return [_entry(row) for row in rows.fetchall()]
 
+    def places_of(self, document_ids: Iterable[str]) -> list[str]:
+        """Return where files were put that documents were made from."""
+        wanted = json.dumps(list(document_ids))
+        with self._ledger.reading() as connection:
+            rows = connection.execute(
+                "SELECT DISTINCT place FROM receipts"
+                " WHERE place != '' AND document_id IN (SELECT value FROM json_each(?))",
+                (wanted,),
+            ).fetchall()
+        return [place for (place,) in rows]
+
     def paths(self) -> Iterator[str]:
         """Yield the paths that files were found at, the latest first."""
         with self._ledger.reading() as connection:

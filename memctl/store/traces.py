@@ -12,10 +12,11 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memctl.files import NotRegular, open_regular
 from memctl.store.datasets import Datasets
+from memctl.store.filters import Expr, render
 from memctl.store.names import TABLES, TableName
 from memctl.store.sought import Sought
 from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
@@ -155,6 +156,19 @@ def _has_any(batch: pa.RecordBatch, texts: Sequence[Sought]) -> pa.Array:
             said = pc.match_substring_regex(column, text.in_tables)
             has = pc.or_(has, pc.fill_null(said, False))
     return has
+
+
+def former_rows(
+    store: Store, table: TableName, where: Expr, columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return rows that any version of a table has, as the latest of those has each."""
+    datasets = Datasets(store.folder / TABLES_FOLDER)
+    found: dict[str, dict[str, Any]] = {}
+    for item in reversed(datasets.fresh(table).version_refs()):
+        dataset = datasets.fresh(table, item["version"])
+        rows = dataset.to_table(columns=["id", *columns], filter=render(where)).to_pylist()
+        found = {row["id"]: row for row in rows} | found
+    return list(found.values())
 
 
 # --- the ledger ----------------------------------------------------------------------------------

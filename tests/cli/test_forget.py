@@ -127,6 +127,26 @@ def test_earlier_versions_of_a_document_go_too(
     assert memctl("document", "list").rows == []
 
 
+def test_of_two_files_of_one_name_the_other_keeps_its_receipt_and_its_file(
+    memctl: Run, home: Path
+) -> None:
+    base = home / "kb/default"
+    first = document(memctl, "plan")
+    (base / "inbox/plan.md").write_text("")  # fails, and is of the one that comes after it
+    memctl("watch", "--once")
+    (base / "inbox/plan.md").write_text("The lighthouse of Ida is white.")
+    memctl("watch", "--once")
+    told = memctl("why", "plan.md", "-o", "json").json
+    assert [each["outcome"] for each in told] == ["ingested", "failed", "ingested"]
+    report = forget(memctl, "--document", first)
+    assert report["files"] == [str(base / "processed/plan.md")]
+    assert memctl("why", "plan.md", "-o", "json").json == told[:2]
+    assert Path(told[0]["place"]).read_text() == "The lighthouse of Ida is white."
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+    forget(memctl, "--document", document(memctl, "plan"))
+    assert memctl("why", "plan.md").code == 4
+
+
 def test_files_given_as_paths_are_named_and_left_alone(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "plan.md").write_text(PLAN)
     memctl("ingest", str(tmp_path / "plan.md"))
@@ -379,6 +399,21 @@ def test_a_document_that_was_deleted_is_forgotten_out_of_snapshots(memctl: Run, 
     assert report["files"] == [str(home / "kb/default/processed/plan.md")]
     assert report["left"] == []
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+    assert memctl("why", "plan.md").code == 4
+
+
+def test_a_document_that_was_deleted_can_still_be_forgotten(memctl: Run, home: Path) -> None:
+    plan = document(memctl, "plan")
+    memctl("document", "delete", plan, "--yes")
+    assert files_with(home, SECRETS)
+    report = forget(memctl, "--document", plan)
+    assert report["files"] == [str(home / "kb/default/processed/plan.md")]
+    assert report["left"] == []
+    assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+    assert memctl("why", "plan.md").code == 4
+    assert memctl("why", "garden.md").code == 0
+    memctl("doctor", "--repair")
+    assert [row["source"] for row in memctl("document", "list").rows] == ["garden.md"]
 
 
 def test_replies_of_models_and_former_vectors_go(
