@@ -49,7 +49,7 @@ class Selection:
     """Names; documents that have them stay, without them."""
     namespace: str | None = None
     before: datetime | None = None
-    """Of sources that are older."""
+    """What is of before that, or came before it."""
     whole: bool = False
     """Whether documents go that have the memories or names, instead of these alone."""
 
@@ -75,11 +75,6 @@ class Plan:
     """Whether those are names, which are looked for as people write them."""
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing is to go."""
-        return not (self.roots or self.memories or self.redacted)
-
-    @property
     def sought(self) -> tuple[Sought, ...]:
         """What is to be looked for."""
         return tuple(Sought(text, is_name=self.is_names) for text in self.texts)
@@ -103,7 +98,7 @@ def plan(snapshot: Snapshot, selection: Selection) -> Plan:
     if selection.documents:
         _take_documents(snapshot, made, _versions(snapshot, selection.documents))
     if selection.namespace is not None or selection.before is not None:
-        _take_where(snapshot, made, _limits(selection))
+        _take_where(snapshot, made, selection)
     if selection.memories:
         removed += _take_memories(snapshot, made, selection)
     if selection.entities:
@@ -154,12 +149,13 @@ def known_of(snapshot: Snapshot, selection: Selection) -> Selection:
     return replace(selection, documents=documents, memories=known("memories", selection.memories))
 
 
-def _limits(selection: Selection) -> Expr:
-    limits = []
+def _limits(selection: Selection, came: str) -> Expr:
+    """Return what is in the namespace, and is older or came earlier than the date."""
+    limits: list[Expr] = []
     if selection.namespace is not None:
         limits.append(col("namespace") == selection.namespace)
     if selection.before is not None:
-        limits.append(col("created_at") < selection.before)
+        limits.append((col("created_at") < selection.before) | (col(came) < selection.before))
     return limits[0] if len(limits) == 1 else limits[0] & limits[1]
 
 
@@ -189,11 +185,12 @@ def _take_documents(snapshot: Snapshot, made: Plan, roots: Sequence[str]) -> Non
             made.memories.update(rows["id"].to_pylist())
 
 
-def _take_where(snapshot: Snapshot, made: Plan, where: Expr) -> None:
+def _take_where(snapshot: Snapshot, made: Plan, selection: Selection) -> None:
     """Have documents go, and memories that are of no document."""
-    roots = snapshot.scan("documents", where, ["root_id"])["root_id"].to_pylist()
+    documents = _limits(selection, "ingested_at")
+    roots = snapshot.scan("documents", documents, ["root_id"])["root_id"].to_pylist()
     _take_documents(snapshot, made, roots)
-    stated = where & col("document_id").is_null()
+    stated = _limits(selection, "valid_from") & col("document_id").is_null()
     made.memories.update(snapshot.scan("memories", stated, ["id"])["id"].to_pylist())
 
 

@@ -358,6 +358,44 @@ def test_a_namespace_and_what_is_old_go(memctl: Run, home: Path) -> None:
     assert len(memctl("document", "list").rows) == 2
 
 
+def test_what_failed_or_was_noted_before_a_date_goes_with_what_is_old(
+    memctl: Run, home: Path, tmp_path: Path
+) -> None:
+    base, vault = home / "kb/default", tmp_path / "vault"
+    vault.mkdir()
+    memctl("kb", "set", "default", "--inbox", str(vault))
+    for name in ("old.pdf", "new.pdf"):
+        (base / "inbox" / name).write_bytes(b"%PDF-1.7 broken Svalbard")
+    (vault / "kept.pdf").write_bytes(b"%PDF-1.7 broken")
+    os.utime(base / "inbox/old.pdf", (0, 946_684_800))  # 2000
+    os.utime(vault / "kept.pdf", (0, 946_684_800))
+    memctl("watch", "--once")
+    memctl("query", "Who prunes the trees?")
+    told = memctl("forget", "--before", "2001-01-01", "--dry-run", "-o", "json").json
+    report = forget(memctl, "--before", "2001-01-01")
+    assert (
+        report["files"]
+        == told["files"]
+        == [str(base / f"failed/old.pdf{end}") for end in ("", ".reason.json")]
+    )
+    assert report["yours"] == [str(vault / "kept.pdf")]
+    assert memctl("why", "old.pdf").code == 4
+    (receipt,) = memctl("why", "new.pdf", "-o", "json").json
+    assert receipt["is_there"]
+    assert len(memctl("document", "list").rows) == 2
+    forget(memctl, "--before", "2100-01-01")
+    assert memctl("why", "new.pdf").code == memctl("why", "garden.md").code == 4
+    assert files_with(home, SECRETS) == files_with(home, ["prunes"]) == []
+
+
+def test_what_came_before_a_date_goes_whatever_it_is_dated(memctl: Run, home: Path) -> None:
+    memctl("ingest", "--jsonl", "-", stdin='{"text": "Basalt sails.", "created_at": "2199-05-01"}')
+    memctl("memory", "add", "Quartz is hard.")
+    report = forget(memctl, "--before", "2100-01-01")
+    assert (report["documents"], report["memories"] > 3) == (3, True)
+    assert rows_with(["Basalt", "Quartz"]) == []
+
+
 # --- what holds it -------------------------------------------------------------------------------
 
 
