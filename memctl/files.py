@@ -118,6 +118,18 @@ def _locked(path: Path) -> int | None:
         os.close(descriptor)
 
 
+def lock_file(descriptor: int) -> None:
+    """Lock a file for as long as it is open in this process; a no-op on Windows.
+
+    Raises:
+        OSError: Somebody else has locked it, or its file system knows no locks.
+    """
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it that are missing, durably; it may be there already."""
     missing = [each for each in (folder, *folder.parents) if not each.is_dir()]

@@ -238,7 +238,7 @@ class KnowledgeBase:
         labels = Labels(namespace, tuple(tags), session, source or "")
         paths = [paths] if isinstance(paths, (str, Path)) else paths
         given = Given(tuple(Path(path) for path in paths), text, stream, jsonl)
-        with opened(given, labels, left_out) as (sources, total):
+        with opened(given, labels, self.layout.folder, left_out) as (sources, total):
             if dry_run:
                 estimators, readers = self._stages.estimators(), self._stages.readers
                 return preview(self.store, sources, estimators, readers, progress, total=total)

@@ -93,7 +93,7 @@ class Consolidator:
                     before = transaction.snapshot()
                     write(transaction, plan, self._embedder, now)
                     after = transaction.snapshot()
-                    require_found(before, after, plan.touched, CONSOLIDATION)
+                    require_found(before, after, plan.touched, CONSOLIDATION, plan.superseded)
         report = ConsolidationReport(
             kb=self._kb,
             examined=examined,
@@ -132,9 +132,13 @@ class Consolidator:
         stale = [item for item in known if not item.source_ids <= alive]
         again = sorted({source for item in stale for source in item.source_ids & alive})
         if stale and not dry_run:
+            ending = dict.fromkeys([item.id for item in stale])
             with self._store.write() as transaction:
-                end_insights(transaction, dict.fromkeys([item.id for item in stale]), now)
+                before = transaction.snapshot()
+                end_insights(transaction, ending, now)
                 mark_consolidated(transaction, again, False)
+                after = transaction.snapshot()
+                require_found(before, after, again, CONSOLIDATION, ending)
         for item in stale:
             known.remove(item.id)
         return known

@@ -89,7 +89,7 @@ class Rebuild:
             remake_indexes(table, transaction.dataset(table))
         after = transaction.snapshot()
         require_same_rows(before, after)
-        require_all_found(before, after, REBUILDING)
+        require_all_found(before, after, REBUILDING, ("documents", "memories"))
         transaction.ledger(lambda _: self.base.store.ledger.set_meta(VECTOR_ROWS, "0"))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memctl.files import open_regular
 from memctl.ingest.sources import path_of, printable
+from memctl.ingest.spool import clear_spools
 from memctl.pinned import REASON_SUFFIX, reason_path
 from memctl.readers.sidecars import by_recording
 from memctl.store.traces import file_has
@@ -89,7 +90,11 @@ class Copies:
         return list(dict.fromkeys(found))
 
     def remove(self, sources: Sources) -> Iterator[Path]:
-        """Remove those files, and yield each; folders that only they were in go too."""
+        """Remove those files, and yield each; folders that only they were in go too.
+
+        What a killed process has left of standard input goes with them, whatever it is of.
+        """
+        clear_spools(self._layout.folder)
         for path in self.of(sources):
             self._ledger.files.remove(str(path))  # first, or nobody would find out what is left
             self._ledger.receipts.remove_failed(printable(self._told(path)))

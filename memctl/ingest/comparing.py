@@ -199,7 +199,8 @@ class Comparer:
             }
             before = transaction.snapshot()
             settling.write(transaction)
-            require_found(before, transaction.snapshot(), settling.ended, "comparing facts")
+            after, ended = transaction.snapshot(), settling.ended
+            require_found(before, after, ended, "comparing facts", ended)
             settled = [id_ for id_, what in came.items() if what is not None]
             book = self._store.ledger.comparisons
             transaction.ledger(lambda _: book.remove(settled))

@@ -16,8 +16,8 @@ from memctl.ingest.sources import (
     from_paths,
     from_stream,
     from_text,
-    spooled,
 )
+from memctl.ingest.spool import clear_spools, spool_folder, spooled
 from memctl.ingest.total import count_lines
 from memctl.records import LeftOutListener
 
@@ -34,24 +34,27 @@ class Given:
 
 @contextmanager
 def opened(
-    given: Given, labels: Labels, left_out: LeftOutListener | None = None
+    given: Given, labels: Labels, folder: Path, left_out: LeftOutListener | None = None
 ) -> Iterator[tuple[Iterable[SourceOrFailure], int | None]]:
     """Give the sources, and how many there are if that can be told beforehand.
 
     Args:
         given: Where they are.
         labels: What is said of all of them.
+        folder: Of the knowledge base that they are for, where a stream is kept meanwhile.
         left_out: Told of everything in a folder that is not taken in, and why.
 
     Raises:
         OSError: A file of JSON lines cannot be opened.
     """
+    place = spool_folder(folder)
+    clear_spools(place)
     with ExitStack() as stack:
         few = list(from_paths(given.paths, labels, left_out))
         if given.text is not None:
             few.append(from_text(given.text, labels))
         if given.stream is not None:
-            few.append(from_stream(stack.enter_context(spooled(given.stream)), labels))
+            few.append(from_stream(stack.enter_context(spooled(given.stream, place)), labels))
         lines, total = ((), 0) if given.jsonl is None else _lines(given.jsonl, labels, stack)
         yield chain(few, lines), None if total is None else len(few) + total
 

@@ -9,20 +9,17 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
 
 from memctl.errors import UnreadableSource
 from memctl.ingest.ignore import IgnoreRules
 from memctl.ingest.leaving import why_left_out
 from memctl.ingest.packing import packed
+from memctl.ingest.spool import is_spool
 from memctl.paths import next_step, reason, shown
 from memctl.readers.sidecars import sidecars_among
 from memctl.records import FileOutcome, LeftOut, LeftOutListener, Metadata
@@ -30,7 +27,6 @@ from memctl.store.unicode import storable
 from memctl.swift import swift
 
 DEFAULT_NAMESPACE = "default"
-_SPOOL = "memctl-stdin-"
 _ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 
@@ -73,7 +69,7 @@ class Source:
     @property
     def place(self) -> str | None:
         """Where its file is; None for a text, and for a stream, which is read from a copy."""
-        if self.path is None or self.path.parent.name.startswith(_SPOOL):
+        if self.path is None or is_spool(self.path):
             return None
         return printable(absolute(self.path))
 
@@ -143,16 +139,6 @@ def walk(folder: Path, left_out: LeftOutListener | None = None) -> Iterator[Path
     """
     top = absolute(folder)
     yield from _walk(top, IgnoreRules.above(top), left_out or (lambda _: None))
-
-
-@contextmanager
-def spooled(stream: BinaryIO) -> Iterator[Path]:
-    """A temporary file with all that ``stream`` gives, gone when the context is left."""
-    with tempfile.TemporaryDirectory(prefix=_SPOOL) as folder:
-        path = Path(folder) / "stdin"
-        with path.open("wb") as file:
-            shutil.copyfileobj(stream, file)
-        yield path
 
 
 def from_stream(path: Path, labels: Labels | None = None) -> Source:

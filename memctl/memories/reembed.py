@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import LockedError, NotFoundError
 from memctl.models.protocols import Embedder
 from memctl.records import Progress, ProgressListener, ReembedReport
-from memctl.store.coverage import SAMPLED, require_found_by
+from memctl.store.coverage import SAMPLED, require_found_by, require_there
 from memctl.store.schema import VECTOR, vector_rows
 from memctl.store.shelf import Shelf, key_of, shelving
 from memctl.understand.passage import passage_for_embedding
@@ -33,6 +33,7 @@ FEW = 256
 MOST_PASSES = 5
 EMBEDDED_COLUMNS = ("id", "title", "heading", "text")
 """What to know of a memory to tell what its vector is of."""
+_JOB = "changing the embedder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,10 @@ def reembed(
                 break
         with store.write(wait=None) as transaction:
             filling.fill(transaction.snapshot())  # what was written since, and nothing more now
-            memories = transaction.snapshot().count("memories")
+            before = transaction.snapshot()
+            memories = before.count("memories")
             store.switch_vectors(transaction, made, EMBEDDED_COLUMNS, keys_of, current)
-            _require_found(transaction.snapshot(), made)
+            _require_found(before, transaction.snapshot(), made)
         store.switched()
         made.drop()  # they are in the table now
     with suppress(LockedError):  # whoever writes can do it as well
@@ -135,10 +137,11 @@ class Filling:
         self.embedded += len(missing)
 
 
-def _require_found(after: Snapshot, made: Shelf) -> None:
+def _require_found(before: Snapshot, after: Snapshot, made: Shelf) -> None:
     """Look up memories, as they are about to be, by the vectors that were made of their texts."""
+    require_there(before, after, _JOB)
     for batch in after.spread("memories", SAMPLED, EMBEDDED_COLUMNS).combine_chunks().to_batches():
-        require_found_by(after, _ids(batch), made.vectors(keys_of(batch)), "changing the embedder")
+        require_found_by(after, _ids(batch), made.vectors(keys_of(batch)), _JOB)
 
 
 def keys_of(batch: pa.RecordBatch) -> list[bytes]:

@@ -1,27 +1,33 @@
-"""Whether memories are still found after a job as before it, asked before the job is committed.
+"""Whether all is still there and found after a job as before it, asked before it is committed.
 
-A job that marks, ends, joins, indexes or re-embeds memories must make none of them unfindable.  A
-sample of those that it touches is looked up by their own words and by their own vectors.
+A job that marks, ends, joins, indexes or re-embeds memories must make none of them unfindable.  No
+row of any table may be gone, and none ended but those that the job says it ends: that is looked at
+for every row in a file that the job has written anew.  What it has touched must say what it said.
+And a sample is looked up as a question would, by its own words and by its own vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from memctl.errors import CoverageLost
 from memctl.processors import processors
-from memctl.store.filters import col
+from memctl.store.filters import EVERYTHING, col
+from memctl.store.names import TABLES
 from memctl.store.schema import VECTOR
-from memctl.store.snapshot import DISTANCE
+from memctl.store.snapshot import DISTANCE, places
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
+    from memctl.store.filters import Expr
+    from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -33,9 +39,16 @@ _TOP_HITS = 100
 _SAME = 0.01
 """The distance of a vector to itself is less, through 16-bit numbers and every index."""
 _COLUMNS = ("id", "search_text", VECTOR)
+_HINT = "nothing has been changed; `memctl doctor` looks at the tables and their indexes"
 
 
-def require_found(before: Snapshot, after: Snapshot, ids: Sequence[str], job: str) -> None:
+def require_found(
+    before: Snapshot,
+    after: Snapshot,
+    ids: Sequence[str],
+    job: str,
+    ending: Collection[str] = (),
+) -> None:
     """Raise where memories that a job has touched are found no more.
 
     Args:
@@ -43,19 +56,32 @@ def require_found(before: Snapshot, after: Snapshot, ids: Sequence[str], job: st
         after: The tables with what it has written, before that is committed.
         ids: The memories that it has touched.
         job: What it is called.
+        ending: The memories that it is to end.
 
     Raises:
         CoverageLost: Some were found before and are not found after it.
     """
-    _require_same(before, after, before.get("memories", _sample(ids), _COLUMNS), job)
+    require_there(before, after, job, ending)
+    touched = before.get("memories", ids, _COLUMNS)
+    _require_none(_altered(touched, after), job)
+    _require_same(before, after, _sample(touched, ending), job)
 
 
-def require_all_found(before: Snapshot, after: Snapshot, job: str) -> None:
-    """Raise as :func:`require_found` does, for a job that touches the whole table.
+def require_all_found(
+    before: Snapshot, after: Snapshot, job: str, tables: Sequence[TableName] = TABLES
+) -> None:
+    """Raise as :func:`require_found` does, for a job that touches all and ends nothing.
+
+    Args:
+        before: The tables when it began.
+        after: The tables with what it has written, before that is committed.
+        job: What it is called.
+        tables: Those of which no row may be gone.
 
     Raises:
         CoverageLost: Some were found before and are not found after it.
     """
+    require_there(before, after, job, tables=tables)
     _require_same(before, after, before.spread("memories", SAMPLED, _COLUMNS), job)
 
 
@@ -74,12 +100,81 @@ def require_found_by(
         CoverageLost: Some are not.
     """
     queries = dict(zip(ids, np.asarray(vectors, np.float32), strict=True))
-    _require_none(_not_near(after, queries), len(ids), job)
+    _require_none(_not_near(after, queries), job)
 
 
-def _sample(ids: Sequence[str]) -> list[str]:
-    places = np.linspace(0, len(ids) - 1, min(SAMPLED, len(ids))).astype(int)
-    return [ids[place] for place in places]
+# --- every row -----------------------------------------------------------------------------------
+
+
+def require_there(
+    before: Snapshot,
+    after: Snapshot,
+    job: str,
+    ending: Collection[str] = (),
+    tables: Sequence[TableName] = TABLES,
+) -> None:
+    """Raise where a row is gone, or a memory has ended, or is to expire, that is not to.
+
+    Args:
+        before: The tables when the job began.
+        after: The tables with what it has written.
+        job: What it is called.
+        ending: The memories that it is to end.
+        tables: Those of which no row may be gone.
+
+    Raises:
+        CoverageLost: Some are.
+    """
+    for table in tables:
+        gone = _lost_rows(before, after, table, EVERYTHING, ("id",))
+        if gone:
+            raise CoverageLost(
+                f"{job} was rolled back: {len(gone)} of the {table} would be gone,"
+                f" such as {min(gone)}",
+                _HINT,
+            )
+    holds, lasting = col("valid_to").is_null(), ("id", "expires_at")
+    _require_none(_lost_rows(before, after, "memories", holds, lasting) - {*ending}, job)
+
+
+def _lost_rows(
+    before: Snapshot, after: Snapshot, table: TableName, where: Expr, columns: Sequence[str]
+) -> set[str]:
+    """The ids of rows that a condition held for and that are so no more; reads new files only."""
+    old, new = (
+        before.unlike(after, table, where, columns),
+        after.unlike(before, table, where, columns),
+    )
+    kept = pc.is_in(_keys(old), value_set=_keys(new))
+    return set(old["id"].filter(pc.invert(kept)).to_pylist())
+
+
+def _keys(rows: pa.Table) -> pa.ChunkedArray:
+    """What tells rows apart by all of their columns."""
+    parts = [pc.fill_null(pc.cast(column, pa.string()), "") for column in rows.columns]
+    return pc.binary_join_element_wise(*parts, " ")
+
+
+def _altered(rows: pa.Table, after: Snapshot) -> set[str]:
+    """The ids of rows that are to be found by other words, or by another vector."""
+    ids: list[str] = rows["id"].to_pylist()
+    now = after.get("memories", ids, _COLUMNS)
+    return {
+        id_
+        for column in _COLUMNS
+        if not rows[column].equals(now[column])
+        for id_, old, new in zip(ids, rows[column], now[column], strict=True)
+        if old != new
+    }
+
+
+# --- a sample ------------------------------------------------------------------------------------
+
+
+def _sample(rows: pa.Table, ending: Collection[str]) -> pa.Table:
+    """Some of the rows from all over, without those that end."""
+    staying = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=pa.array(ending, pa.string()))))
+    return staying.take(pa.array(places(staying.num_rows, SAMPLED), pa.int64()))
 
 
 def _require_same(before: Snapshot, after: Snapshot, rows: pa.Table, job: str) -> None:
@@ -94,15 +189,15 @@ def _require_same(before: Snapshot, after: Snapshot, rows: pa.Table, job: str) -
     unsaid -= _not_said(before, {id_: texts[id_] for id_ in unsaid})
     far = _not_near(after, vectors)
     far -= _not_near(before, {id_: vectors[id_] for id_ in far})
-    _require_none(unsaid | far, rows.num_rows, job)
+    _require_none(unsaid | far, job)
 
 
-def _require_none(lost: set[str], looked_up: int, job: str) -> None:
+def _require_none(lost: set[str], job: str) -> None:
     if lost:
         raise CoverageLost(
-            f"{job} was rolled back: of {looked_up} memories that were looked up {len(lost)} would"
-            f" not be found any more, such as {min(lost)}",
-            "nothing has been changed; `memctl doctor` looks at the tables and their indexes",
+            f"{job} was rolled back: {len(lost)} of the memories would not be found any more,"
+            f" such as {min(lost)}",
+            _HINT,
         )
 
 

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from memctl.files import lock_file
 from memctl.store.names import TableName
 from memctl.store.snapshot import Snapshot
 
@@ -90,7 +91,7 @@ class _Lease:
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}.tmp")
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            _lock(descriptor)
+            lock_file(descriptor)
             os.write(descriptor, json.dumps(lease).encode())
             temporary.replace(self.path)
         except BaseException:
@@ -124,14 +125,6 @@ def _versions_in(path: Path) -> list[Versions]:
             return list(json.load(file)["versions"])
     except FileNotFoundError:  # its reader has just closed
         return []
-
-
-def _lock(descriptor: int) -> None:
-    """Lock a file for as long as it is open in this process."""
-    if sys.platform != "win32":
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _is_over(descriptor: int) -> bool:

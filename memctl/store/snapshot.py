@@ -22,7 +22,7 @@ from memctl.store.indexes import probes
 from memctl.store.schema import VECTOR, TableName, schemas
 
 if TYPE_CHECKING:
-    from lance import LanceDataset, LanceScanner
+    from lance import LanceDataset, LanceFragment, LanceScanner
     from numpy.typing import NDArray
 
     from memctl.store.datasets import Datasets
@@ -164,9 +164,21 @@ class Snapshot:
 
     def spread(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
         """Return some rows from all over a table, the first and the last among them."""
-        count = self.count(table)
-        places = np.linspace(0, count - 1, min(most, count)).astype(int).tolist()
-        return self.rows(table, places, columns)
+        return self.rows(table, places(self.count(table), most), columns)
+
+    def unlike(
+        self, other: Snapshot, table: TableName, where: Expr | None, columns: Sequence[str]
+    ) -> pa.Table:
+        """Return the rows in files that the table has not got, or has changed, in another snapshot.
+
+        All that the two differ in is among them.  Raises as :meth:`scan` does.
+        """
+        theirs = {_named(part) for part in other.dataset(table).get_fragments()}
+        own = [part for part in self.dataset(table).get_fragments() if _named(part) not in theirs]
+        if not own:
+            return pa.schema([self._schemas[table].field(name) for name in columns]).empty_table()
+        with self._reading(table, where):
+            return self._scanner(table, where, columns, fragments=own).to_table()
 
     def count(self, table: TableName, where: Expr | None = None) -> int:
         """Return how many rows there are.  Raises as :meth:`scan` does."""
@@ -325,6 +337,17 @@ class Snapshot:
                 f"the condition cannot be used on {table}: {reason(error)}",
                 _columns_hint(self._schemas[table].names),
             ) from error
+
+
+def places(count: int, most: int) -> list[int]:
+    """Return so many numbers below a count, from all over, the first and the last among them."""
+    numbers: list[int] = np.linspace(0, count - 1, min(most, count)).astype(int).tolist()
+    return numbers
+
+
+def _named(part: LanceFragment) -> str:
+    """What tells the rows of a file, as far as they are not deleted, from those of any other."""
+    return json.dumps(part.metadata.to_json(), sort_keys=True)
 
 
 def _text(where: Expr | None) -> str | None:

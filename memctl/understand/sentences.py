@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from memctl.understand.stopwords import words
+from memctl.understand.wrapping import wrapped
 
 Span = tuple[int, int]
 
@@ -22,14 +23,6 @@ _RUN = re.compile(r"[.!?…]*")
 _LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
 _LONGEST_WORD = 40
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[*_]*(\w*)")
-_STARTS_ANEW = re.compile(
-    r"\s*(?:[-*+•‣◦–—]\s|\d{1,3}[.)]\s|\(?[a-zA-Z0-9]\)\s|#{1,6}\s|>|\||```|~~~|\[[ xX]\]"
-    r"|[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}:\s|[-=*_~^]{3,}\s*$)"
-)
-_HEADING = re.compile(r"\s*#{1,6}\s|\s*[-=*_~^]{3,}\s*$")
-_FIRST_WORD = re.compile(r"\s*(\S*)")
-_TAG_LAST = re.compile(r"(?:^|\s)#[^\W\d_][\w/-]*$")
-
 _ALWAYS_SHORT = words(
     """mr mrs ms mx dr prof st vs e.g i.e cf viz approx ca no nos fig figs eq sec ch vol pp p ed
     eds rev gen col sgt capt lt cmdr adm hon pres gov sen rep dept est min max avg tel ext al
@@ -45,8 +38,6 @@ _MONTHS_AFTER_ORDINALS = words(
     """januar februar märz april mai juni juli august september oktober november dezember januari
     februari maart mei augustus oktober"""
 )
-_NARROWEST_WRAP = 40
-_WIDEST_WRAP = 110
 
 
 def sentences(text: str) -> list[Span]:
@@ -75,28 +66,13 @@ def _unwrapped(text: str, lines: list[Span]) -> Iterator[Span]:
     """Join the lines of a paragraph that were only wrapped."""
     if not lines:
         return
-    stripped = [text[start:end].rstrip() for start, end in lines]
-    width = max(map(len, stripped))
     start = lines[0][0]
-    for number in range(1, len(lines)):
-        if not _is_wrapped(stripped[number - 1], stripped[number], width):
-            yield start, lines[number - 1][1]
-            start = lines[number][0]
+    goes_on = wrapped([text[first:last].rstrip() for first, last in lines])
+    for (_, end), (following, _), joined in zip(lines, lines[1:], goes_on, strict=False):
+        if not joined:
+            yield start, end
+            start = following
     yield start, lines[-1][1]
-
-
-def _is_wrapped(line: str, following: str, width: int) -> bool:
-    if not _NARROWEST_WRAP <= width <= _WIDEST_WRAP:
-        return False
-    if _STARTS_ANEW.match(following) or _HEADING.match(line):
-        return False
-    first = _FIRST_WORD.match(following)
-    word = first.group(1) if first else ""
-    if _TAG_LAST.search(line) and not word[:1].islower():
-        return False
-    if word[:1].islower() and len(line) >= _NARROWEST_WRAP:
-        return True
-    return len(line) + 1 + len(word) > width
 
 
 def _within(text: str, start: int, end: int) -> Iterator[Span]:

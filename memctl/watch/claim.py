@@ -25,6 +25,7 @@ from memctl.files import is_temporary, make_folder, sync_file, sync_folder
 from memctl.ingest.inbox import InboxFile, folder_tags
 from memctl.ingest.leaving import is_hidden
 from memctl.ingest.sources import printable
+from memctl.ingest.spool import clear_spools
 from memctl.pinned import REASON_SUFFIX, Layout
 from memctl.readers.sidecars import SIDECARS
 from memctl.records import FileOutcome
@@ -153,10 +154,11 @@ class Claims:
         return [*found, *self._loose()]
 
     def sweep(self) -> None:
-        """Remove what a daemon which was killed left of reasons that it was writing.
+        """Remove what was killed left: copies of standard input, and reasons half written.
 
-        Those are older than this daemon's claim to the knowledge base; nothing else is touched.
+        Reasons are older than this daemon's claim to the knowledge base; nothing else is touched.
         """
+        clear_spools(self._layout.folder)
         for path in self._layout.failed.rglob(f".*{REASON_SUFFIX}.*"):
             if is_temporary(path.name, REASON_SUFFIX):
                 status = path.lstat()

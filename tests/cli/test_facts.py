@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 from fake_endpoint import Asked, FakeEndpoint
 
+from memctl.ingest import comparing
+from memctl.store.transaction import Transaction
+
 from .conftest import Run
 
 Judge = Callable[[dict[str, Any], dict[str, Any]], str]
@@ -157,6 +160,27 @@ def test_a_newer_fact_ends_the_older_one_which_is_still_what_was_known_before(
     assert [r["relation_type"] for r in shown["relations"]] == ["updates"]
     closed = memctl("sql", "select text from memories where valid_to is not null").rows
     assert [row["text"] for row in closed] == [ACME]
+
+
+def test_a_comparison_that_would_end_more_than_it_says_is_rolled_back(
+    memctl: Run, model: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(memctl, f"{ACME} Zoe plays chess.", "2024-02-01")
+    (chess,) = [row["id"] for text, row in facts(memctl).items() if "chess" in text]
+    end = comparing.end
+
+    def sabotaged(transaction: Transaction, successors: dict[str, str], now: datetime) -> None:
+        end(transaction, {**successors, chess: chess}, now)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(comparing, "end", sabotaged)
+        record = json.dumps({"text": BOLT, "created_at": "2026-02-01"})
+        result = memctl("ingest", "--jsonl", "-", stdin=record)
+    assert result.code == 1
+    assert "comparing facts was rolled back" in result.err
+    assert sorted(current(memctl)) == [ACME, BOLT, "Zoe plays chess."]
+    assert memctl("consolidate").code == 0  # it compares what waits
+    assert sorted(current(memctl)) == [BOLT, "Zoe plays chess."]
 
 
 def test_what_a_passage_says_that_holds_no_longer_is_marked_and_is_no_answer(

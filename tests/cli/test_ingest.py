@@ -5,9 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from watched import wait_for
 
 from .conftest import Result, Run
 
@@ -29,6 +34,47 @@ def test_standard_input_is_one_document(memctl: Run) -> None:
     assert memctl("ingest", "-", stdin="# Notes\n\nThe door code is 4711.\n").code == 0
     (row,) = memctl("document", "list").rows
     assert row["source"] == "stdin"
+
+
+@contextmanager
+def half_given(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """An ingest of standard input that has had some of it, and waits for the rest."""
+    before = spools(tmp_path)
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    command = [sys.executable, "-m", "memctl", "ingest", "-"]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        process.stdin.write(b"The door code is 4711.\n" * 15_000)
+        process.stdin.flush()
+        wait_for(lambda: any(path.stat().st_size for path in spools(tmp_path) - before))
+        yield process
+        process.stdin.close()
+
+
+def spools(tmp_path: Path) -> set[Path]:
+    return set((tmp_path / "home/kb/default").glob(".stdin.*"))
+
+
+def test_standard_input_that_a_kill_has_left_is_in_the_home_and_goes_at_the_next_start(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    memctl("ingest", "--text", "Ann drinks tea.")
+    with half_given(tmp_path) as killed:
+        killed.kill()
+    [left] = spools(tmp_path)
+    assert left.stat().st_mode & 0o777 == 0o600
+    assert list((tmp_path / "tmp").iterdir()) == []
+    content = left.read_bytes()
+    with half_given(tmp_path) as alive:
+        [its_own] = spools(tmp_path) - {left}
+        forget = ["forget", "--before", "2100-01-01", "--yes"]
+        for start in (["ingest", "--text", "tea"], ["watch", "--once"], forget):
+            left.write_bytes(content)
+            assert memctl(*start, "-k", "default").code == 0
+            assert spools(tmp_path) == {its_own}
+    assert alive.returncode == 0
+    assert spools(tmp_path) == set()
 
 
 def test_a_bad_file_among_others_is_exit_code_3_and_stays(memctl: Run, tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from memctl.doctor import rebuild
 from memctl.doctor.doctor import Doctor
-from memctl.errors import DamagedError
+from memctl.errors import CoverageLost, DamagedError
 from memctl.home import Home
 from memctl.records import Progress
 from memctl.store.filters import EVERYTHING, col
+from memctl.store.names import TableName
 from memctl.store.schema import vector_array, vector_rows
 
 from .conftest import not_ok
@@ -123,3 +124,23 @@ def test_a_text_that_would_be_another_undoes_all(
         told(doctor)
     assert (content(home), rows(home, "entities", "name")) == (before, graph)
     assert not_ok(doctor.examine("notes", deep=True)) == []
+
+
+def test_nothing_is_changed_where_a_memory_would_not_be_found_by_its_words(
+    home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, at = content(home), versions(home)
+    remake = rebuild.remake_indexes
+
+    def sabotaged(table: TableName, dataset: Any) -> None:
+        remake(table, dataset)
+        if table == "memories":
+            short = {"base_tokenizer": "whitespace", "max_token_length": 1, "replace": True}
+            dataset.create_scalar_index("search_text", "INVERTED", **short)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rebuild, "remake_indexes", sabotaged)
+        with pytest.raises(CoverageLost, match="rebuilding was rolled back"):
+            told(doctor)
+    assert (content(home), versions(home)) == (before, at)
+    assert told(doctor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
@@ -15,6 +16,8 @@ from memctl.cli.main import run
 from memctl.consolidate import consolidator
 from memctl.errors import CoverageLost
 from memctl.store import store as store_module
+from memctl.store.filters import col
+from memctl.store.names import TableName
 from memctl.store.transaction import Transaction
 
 NOTES = [
@@ -50,6 +53,10 @@ def without_words(count: int) -> pa.Array:
     return pa.array(["nothing"] * count)
 
 
+def ended(count: int) -> pa.Array:
+    return pa.array([datetime(2020, 1, 1, tzinfo=UTC)] * count, pa.timestamp("us", tz="UTC"))
+
+
 def with_other_vectors(count: int) -> pa.Array:
     vectors = np.random.default_rng(0).standard_normal((count, 256)).astype(np.float16)
     return pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 256)
@@ -67,7 +74,14 @@ def require_reported(place: Place, capsys: pytest.CaptureFixture[str], kind: str
 
 
 @pytest.mark.parametrize(
-    "damage", [{"search_text": without_words}, {"vector": with_other_vectors}], ids=list
+    "damage",
+    [
+        {"search_text": without_words},
+        {"vector": with_other_vectors},
+        {"valid_to": ended},
+        {"expires_at": ended},
+    ],
+    ids=list,
 )
 def test_a_consolidation_that_loses_memories_is_rolled_back(
     filled: Place,
@@ -90,6 +104,33 @@ def test_a_consolidation_that_loses_memories_is_rolled_back(
     require_reported(filled, capsys, "consolidation")
     assert run(["consolidate", "-k", "notes"]) == 0
     assert all(row["is_consolidated"] for row in state(filled))
+
+
+@pytest.mark.parametrize("table", ["memories", "documents"])
+def test_a_consolidation_that_loses_one_row_of_many_is_rolled_back(
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    table: TableName,
+) -> None:
+    monkeypatch.setenv("MEMCTL_HOME", str(place.home.config.home))
+    lines = [f"Crane number {number} stands at berth {number * 7}." for number in range(300)]
+    records = [f'{{"id": "{number}", "text": "{text}"}}' for number, text in enumerate(lines)]
+    with place.open() as base:
+        base.ingest(jsonl=BytesIO("\n".join(records).encode()))
+    before = state(place)
+    mark = consolidator.write
+
+    def sabotaged(transaction: Transaction, *rest: Any) -> None:
+        mark(transaction, *rest)
+        ids = transaction.snapshot().scan(table, columns=["id"])["id"]
+        transaction.delete(table, col("id") == ids[137].as_py())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consolidator, "write", sabotaged)
+        assert run(["consolidate", "-k", "notes"]) == 1
+    assert f"1 of the {table} would be gone" in capsys.readouterr().err
+    assert state(place) == before
 
 
 def lose_the_words(transaction: Transaction) -> None:
@@ -120,6 +161,46 @@ def test_an_upkeep_that_loses_memories_is_rolled_back(
     with filled.open() as base:
         base.store.upkeep(force=True)
         assert base.query("Who keeps the keys?", mode="keyword").hits
+
+
+def test_the_upkeep_after_a_forget_that_loses_memories_is_rolled_back(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (id_,) = [row["id"] for row in filled.rows("documents", "id", "text") if "April" in row["text"]]
+    rewrite = store_module.rewrite
+
+    def sabotaged(transaction: Transaction, *rest: Any) -> None:
+        rewrite(transaction, *rest)
+        lose_the_words(transaction)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "rewrite", sabotaged)
+        assert run(["forget", "-k", "notes", "--document", id_, "--yes"]) == 1
+    assert "upkeep was rolled back" in capsys.readouterr().err
+    with filled.open() as base:
+        assert base.query("Who keeps the keys?", mode="keyword").hits
+    assert run(["forget", "-k", "notes", "--document", id_, "--yes"]) == 0
+
+
+def test_insights_that_end_take_nothing_else_with_them(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["consolidate", "-k", "notes"]) == 0
+    sources = [id_ for row in filled.rows("memories", "source_ids") for id_ in row["source_ids"]]
+    assert run(["memory", "delete", "-k", "notes", sources[0], "--yes"]) == 0
+    before = state(filled)
+    end_insights = consolidator.end_insights
+
+    def sabotaged(transaction: Transaction, *rest: Any) -> None:
+        end_insights(transaction, *rest)
+        changed(transaction, valid_to=ended)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consolidator, "end_insights", sabotaged)
+        assert run(["consolidate", "-k", "notes"]) == 1
+    assert "consolidation was rolled back" in capsys.readouterr().err
+    assert state(filled) == before
+    assert run(["consolidate", "-k", "notes"]) == 0
 
 
 def test_an_embedder_whose_vectors_do_not_arrive_is_not_changed_to(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memctl.ingest.jsonl import LINE_LIMIT, from_jsonl
-from memctl.ingest.sources import Labels, Source, from_paths, from_text, spooled
+from memctl.ingest.sources import Labels, Source, from_paths, from_text
 from memctl.records import FileOutcome, LeftOut
 
 
@@ -180,12 +180,6 @@ def test_labels_apply_to_every_source(tmp_path: Path) -> None:
 
 def test_text_from_a_terminal_that_is_not_utf8_is_cleaned() -> None:
     assert from_text("caf\udce9").text == "caf?"
-
-
-def test_a_spooled_stream_is_gone_afterwards() -> None:
-    with spooled(io.BytesIO(b"x" * 100_000)) as path:
-        assert path.stat().st_size == 100_000
-    assert not path.exists()
 
 
 # --- JSON lines ----------------------------------------------------------------------------------

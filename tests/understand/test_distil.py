@@ -100,3 +100,10 @@ def test_we_will_under_a_decision_heading_is_a_decision() -> None:
     text = "We will use one queue."
     [one] = distilled(text, Segment(0, len(text), "prose", "7. Queue > Decision"))
     assert one.type == "decision"
+
+
+def test_a_statement_that_goes_on_in_the_next_short_line_is_whole() -> None:
+    found = distilled("# Keys\n\nremember: the code of Ann\nLee is 9911.\n")
+    assert [(one.type, one.text) for one in found] == [
+        ("important_fact", "the code of Ann\nLee is 9911.")
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -54,6 +55,58 @@ def test_lines_of_a_chat_and_list_items_and_headings_stand_alone() -> None:
         "1. first",
     ]
     assert split("# Plan\nWe start in June.") == ["# Plan", "We start in June."]
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "remember: the code of Ann\nLee is 9911.",
+        "The meeting was short. Later Ann\nLee spoke of the harvest of the year.",
+        "We paid 450 euros for the boiler\nin March. The guarantee runs for\nfive years.",
+        "please note that the parcel for\nMr. Brown was left with the\nneighbour at number 14.",
+        "After the storm the barn had to be\nmended by Harris and\nSons for 2,300 pounds.",
+        "Remember that the password of the\nrouter is swordfish",
+        "Remember that the code of my phone\nis 4471",
+        "Wir haben heute beschlossen, den\nHonig im Juni zu schleudern und die\nGläser zu kaufen.",
+        "Le vétérinaire a dit que le chat\ndoit prendre ses gouttes matin et\nsoir.",
+        "- ask Tom about the lease of the\n  flat in Mill Lane.",
+        "委员会今天上午开会讨论了蜂箱的位置\n并决定五月搬到下面的田里去。",
+    ],
+)
+def test_narrow_lines_of_a_paragraph_are_one_sentence(wrapped: str) -> None:
+    on_one_line = re.sub(r"\n *", " ", wrapped)
+    assert [re.sub(r"\n *", " ", one) for one in split(wrapped)] == split(on_one_line)
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [
+        "milk\neggs\nbread",
+        "Things to do today\ncall the bank\nfix the door",
+        "two loaves of bread\na bottle of olive oil\nsomething for the cat",
+        "Ann Lee\n12 High Street\nOxford OX1 2AB\nUnited Kingdom",
+        "Firma Huber GmbH\nFrau Meier\nHauptstraße 5\n80331 München",
+        "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\n"
+        "Could frame thy fearful symmetry?",
+        "I saw the sea\nand the sea saw me\nand nobody spoke",
+        "ann: hi there\nbob: hello, how are you?",
+        "<tom> are you there\n<ann> yes, one moment",
+        "09:00 breakfast with the team\n10:30 visit to the plant",
+        "2024-05-01 paid the rent\n2024-05-03 sold the bike",
+        "hello Bob\nare you coming tonight\nyes I am",
+        "host: localhost\nport: 8080",
+        "apples   3   4.50\npears    2   1.20",
+        "for x in items:\n    print(x)",
+        "import os\nimport sys",
+        "Minutes of the board\nPresent: Ann, Bob",
+        "Plan for May\nThe bees go to the lower field.",
+        "Meeting with Ann\nWe decided to buy oak.",
+        "Kind regards\nTom Baker",
+        "白日依山尽\n黄河入海流\n欲穷千里目\n更上一层楼。",
+    ],
+)
+def test_short_lines_that_belong_to_no_sentence_stand_alone(apart: str) -> None:
+    assert split(apart) == [line.strip() for line in apart.split("\n")]
 
 
 def test_a_tag_at_the_end_of_a_line_ends_the_sentence_unless_the_line_goes_on() -> None:
