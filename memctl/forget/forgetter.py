@@ -21,7 +21,7 @@ from memctl.forget.leftovers import AGAIN, READ, Leftovers
 from memctl.forget.report import ForgetReport, Left
 from memctl.ids import root_id
 from memctl.ingest.sources import printable
-from memctl.memories.forgetting import Plan, Selection, carry_out, known_of, plan, resolved
+from memctl.memories.forgetting import Gone, Plan, Selection, carry_out, known_of, plan, resolved
 from memctl.store.books import Job, from_text, to_text
 from memctl.store.erasing import Erased, erase, has_older
 from memctl.store.filters import col
@@ -258,8 +258,8 @@ class Forgetter:
         with self._store.write() as transaction:
             found = self._planned(transaction.snapshot(), selection)
             report = self._report(found.plan, tuple(self._copies.yours(found.sources)))
-            names = carry_out(transaction, found.plan, self._embedder)
-            erased = self._erased(found, names)
+            gone = carry_out(transaction, found.plan, self._embedder)
+            erased = self._erased(found, gone)
 
             def forget(connection: sqlite3.Connection) -> None:
                 """Strike it from the ledger, and note the job in the same step."""
@@ -271,7 +271,7 @@ class Forgetter:
         (job,) = ledger.jobs.recent(1, FORGET)
         return report, job
 
-    def _erased(self, found: _Planned, names: frozenset[str]) -> Erased:
+    def _erased(self, found: _Planned, gone: Gone) -> Erased:
         folder, made, sought = str(self._layout.folder), found.plan, found.sources.sought
 
         def says(text: str) -> bool:
@@ -285,7 +285,8 @@ class Forgetter:
 
         return Erased(
             found.gone,
-            names,
+            found.gone | gone.answers,
+            gone.names,
             found.sources.names,
             says,
             without if made.is_names else None,

@@ -23,6 +23,7 @@ from memctl.memories.viewing import get_memory, resolve, versions_of
 from memctl.store.filters import Expr, col
 from memctl.store.schema import schemas
 from memctl.store.sought import Sought
+from memctl.understand.protocol import MODEL
 
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
@@ -82,6 +83,16 @@ class Plan:
     def without(self, text: str) -> str:
         """Return a text with blocks in place of what goes."""
         return blocked(text, self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What went beside what was planned."""
+
+    names: frozenset[str]
+    """Of entities that nothing names any more."""
+    answers: frozenset[str]
+    """Memories that do not say any more what they may have answered with."""
 
 
 # --- finding out ---------------------------------------------------------------------------------
@@ -261,11 +272,18 @@ def _naming(
 def _statements(
     snapshot: Snapshot, roots: Sequence[str], patterns: Sequence[re.Pattern[str]]
 ) -> set[str]:
-    """Return what was distilled from documents and says some of what goes."""
+    """Return what was distilled from documents and says some of what goes.
+
+    The gist of a model does, in its own words.
+    """
     parts = snapshot.scan("documents", col("root_id").is_in(roots), ["id"])["id"].to_pylist()
     distilled = col("document_id").is_in(parts) & (col("level") == "memory")
-    rows = snapshot.scan("memories", distilled, ["id", "text"]).to_pylist()
-    return {row["id"] for row in rows if matches(row, patterns)}
+    rows = snapshot.scan("memories", distilled, ["id", "text", "type", "method"]).to_pylist()
+    return {
+        row["id"]
+        for row in rows
+        if matches(row, patterns) or (row["type"] == "gist" and row["method"].startswith(MODEL))
+    }
 
 
 def _text_columns(table: TableName) -> list[str]:
@@ -323,14 +341,8 @@ def _portions(ids: Sequence[str]) -> Iterator[list[str]]:
 # --- doing it ------------------------------------------------------------------------------------
 
 
-def carry_out(
-    transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]
-) -> frozenset[str]:
-    """Take out of the tables what goes.
-
-    Returns:
-        The names of entities that nothing names any more.
-    """
+def carry_out(transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]) -> Gone:
+    """Take out of the tables what goes."""
     for some in _portions(sorted(made.memories)):
         _keep_deleted(transaction, some)
         forget(transaction, some)
@@ -338,9 +350,11 @@ def carry_out(
     for some in _portions(made.parts):
         transaction.delete("documents", col("id").is_in(some))
         transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
+    changed: set[str] = set()
     if made.redacted:
-        block_out(transaction, made.redacted, made.patterns, embedder)
-    return _drop_names(transaction)
+        patterns, and_retold = made.patterns, not made.is_names
+        changed = block_out(transaction, made.redacted, patterns, embedder, and_retold=and_retold)
+    return Gone(_drop_names(transaction), frozenset(() if made.is_names else changed))
 
 
 def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:

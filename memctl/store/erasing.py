@@ -29,6 +29,8 @@ class Erased:
 
     ids: frozenset[str]
     """Of whole documents, and of memories."""
+    answers: frozenset[str]
+    """Memories that questions may have been answered by which are not kept."""
     names: frozenset[str]
     """Names that nothing names any more, as names are compared."""
     sources: frozenset[str]
@@ -150,7 +152,7 @@ def _erase_questions(connection: sqlite3.Connection, erased: Erased) -> None:
     for number, question, filters, hits in rows:
         ids = json.loads(hits)
         left = [id_ for id_ in ids if id_ not in erased.ids]
-        if len(left) < len(ids) or erased.says(question) or erased.says(filters):
+        if not erased.answers.isdisjoint(ids) or erased.says(question) or erased.says(filters):
             told.append((json.dumps(left), number))
     connection.executemany(
         "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", told

@@ -23,7 +23,7 @@ from memctl.memories.editing import Statement
 from memctl.pinned import reason_path
 
 from .conftest import Run
-from .test_facts import understood
+from .test_facts import understood, understood_nothing
 
 PLAN = (
     "We decided that Aurora sails to Svalbard on 12 May 2026. Its skipper Anna Berg pays 4200"
@@ -262,6 +262,41 @@ def test_of_a_document_a_memory_takes_its_words_and_nothing_else(memctl: Run, ho
     assert rows_with(["Svalbard"]) == []
 
 
+def test_words_that_go_with_a_memory_go_from_topics_and_questions_and_dates_stay(
+    memctl: Run,
+) -> None:
+    text = (
+        "# House\n\nWe decided to sell the Zanzibar flat. remember: the alarm code is Xylophone77."
+        "\n\nThe fee is 12 euros since 3 March 2025. I prefer tea in the morning.\n"
+    )
+    memctl("ingest", "--text", text)
+    memctl("query", "xylophone77")
+    memctl("query", "tea")
+    assert len(rows_with(["xylophone77"])) > 3
+    (fact,) = (row for row in memctl("memory", "list").rows if row["type"] == "important_fact")
+    assert forget(memctl, "--memory", fact["id"])["left"] == []
+    assert rows_with(["xylophone77", "Xylophone77"]) == []
+    (row,) = memctl("sql", "select dates, topics, metadata from documents").rows
+    assert row["dates"] == ["2025-03-03"]
+    assert row["topics"]
+
+
+def test_what_a_model_said_of_all_of_a_document_goes_with_a_memory_of_it(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(understand="m").items():
+        monkeypatch.setenv(name, value)
+    fact = {"type": "decision", "quote": PLAN.split(". ")[0], "why": "decided", "subject": "we"}
+    fact |= {"relation": "sail to", "object": "Svalbard"}
+    told = {"gist": "A ship heads for the Arctic.", "importance_reason": "Polar voyage"}
+    endpoint.on("DocumentReply", {**understood_nothing(), **told, "facts": [fact]})
+    memctl("ingest", "--text", PLAN + "\n\nThe harbour is open all year round." * 60)
+    assert len(rows_with(["Arctic", "Polar"])) > 2, "the document, and a gist of several passages"
+    (made,) = (row for row in memctl("memory", "list").rows if row["type"] == "decision")
+    forget(memctl, "--memory", made["id"])
+    assert rows_with(["Arctic", "Polar", "Svalbard"]) == []
+
+
 def test_a_name_goes_from_memories_passages_and_the_graph(memctl: Run, home: Path) -> None:
     plan = document(memctl, "plan")
     memctl("memory", "add", "anna  berg likes tea.")
@@ -292,6 +327,12 @@ def test_a_name_goes_from_a_summary_where_a_line_broke_inside_it(memctl: Run, ho
     memctl("watch", "--once")
     assert forget(memctl, "--entity", "Zelda Quixote")["left"] == []
     assert rows_with(["Zelda", "Quixote"]) == files_with(home, ["Quixote spoke"]) == []
+
+
+def test_a_name_in_capitals_goes_though_they_are_other_letters(memctl: Run, home: Path) -> None:
+    memctl("ingest", "--text", "Straßer Weiß lives here. STRASSER WEISS lives alone.")
+    assert forget(memctl, "--entity", "Straßer Weiß")["left"] == []
+    assert files_with(home, ["Straßer", "STRASSER", "strasser"]) == []
 
 
 def test_an_address_that_is_the_name_goes_with_it(memctl: Run, home: Path) -> None:
