@@ -96,8 +96,13 @@ def check_value(section: type[Any], key: str, value: object, *, name: str, place
     return value
 
 
+def default_of(section: type[Any], key: str) -> Any:
+    """Return the setting's default."""
+    return next(field.default for field in dataclasses.fields(section) if field.name == key)
+
+
 def _example(section: type[Any], key: str) -> str:
-    default = next(field.default for field in dataclasses.fields(section) if field.name == key)
+    default = default_of(section, key)
     return f"the default is {str(default).lower() if isinstance(default, bool) else default}"
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memctl.knowledge_bases import KnowledgeBases
     from memctl.receipts.receipt import Receipt
-    from memctl.records import ModelUse
+    from memctl.records import Usage
     from memctl.store.receipt_book import Try
 
 _TOLD = {
@@ -236,7 +236,7 @@ def _since(receipt: Receipt) -> str:
     return ", ".join(told)
 
 
-def _use(use: ModelUse) -> str:
+def _use(use: Usage) -> str:
     parts = [
         count(use.calls, "call"),
         f"{use.input_tokens:,} tokens in, {use.output_tokens:,} out" if use.input_tokens else "",

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
 from memctl.store.datasets import Datasets
 from memctl.store.inspection import TableState
-from memctl.store.ledger import HEAD, VERSION, Ledger
+from memctl.store.ledger import HEAD, Ledger
+from memctl.store.ledger_schema import VERSION
 from memctl.store.names import FORGET, TABLES, TableName
 from memctl.store.store import TABLES_FOLDER
 from memctl.store.tags import damaged_tags, snapshot_tags, wanted_versions, wrong_tags

@@ -71,8 +71,8 @@ class NotKept:
 class UsageLog(Protocol):
     """What was used, by day."""
 
-    def add(self, usage: Usage) -> None:
-        """Add a call to its day."""
+    def add(self, day: str, usage: Usage) -> None:
+        """Add a call to a day."""
         ...
 
     def of_day(self, day: str) -> list[Usage]:
@@ -152,7 +152,7 @@ class Account:
         """Return the reply to what was asked before, which costs nothing."""
         reply = self._replies.get(key)
         if reply is not None:
-            self._usage.add(Usage(self._day(), task, model, cached=1))
+            self._add(Usage(task, model, cached=1))
         return reply
 
     def keep(self, key: str, task: Purpose, model: str, reply: bytes) -> None:
@@ -189,7 +189,7 @@ class Account:
         except BaseException as error:
             if is_no_call is None or not is_no_call(error):
                 seconds = time.monotonic() - began
-                self._usage.add(Usage(self._day(), task, model, failed=1, seconds=seconds))
+                self._add(Usage(task, model, failed=1, seconds=seconds))
             raise
         self._note(task, model, call.spent, time.monotonic() - began)
 
@@ -215,9 +215,8 @@ class Account:
 
     def _note(self, task: Purpose, model: str, spent: Spent, seconds: float) -> None:
         """Note a call that was answered."""
-        self._usage.add(
+        self._add(
             Usage(
-                self._day(),
                 task,
                 model,
                 calls=1,
@@ -227,6 +226,9 @@ class Account:
                 seconds=seconds,
             )
         )
+
+    def _add(self, usage: Usage) -> None:
+        self._usage.add(self._day(), usage)
 
     def _day(self) -> str:
         return self._clock().astimezone(UTC).date().isoformat()

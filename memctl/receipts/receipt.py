@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from memctl.records import ModelUse, OutcomeKind
+from memctl.records import OutcomeKind, Usage
 from memctl.store.receipt_book import Try
 
 ReceiptOutcome = OutcomeKind | Literal["left", "waiting", "processing", "remembered"]
@@ -79,7 +79,7 @@ class Receipt:
     understood_by: str = ""
     """The method; one that begins with ``model`` has asked a model."""
     missing: tuple[str, ...] = ()
-    models: tuple[ModelUse, ...] = ()
+    models: tuple[Usage, ...] = ()
     """What models have used for the document so far, its vectors excepted: many documents share
     the calls for those."""
     passages: int = 0

@@ -31,7 +31,7 @@ from memctl.records.rows import Document, DocumentStatus, Entity, Memory, Relati
 from memctl.records.terms import LEVELS, Level, Metadata
 from memctl.records.text import Segment, SegmentKind, SourceText
 from memctl.records.understanding import Distilled, EntityMention, Understanding
-from memctl.records.work import ModelUse, Progress, ProgressListener, ReembedReport, Usage
+from memctl.records.work import Progress, ProgressListener, ReembedReport, Usage
 
 __all__ = [
     "LEVELS",
@@ -63,7 +63,6 @@ __all__ = [
     "Level",
     "Memory",
     "Metadata",
-    "ModelUse",
     "OutcomeKind",
     "Progress",
     "ProgressListener",

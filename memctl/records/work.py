@@ -35,8 +35,8 @@ class ReembedReport:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelUse:
-    """What one model used for one task on one document, whenever that was."""
+class Usage:
+    """What one model used for one task: in one call, on one day, or for one document."""
 
     task: str
     model: str
@@ -52,24 +52,3 @@ class ModelUse:
     """In the currency of the configured prices."""
     seconds: float = 0.0
     """How long it took to answer, calls that were made at once one after the other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What one model used for one task on one day, or in one call of it."""
-
-    day: str
-    """ISO 8601, UTC."""
-    task: str
-    model: str
-    calls: int = 0
-    """Calls that were sent and answered."""
-    cached: int = 0
-    """Calls that were not sent, because the reply was known."""
-    failed: int = 0
-    """Calls that were sent and failed, retries not counted."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
-    """In the currency of the configured prices."""
-    seconds: float = 0.0

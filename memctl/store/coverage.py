@@ -39,7 +39,7 @@ _TOP_HITS = 100
 _SAME = 0.01
 """The distance of a vector to itself is less, through 16-bit numbers and every index."""
 _COLUMNS = ("id", "search_text", VECTOR)
-_HINT = "nothing has been changed; `memctl doctor` looks at the tables and their indexes"
+_HINT = "the tables are as they were; `memctl doctor` looks at them and at their indexes"
 
 
 def require_found(

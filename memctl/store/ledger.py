@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from memctl.store.frozen import (
 )
 from memctl.store.graph_book import NameBook
 from memctl.store.ledger_errors import is_refusal, refused, translated, why_refused
+from memctl.store.ledger_schema import is_current, lacking, prepare, require_content
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
@@ -49,116 +50,6 @@ BUSY_SECONDS = 30.0
 HEAD = "HEAD"
 ASKING_FOLDER = "asking"
 """Beside the ledger: a file for each question that a model is being asked."""
-
-_MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-        """CREATE TABLE heads (
-            name TEXT NOT NULL, table_name TEXT NOT NULL, version INTEGER NOT NULL,
-            PRIMARY KEY (name, table_name)) WITHOUT ROWID""",
-        """CREATE TABLE retired (
-            table_name TEXT NOT NULL, version INTEGER NOT NULL, retired_at TEXT NOT NULL,
-            PRIMARY KEY (table_name, version)) WITHOUT ROWID""",
-        """CREATE TABLE files (
-            path BLOB PRIMARY KEY, inbox BLOB NOT NULL, size INTEGER NOT NULL,
-            mtime_ns INTEGER NOT NULL, state TEXT NOT NULL, sha256 TEXT, document_id TEXT,
-            reason TEXT NOT NULL, hint TEXT NOT NULL,
-            first_seen TEXT NOT NULL, updated_at TEXT NOT NULL) WITHOUT ROWID""",
-        "CREATE INDEX files_by_state ON files (state, first_seen)",
-        """CREATE TABLE jobs (
-            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL,
-            started_at TEXT NOT NULL, finished_at TEXT, detail TEXT NOT NULL)""",
-        "CREATE INDEX jobs_by_kind ON jobs (kind, id)",
-        """CREATE TABLE events (
-            id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL,
-            hint TEXT NOT NULL, subject TEXT NOT NULL)""",
-        """CREATE TABLE daemon (
-            id INTEGER PRIMARY KEY CHECK (id = 1), pid INTEGER NOT NULL, host TEXT NOT NULL,
-            started_at TEXT NOT NULL, heartbeat_at TEXT NOT NULL)""",
-        """CREATE TABLE query_log (
-            id INTEGER PRIMARY KEY, at TEXT NOT NULL, question TEXT NOT NULL, mode TEXT NOT NULL,
-            hits INTEGER NOT NULL, seconds REAL NOT NULL)""",
-        """CREATE TABLE access_log (
-            memory_id TEXT PRIMARY KEY, count INTEGER NOT NULL, last_at TEXT NOT NULL)
-            WITHOUT ROWID""",
-    ),
-    (
-        """CREATE TABLE model_replies (
-            key TEXT PRIMARY KEY, task TEXT NOT NULL, model TEXT NOT NULL, reply BLOB NOT NULL,
-            at TEXT NOT NULL) WITHOUT ROWID""",
-        """CREATE TABLE model_usage (
-            day TEXT NOT NULL, task TEXT NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL,
-            cached INTEGER NOT NULL, failed INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
-            output_tokens INTEGER NOT NULL, cost REAL NOT NULL, seconds REAL NOT NULL,
-            PRIMARY KEY (day, task, model)) WITHOUT ROWID""",
-    ),
-    (
-        """CREATE TABLE comparisons (
-            memory_id TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID""",
-    ),
-    (
-        "ALTER TABLE query_log ADD COLUMN query_id TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE query_log ADD COLUMN kind TEXT NOT NULL DEFAULT 'query'",
-        "ALTER TABLE query_log ADD COLUMN found INTEGER NOT NULL DEFAULT 1",
-        "ALTER TABLE query_log ADD COLUMN mean_score REAL",
-        "ALTER TABLE query_log ADD COLUMN filters TEXT NOT NULL DEFAULT '{}'",
-        "ALTER TABLE query_log ADD COLUMN hit_ids TEXT NOT NULL DEFAULT '[]'",
-        "ALTER TABLE query_log ADD COLUMN feedback TEXT",
-        "UPDATE query_log SET found = hits > 0",
-    ),
-    (
-        """CREATE TABLE name_decisions (
-            one TEXT NOT NULL, other TEXT NOT NULL, same INTEGER NOT NULL, at TEXT NOT NULL,
-            PRIMARY KEY (one, other)) WITHOUT ROWID""",
-    ),
-    (
-        """CREATE TABLE snapshots (
-            name TEXT PRIMARY KEY, at TEXT NOT NULL, pinned TEXT NOT NULL) WITHOUT ROWID""",
-        """CREATE TABLE snapshot_names (
-            snapshot TEXT NOT NULL, one TEXT NOT NULL, other TEXT NOT NULL, same INTEGER NOT NULL,
-            at TEXT NOT NULL, PRIMARY KEY (snapshot, one, other)) WITHOUT ROWID""",
-        """CREATE TABLE snapshot_comparisons (
-            snapshot TEXT NOT NULL, memory_id TEXT NOT NULL, at TEXT NOT NULL,
-            PRIMARY KEY (snapshot, memory_id)) WITHOUT ROWID""",
-        """CREATE TABLE snapshot_files (
-            snapshot TEXT NOT NULL, path BLOB NOT NULL, inbox BLOB NOT NULL,
-            size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, state TEXT NOT NULL, sha256 TEXT,
-            document_id TEXT, reason TEXT NOT NULL, hint TEXT NOT NULL,
-            first_seen TEXT NOT NULL, updated_at TEXT NOT NULL,
-            PRIMARY KEY (snapshot, path)) WITHOUT ROWID""",
-    ),
-    (
-        """CREATE TABLE receipts (
-            id INTEGER PRIMARY KEY, path TEXT NOT NULL, outcome TEXT NOT NULL,
-            decided_at TEXT NOT NULL, seen_at TEXT, claimed_at TEXT, moved_at TEXT,
-            place TEXT NOT NULL, read_seconds REAL, reader TEXT NOT NULL,
-            pipeline_version INTEGER NOT NULL, document_id TEXT, memories INTEGER NOT NULL,
-            reason TEXT NOT NULL, hint TEXT NOT NULL, error TEXT NOT NULL)""",
-        "CREATE INDEX receipts_by_path ON receipts (path)",
-    ),
-    (
-        """CREATE TABLE document_usage (
-            document_id TEXT NOT NULL, task TEXT NOT NULL, model TEXT NOT NULL,
-            calls INTEGER NOT NULL, cached INTEGER NOT NULL, failed INTEGER NOT NULL,
-            input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost REAL NOT NULL,
-            seconds REAL NOT NULL, PRIMARY KEY (document_id, task, model)) WITHOUT ROWID""",
-    ),
-    (
-        """CREATE TABLE tries (
-            path TEXT NOT NULL, reason TEXT NOT NULL, times INTEGER NOT NULL,
-            first_at TEXT NOT NULL, last_at TEXT NOT NULL, PRIMARY KEY (path, reason))
-            WITHOUT ROWID""",
-        "ALTER TABLE receipts ADD COLUMN tries TEXT NOT NULL DEFAULT '[]'",
-        "ALTER TABLE receipts ADD COLUMN understand_seconds REAL",
-        "ALTER TABLE receipts ADD COLUMN redacted INTEGER NOT NULL DEFAULT 0",
-    ),
-    (
-        """CREATE TABLE deleted_rows (
-            id TEXT PRIMARY KEY, document_id TEXT) WITHOUT ROWID""",
-        "CREATE INDEX deleted_rows_by_document ON deleted_rows (document_id)",
-    ),
-)
-VERSION = len(_MIGRATIONS)
 
 
 class Ledger:
@@ -263,10 +154,10 @@ class Ledger:
         try:
             with self.reading() as connection:
                 found = connection.execute("PRAGMA integrity_check(10)").fetchall()
-                lacking = _lacking(connection)
+                missing = lacking(connection)
         except DamagedError as error:
             return [error.message]
-        return [*(str(row[0]) for row in found if row[0] != "ok"), *lacking]
+        return [*(str(row[0]) for row in found if row[0] != "ok"), *missing]
 
     def rewrite(self) -> bool:
         """Write the whole file anew, so that nothing which was deleted can be read from it.
@@ -425,8 +316,8 @@ def _writable(path: Path, mode: str) -> sqlite3.Connection:
     connection = connect(path, f"mode={mode}", BUSY_SECONDS)
     try:
         if mode == "rw":
-            _require_content(connection, path)
-        _prepare(connection, path)
+            require_content(connection, path)
+        prepare(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -441,8 +332,8 @@ def _readable(path: Path) -> tuple[sqlite3.Connection, Fingerprint | None]:
             f"cannot read {path}: {error.strerror}", "check its permissions"
         ) from error
     try:
-        _require_content(connection, path)
-        if _require_known(connection, path) < VERSION:
+        require_content(connection, path)
+        if not is_current(connection, path):
             raise KnowledgeBaseUnavailable(
                 f"{path} was written by an older memctl and cannot be brought up to date here",
                 "use it once where it can be written",
@@ -451,67 +342,3 @@ def _readable(path: Path) -> tuple[sqlite3.Connection, Fingerprint | None]:
         connection.close()
         raise
     return connection, frozen
-
-
-def _require_content(connection: sqlite3.Connection, path: Path) -> None:
-    if not _version(connection):
-        raise DamagedError(f"{path} is empty", "run `memctl doctor --repair`")
-
-
-def _require_known(connection: sqlite3.Connection, path: Path) -> int:
-    found = _version(connection)
-    if found > VERSION:
-        raise KnowledgeBaseUnavailable(
-            f"{path} was written by a newer memctl (ledger {found}, this one knows {VERSION})",
-            "upgrade memctl: pip install -U memctl",
-        )
-    return found
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    if _require_known(connection, path) < VERSION:
-        _migrate(connection)
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
-    """Return the columns of every table."""
-    named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    pairs = [(row[0], f"PRAGMA table_info({row[0]})") for row in named if row[0].isidentifier()]
-    return {name: {row[1] for row in connection.execute(ask)} for name, ask in pairs}
-
-
-def _lacking(connection: sqlite3.Connection) -> list[str]:
-    """Tell of tables and columns that a ledger of this version has, and this one does not."""
-    there = _columns(connection)
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
-        for statements in _MIGRATIONS:
-            for statement in statements:
-                fresh.execute(statement)
-        wanted = _columns(fresh)
-    found = []
-    for table, columns in wanted.items():
-        if table not in there:
-            found.append(f"it has no table {table}")
-        elif missing := columns - there[table]:
-            found.append(f"its table {table} has no {', '.join(sorted(missing))}")
-    return found
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # Looked at again, for another process may have migrated while this one waited.
-        for statements in _MIGRATIONS[_version(connection) :]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.files import alone
-from memctl.records import ModelUse, Usage
+from memctl.records import Usage
 from memctl.store.books import Connections, to_text
 
 _AMOUNTS = "task, model, calls, cached, failed, input_tokens, output_tokens, cost, seconds"
@@ -80,13 +80,13 @@ class UsageBook:
         """Return this book for what is used for one document, by its id."""
         return UsageBook(self._ledger, document_id)
 
-    def add(self, usage: Usage) -> None:
-        """Add a call, or several, to its day, and to its document where it is for one."""
+    def add(self, day: str, usage: Usage) -> None:
+        """Add a call, or several, to a day, and to the document where it is for one."""
         with self._ledger.transaction() as connection:
             connection.execute(
                 f"INSERT INTO model_usage (day, {_AMOUNTS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 f" ON CONFLICT (day, task, model) {_SUM}",
-                (usage.day, *_amounts(usage)),
+                (day, *_amounts(usage)),
             )
             if self._document_id:
                 self._add_to_document(connection, usage)
@@ -98,9 +98,9 @@ class UsageBook:
             (self._document_id, *_amounts(usage)),
         )
 
-    def of_documents(self, ids: Iterable[str]) -> dict[str, list[ModelUse]]:
+    def of_documents(self, ids: Iterable[str]) -> dict[str, list[Usage]]:
         """Return what was used for documents, by their ids, those without any left out."""
-        found: dict[str, list[ModelUse]] = {}
+        found: dict[str, list[Usage]] = {}
         with self._ledger.reading() as connection:
             rows = connection.execute(
                 f"SELECT document_id, {_AMOUNTS} FROM document_usage WHERE document_id IN"
@@ -108,21 +108,14 @@ class UsageBook:
                 (json.dumps(list(ids)),),
             ).fetchall()
         for document_id, *amounts in rows:
-            found.setdefault(document_id, []).append(ModelUse(*amounts))
+            found.setdefault(document_id, []).append(Usage(*amounts))
         return found
 
     def of_day(self, day: str) -> list[Usage]:
         """Return what was used on a day (``2026-05-12``, UTC)."""
-        return self._select("WHERE day = ?", (day,))
-
-    def all(self) -> list[Usage]:
-        """Return everything, the newest day first."""
-        return self._select("ORDER BY day DESC, task, model", ())
-
-    def _select(self, clause: str, values: Iterable[str]) -> list[Usage]:
         with self._ledger.reading() as connection:
             rows = connection.execute(
-                f"SELECT day, {_AMOUNTS} FROM model_usage {clause}", tuple(values)
+                f"SELECT {_AMOUNTS} FROM model_usage WHERE day = ?", (day,)
             ).fetchall()
         return [Usage(*row) for row in rows]
 

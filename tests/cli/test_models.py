@@ -274,7 +274,7 @@ def used(memctl: Run) -> None:
     with api.open("work") as base:
         for day, model in (("2026-05-12", "m"), ("2026-05-13", "m"), ("2026-05-13", "n")):
             base.store.ledger.usage.add(
-                Usage(day, "understand", model, 3, 1, 0, 1000, 200, 0.5, 2.0)
+                day, Usage("understand", model, 3, 1, 0, 1000, 200, 0.5, 2.0)
             )
 
 

@@ -13,12 +13,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import av
 import pytest
 from hostile.test_inputs import TEXTS, pdf_of, png_of, zip_of
+from PIL import Image
+from readers.test_media import SRT, sound_file, video_file
 
 from memctl.config import LimitSettings
 from memctl.errors import UnreadableSource
 from memctl.readers import Readers
+from memctl.readers.clips import ClipKind
+from memctl.readers.registry import READERS, by_extension
 
 SAMPLE = Path(__file__).parents[2] / "sample_inbox"
 IS_LONG = bool(os.environ.get("MEMCTL_LONG_TESTS"))
@@ -27,6 +32,11 @@ SEED = os.environ.get("MEMCTL_FUZZ_SEED") or (str(random.randrange(1 << 32)) if 
 MOST_BYTES = 200_000
 INTERESTING = [b"\0", b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x1b[2J", b"\n", b"%", b"<", b"{", b"["]
 WORDS = b"The ferry leaves at nine."
+KINDS: dict[str, list[ClipKind]] = {
+    "image": ["pages"],
+    "audio": ["sounds"],
+    "video": ["sounds", "frames"],
+}
 
 
 def office_files() -> Iterator[tuple[str, bytes]]:
@@ -46,12 +56,46 @@ def office_files() -> Iterator[tuple[str, bytes]]:
         yield name, out.getvalue()
 
 
-def samples() -> list[tuple[str, bytes]]:
+def pictures() -> Iterator[tuple[str, bytes]]:
+    """A small picture in every format, with all that a camera notes where it can have that."""
+    picture, exif = Image.new("RGB", (60, 40), "teal"), Image.Exif()
+    exif.update({0x010E: "The ferry", 0x0132: "2024:01:02 03:04:05", 0x013B: "Ann"})
+    exif.get_ifd(0x8825).update({1: "N", 2: (52.0, 1.0, 2.0), 3: "E", 4: (4.0, 5.0, 6.0)})
+    noted, several = {"exif": exif}, {"save_all": True, "append_images": [picture.rotate(90)]}
+    formats = {"jpg": noted, "webp": noted, "png": noted, "tiff": several, "gif": several}
+    for extension, options in formats.items():
+        out = io.BytesIO()
+        picture.save(out, {"jpg": "jpeg"}.get(extension, extension), **options)
+        yield f"picture.{extension}", out.getvalue()
+
+
+def recordings(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """A second of sound, or of a film, in every container."""
+    codecs = {"wav": "pcm_s16le", "flac": "flac", "mp3": "mp3", "m4a": "aac", "ogg": "flac"}
+    for extension, codec in codecs.items():
+        path = folder / f"sound.{extension}"
+        yield path.name, sound_file(path, codec, title="The ferry", artist="Ann").read_bytes()
+    for extension in ("mp4", "mkv", "mov"):
+        srt = SRT if extension == "mkv" else ""
+        film = video_file(folder / f"film.{extension}", "ferry", srt=srt, sound=True)
+        yield film.name, film.read_bytes()
+    film = folder / "film.webm"
+    with av.open(str(film), "w") as target:
+        video = target.add_stream("libvpx", rate=1)
+        video.width, video.height, video.pix_fmt = 64, 48, "yuv420p"
+        target.mux(video.encode(av.VideoFrame(64, 48, "yuv420p")))
+        target.mux(video.encode(None))
+    yield film.name, film.read_bytes()
+
+
+def samples(folder: Path) -> list[tuple[str, bytes]]:
+    """A file of every format at least."""
     files = [path for path in sorted(SAMPLE.iterdir()) if path.is_file()]
     found = [(path.name, path.read_bytes()) for path in files]
     found += [(name, text.replace(b"%s", WORDS)) for name, text in TEXTS.items()]
     found += [("page.pdf", pdf_of(b"BT /F 12 Tf (ferry) Tj ET")), ("dot.png", png_of(20, 20))]
     found += [("empty.docx", zip_of({"word/document.xml": b"<a/>"})), *office_files()]
+    found += [*pictures(), *recordings(folder)]
     return [(name, content) for name, content in found if len(content) <= MOST_BYTES]
 
 
@@ -90,7 +134,8 @@ def test_damaged_files_of_every_kind_are_refused_or_read(
 ) -> None:
     without_ocr(tmp_path / "library", monkeypatch)
     print(f"MEMCTL_FUZZ_SEED={SEED}")
-    everything, chance = samples(), random.Random(int(SEED))
+    everything, chance = samples(tmp_path), random.Random(int(SEED))
+    assert {by_extension(name) for name, _ in everything} == set(READERS.values())
     readers = Readers(LimitSettings(memory_mb=1024, seconds=60, processor_seconds=30))
     ends, count = time.monotonic() + SECONDS, 0
     while count < MOST_FILES and (time.monotonic() < ends or count < len(everything)):
@@ -105,6 +150,28 @@ def test_damaged_files_of_every_kind_are_refused_or_read(
     print(f"{count} files")
 
 
+def test_what_models_are_to_see_and_hear_of_damaged_files_is_refused_or_cut_out(
+    tmp_path: Path,
+) -> None:
+    media = [*pictures(), *recordings(tmp_path)]
+    chance = random.Random(int(SEED))
+    readers = Readers(LimitSettings(memory_mb=1024, seconds=60, processor_seconds=30))
+    ends, count = time.monotonic() + SECONDS / 3, 0
+    while count < MOST_FILES and (time.monotonic() < ends or count < len(media)):
+        name, content = media[count % len(media)]
+        path = tmp_path / name
+        path.write_bytes(damaged(content, chance))
+        reader = by_extension(name)
+        assert reader is not None
+        for kind in KINDS[reader.media_type.split("/")[0]]:
+            problem = problem_of_clips(readers, kind, path, reader.media_type)
+            assert not problem, f"{problem}; MEMCTL_FUZZ_SEED={SEED}, file {count}: {path}"
+        path.unlink()
+        count += 1
+    readers.close()
+    print(f"{count} files")
+
+
 def problem_of(readers: Readers, path: Path) -> str:
     """What went wrong in a way that it may not; a refusal with a reason is as it should be."""
     try:
@@ -113,7 +180,21 @@ def problem_of(readers: Readers, path: Path) -> str:
             if any(not 0 <= s.start < s.end <= len(text.text) for s in text.segments):
                 return "a segment lies outside of its text"
     except UnreadableSource as error:
-        died = "ended the process" in error.message or "no reader says" in error.message
-        late = "was not read within" in error.message or "processor time" in error.message
-        return error.message if died or late or not error.message else ""
+        return unjust(error)
     return ""
+
+
+def problem_of_clips(readers: Readers, kind: ClipKind, path: Path, media_type: str) -> str:
+    """What went wrong in a way that it may not where pieces are cut out for a model."""
+    try:
+        clips = list(readers.clips(kind, path, path.name, media_type, 10.0))
+    except UnreadableSource as error:
+        return unjust(error)
+    return "" if all(clip.content for clip in clips) else "a piece is empty"
+
+
+def unjust(error: UnreadableSource) -> str:
+    """What a refusal says that is none: the reader broke, or took too long."""
+    died = "ended the process" in error.message or "no reader says" in error.message
+    late = "was not read within" in error.message or "processor time" in error.message
+    return error.message if died or late or not error.message else ""

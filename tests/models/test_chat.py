@@ -29,6 +29,7 @@ from memctl.models.endpoint import Connection, Endpoint
 from memctl.store.ledger import Ledger
 
 NOW = datetime(2026, 5, 12, 9, tzinfo=UTC)
+DAY = "2026-05-12"
 
 
 class Colour(BaseModel):
@@ -121,7 +122,7 @@ def test_of_several_that_ask_the_same_at_once_one_does(
         replies = list(pool.map(asked, ledgers))
     assert replies == [Colour(name="blue", hue=240)] * 4
     assert endpoint.count() == 1
-    [usage] = ledgers[0].usage.all()
+    [usage] = ledgers[0].usage.of_day(DAY)
     assert (usage.calls, usage.cached) == (1, 3)
     assert list((tmp_path / "asking").iterdir()) == []
 
@@ -149,8 +150,8 @@ def test_the_same_question_is_asked_once_and_costs_nothing_again(
     for _ in range(3):
         ask(model_of(endpoint, ledger))
     assert endpoint.count() == 1
-    [usage] = ledger.usage.all()
-    assert (usage.calls, usage.cached, usage.day) == (1, 2, "2026-05-12")
+    [usage] = ledger.usage.of_day(DAY)
+    assert (usage.calls, usage.cached) == (1, 2)
     assert usage.input_tokens > 0
     model_of(endpoint, ledger).ask("Say it.", "the sky", Colour, version="colour/2")
     assert endpoint.count() == 2
@@ -159,7 +160,7 @@ def test_the_same_question_is_asked_once_and_costs_nothing_again(
 def test_tokens_cost_what_the_settings_say(endpoint: FakeEndpoint, ledger: Ledger) -> None:
     endpoint.on("Colour", BLUE)
     ask(model_of(endpoint, ledger, BudgetSettings(input_price=1e6, output_price=2e6)), "x" * 400)
-    [usage] = ledger.usage.all()
+    [usage] = ledger.usage.of_day(DAY)
     assert usage.cost == usage.input_tokens + 2 * usage.output_tokens
     assert usage.input_tokens >= 100
 
@@ -196,7 +197,7 @@ def test_a_refusal_says_what_to_do(
         ask(model_of(endpoint, ledger))
     assert said in caught.value.hint  # type: ignore[attr-defined]
     assert "secret" not in f"{caught.value} {caught.value.__cause__}"
-    [usage] = ledger.usage.all()
+    [usage] = ledger.usage.of_day(DAY)
     assert (usage.calls, usage.failed) == (0, 1)
 
 
@@ -288,7 +289,7 @@ def test_a_plain_reply_arrives_piece_by_piece_and_is_paid_for(
     endpoint.on("", "It is blue today.")
     pieces = list(model_of(endpoint, ledger).stream("Say it.", "the sky"))
     assert (len(pieces), "".join(pieces)) == (4, "It is blue today.")
-    [usage] = ledger.usage.all()
+    [usage] = ledger.usage.of_day(DAY)
     assert (usage.calls, usage.output_tokens) == (1, 4)
 
 
@@ -299,7 +300,7 @@ def test_a_stream_that_breaks_off_says_so(endpoint: FakeEndpoint, ledger: Ledger
     with pytest.raises(ModelUnavailable, match="peer closed connection"):
         pieces += model_of(endpoint, ledger).stream("Count.", "")
     assert "".join(pieces) == "one two "
-    [usage] = ledger.usage.all()
+    [usage] = ledger.usage.of_day(DAY)
     assert (usage.calls, usage.failed) == (0, 1)
 
 
@@ -312,7 +313,7 @@ def test_a_stream_that_just_ends_is_not_taken_for_a_whole_reply(
     with pytest.raises(ModelUnavailable, match="broke off in the middle"):
         pieces += model_of(endpoint, ledger).stream("Say it.", "")
     assert pieces == ["It is not "]
-    [usage] = ledger.usage.all()
+    [usage] = ledger.usage.of_day(DAY)
     assert (usage.calls, usage.failed) == (0, 1)
 
 
@@ -323,7 +324,7 @@ def test_a_stream_that_ends_in_an_error_of_the_server_says_which(
     endpoint.fail(200, body=f"data: {event}\n\n")
     with pytest.raises(ModelUnavailable, match=r"broke off: .*out of memory"):
         list(model_of(endpoint, ledger).stream("Count.", ""))
-    assert ledger.usage.all()[0].failed == 1
+    assert ledger.usage.of_day(DAY)[0].failed == 1
 
 
 # --- what a server takes -------------------------------------------------------------------------
@@ -365,7 +366,7 @@ def test_what_a_model_takes_is_found_out_once_and_costs_no_failed_calls(
     body = endpoint.asked[-1].body
     assert body["max_completion_tokens"] > 4096, "its thoughts count"
     assert body["response_format"]["type"] == "json_schema"
-    [usage] = ledger.usage.all()
+    [usage] = ledger.usage.of_day(DAY)
     assert (usage.calls, usage.failed) == (2, 0)
 
 
@@ -456,7 +457,7 @@ def test_a_request_that_is_refused_is_no_unknown_format(
         ask(model_of(endpoint, ledger))
     assert hint in caught.value.hint
     assert endpoint.count() == 1
-    [usage] = ledger.usage.all()
+    [usage] = ledger.usage.of_day(DAY)
     assert usage.failed == 1
 
 
@@ -508,7 +509,7 @@ def test_a_reply_that_is_cut_is_not_asked_for_in_the_same_way(
     with pytest.raises(RequestTooLong, match="cut off"):
         ask(model_of(endpoint, ledger))
     assert endpoint.count() == 1
-    [usage] = ledger.usage.all()
+    [usage] = ledger.usage.of_day(DAY)
     assert (usage.calls, usage.failed) == (1, 0), "it was paid for"
 
 
@@ -572,7 +573,7 @@ def test_a_stream_without_a_whole_reply_says_so(
     endpoint.on("", said)
     with pytest.raises(error, match=words):
         list(model_of(endpoint, ledger).stream("Say it.", "the sky"))
-    assert ledger.usage.all()[0].calls == endpoint.count()
+    assert ledger.usage.of_day(DAY)[0].calls == endpoint.count()
 
 
 def test_a_server_that_is_told_a_context_is_too_long_is_not_down(

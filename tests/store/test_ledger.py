@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
 from memctl.store import ledger as ledger_module
+from memctl.store import ledger_schema
 from memctl.store.books import (
     MOST_EVENTS,
     Access,
@@ -28,7 +29,8 @@ from memctl.store.books import (
     from_text,
     to_text,
 )
-from memctl.store.ledger import VERSION, Ledger
+from memctl.store.ledger import Ledger
+from memctl.store.ledger_schema import VERSION
 from memctl.store.query_book import QueryEntry
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -109,9 +111,9 @@ def test_an_older_ledger_is_migrated_with_its_rows(
 ) -> None:
     ledger.set_meta("note", "kept")
     ledger.close()
-    more = (*ledger_module._MIGRATIONS, ("CREATE TABLE later (x)", "INSERT INTO later VALUES (1)"))
-    monkeypatch.setattr(ledger_module, "_MIGRATIONS", more)
-    monkeypatch.setattr(ledger_module, "VERSION", len(more))
+    more = (*ledger_schema._MIGRATIONS, ("CREATE TABLE later (x)", "INSERT INTO later VALUES (1)"))
+    monkeypatch.setattr(ledger_schema, "_MIGRATIONS", more)
+    monkeypatch.setattr(ledger_schema, "VERSION", len(more))
     for _ in range(2):
         migrated = Ledger.open(path)
         with migrated.reading() as connection:
@@ -124,10 +126,10 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
     ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger.close()
-    broken = (*ledger_module._MIGRATIONS, ("CREATE TABLE later (x)", "CREATE TABLE meta (x)"))
+    broken = (*ledger_schema._MIGRATIONS, ("CREATE TABLE later (x)", "CREATE TABLE meta (x)"))
     with monkeypatch.context() as patch:
-        patch.setattr(ledger_module, "_MIGRATIONS", broken)
-        patch.setattr(ledger_module, "VERSION", len(broken))
+        patch.setattr(ledger_schema, "_MIGRATIONS", broken)
+        patch.setattr(ledger_schema, "VERSION", len(broken))
         with pytest.raises(DamagedError):
             Ledger.open(path)
     Ledger.open(path).close()
@@ -349,7 +351,7 @@ def test_the_log_keeps_the_newest_questions(ledger: Ledger) -> None:
 
 def test_questions_of_an_older_ledger_are_brought_up_to_date(path: Path) -> None:
     with closing(sqlite3.connect(path)) as old:
-        for statements in ledger_module._MIGRATIONS[:3]:
+        for statements in ledger_schema._MIGRATIONS[:3]:
             for statement in statements:
                 old.execute(statement)
         asked = "INSERT INTO query_log (at, question, mode, hits, seconds) VALUES (?, ?, ?, ?, ?)"
