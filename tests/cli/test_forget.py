@@ -291,7 +291,7 @@ def test_what_a_model_said_of_all_of_a_document_goes_with_a_memory_of_it(
     told = {"gist": "A ship heads for the Arctic.", "importance_reason": "Polar voyage"}
     endpoint.on("DocumentReply", {**understood_nothing(), **told, "facts": [fact]})
     memctl("ingest", "--text", PLAN + "\n\nThe harbour is open all year round." * 60)
-    assert len(rows_with(["Arctic", "Polar"])) > 2, "the document, and a gist of several passages"
+    assert len(rows_with(["Arctic", "Polar"])) == 2, "the document, and a gist of several passages"
     (made,) = (row for row in memctl("memory", "list").rows if row["type"] == "decision")
     forget(memctl, "--memory", made["id"])
     assert rows_with(["Arctic", "Polar", "Svalbard"]) == []
