@@ -159,30 +159,15 @@ class Home:
             ) from error
 
     def names(self) -> list[str]:
-        """Return the names of all knowledge bases, sorted; of those too that cannot be entered."""
-        return self._having("kb.toml")
+        """Return the names of all knowledge bases, sorted.
 
-    def remains(self) -> list[str]:
-        """Return the names of all, those too of which nothing but tables or a ledger is left."""
-        return self._having(*_MARKS)
-
-    def _having(self, *marks: str) -> list[str]:
-        """Return the names of the folders in which one of these is, or may be."""
+        Those that cannot be entered are among them, and those of which only tables or a ledger
+        are left.
+        """
         if not self._folder.is_dir():
             return []
-        found = (path for path in self._folder.iterdir() if is_name(path.name))
-        return sorted(path.name for path in found if any(_may_be(path / mark) for mark in marks))
-
-    def remains_of(self, name: str) -> Layout:
-        """Return where a knowledge base stands, or what is left of one.
-
-        Raises:
-            UsageError: No knowledge base can have that name.
-            KnowledgeBaseNotFound: There is none of that name.
-        """
-        if check_name(name) not in self.remains():
-            raise KnowledgeBaseNotFound(f"no knowledge base {name!r}", self._suggestion(name))
-        return Layout(self._folder / name)
+        found = (path.name for path in self._folder.iterdir() if is_name(path.name))
+        return sorted(name for name in found if self.exists(name))
 
     def entries(self) -> list[KnowledgeBaseEntry]:
         """Return every knowledge base; one whose settings cannot be read is among them."""
@@ -197,7 +182,8 @@ class Home:
 
     def exists(self, name: str) -> bool:
         """Say whether there is a knowledge base of that name."""
-        return _may_be(Layout(self._folder / check_name(name)).settings)
+        folder = self._folder / check_name(name)
+        return any(_may_be(folder / mark) for mark in _MARKS)
 
     def layout(self, name: str) -> Layout:
         """Return where a knowledge base stands on disk.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.choices import After, ChunkStrategy, StoredStatus
-from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
+from memctl.errors import ConfigError, DamagedError, KnowledgeBaseUnavailable, UsageError
 from memctl.files import save_file
 from memctl.paths import expanded
 from memctl.rules import check_keys, check_value, read_toml, rules, setting
@@ -198,13 +198,20 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     """Read a kb.toml; relative inboxes are taken from its folder.
 
     Raises:
-        ConfigError: It is missing, not TOML, or a setting in it cannot be used.
+        ConfigError: It cannot be read, or a setting in it cannot be used.
+        DamagedError: It is missing, empty or not TOML.
         KnowledgeBaseUnavailable: A newer version of memctl made it.
     """
-    found = read_toml(path)
     name = path.parent.name
+    whole = f"memctl doctor -k {name} --repair makes it anew and keeps what stands there beside it"
+    try:
+        found = read_toml(path)
+    except ConfigError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        raise DamagedError(error.message, whole) from error
     if not found:
-        raise ConfigError(f"{path}: missing or empty", f"`memctl doctor` can look at {name!r}")
+        raise DamagedError(f"{path}: missing or empty", whole)
     _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
     place = str(path)
     known = [*rules(KnowledgeBaseSettings), "created_at", "inboxes", "private_namespaces"]
