@@ -55,6 +55,12 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def complaint(error: OSError) -> str:
+    """Return what the system says and of which file, as one line."""
+    where = f"{shown(str(error.filename))}: " if error.filename else ""
+    return f"{where}{reason(error)}"
+
+
 def next_step(error: OSError, otherwise: str = "") -> str:
     """Return a hint for what the system says, or ``otherwise`` where there is none."""
     return _NEXT_STEPS.get(error.errno or 0, otherwise)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +15,12 @@ from memctl.cli.output import Column, chosen, emit
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
 from memctl.cli.text import count, one_line
-from memctl.errors import DamagedError, PartialFailure, UsageError
+from memctl.errors import DamagedError, DiskRefused, MemctlError, PartialFailure, UsageError
+from memctl.paths import complaint, next_step
 
 if TYPE_CHECKING:
     from memctl.doctor.doctor import Doctor
+    from memctl.store.repair import Step
 
 _COLUMNS = (
     Column("kb", "KB"),
@@ -110,19 +112,21 @@ def _findings(
 def _repair(
     session: Session, attending: Doctor, names: Sequence[str], dry_run: bool, output: Output
 ) -> None:
-    steps = [
-        {"kb": name, **asdict(step)}
-        for name in names
-        for step in attending.repair(name, dry_run=dry_run)
-    ]
+    steps, failed = _done(names, lambda name: attending.repair(name, dry_run=dry_run))
     emit(steps, _STEPS, output)
-    if not steps:
+    if not steps and not failed:
         _say_whole(session, names)
     elif dry_run:
         session.say("nothing has been changed")
-    if lost := [step["message"] for step in steps if step["lost_rows"]]:
-        hint = "bring it from a backup, or ingest it again; -o json names each row"
-        raise PartialFailure(one_line("; ".join(lost), 300), hint)
+    lost = [step["message"] for step in steps if step["lost_rows"]]
+    told = one_line("; ".join(lost), 300)
+    hint = "bring it from a backup, or ingest it again; -o json names each row"
+    if lost and failed:
+        session.say(f"warning: {told}")
+        session.suggest(hint)
+    _raise_worst(session, names, failed)
+    if lost:
+        raise PartialFailure(told, hint)
 
 
 def _rebuild(
@@ -133,13 +137,47 @@ def _rebuild(
             session.confirm(f"send the text of every memory of {name} to {where}?", yes=yes)
     began = time.monotonic()
     with progress(session, "rebuilding") as listener:
-        steps = [
-            {"kb": name, **asdict(step)}
-            for name in names
-            for step in attending.rebuild(name, listener)
-        ]
+        steps, failed = _done(names, lambda name: attending.rebuild(name, listener))
     emit(steps, _STEPS, output)
+    _raise_worst(session, names, failed)
     session.say(f"{count(len(names), 'knowledge base')} in {time.monotonic() - began:.1f} s")
+
+
+def _done(
+    names: Sequence[str], work: Callable[[str], Iterator[Step]]
+) -> tuple[list[dict[str, Any]], dict[str, MemctlError]]:
+    """Do something to each knowledge base; one that cannot be keeps no other waiting.
+
+    Returns:
+        All that was done, and what kept which of them from being done with.
+    """
+    steps: list[dict[str, Any]] = []
+    failed: dict[str, MemctlError] = {}
+    for name in names:
+        try:
+            steps.extend({"kb": name, **asdict(step)} for step in work(name))  # up to an error
+        except MemctlError as error:
+            failed[name] = error
+        except OSError as error:
+            failed[name] = DiskRefused(complaint(error), next_step(error))
+    return steps, failed
+
+
+def _raise_worst(session: Session, names: Sequence[str], failed: Mapping[str, MemctlError]) -> None:
+    """Tell of each failure, and raise the one that a script should know of first.
+
+    That is the one of the highest exit code: damage before a lock before everything else.
+    """
+    if not failed:
+        return
+    worst = max(failed.values(), key=lambda error: error.exit_code)
+    if len(names) == 1:
+        raise worst
+    for name, error in failed.items():
+        session.say(f"warning: {name} is left out: {error.message}")
+        session.suggest(error.hint if error is not worst else "")
+    told = f"{', '.join(failed)} could not be put right, and the others were"
+    raise type(worst)(told, worst.hint)
 
 
 def _not_ok(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

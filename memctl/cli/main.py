@@ -40,7 +40,7 @@ from memctl.cli import (
 from memctl.cli.commands import as_it_is
 from memctl.cli.text import one_line
 from memctl.errors import MemctlError
-from memctl.paths import next_step, reason, shown
+from memctl.paths import complaint, next_step
 
 _INTERRUPTED = 130
 _LONGEST_TOLD = 2_000
@@ -178,7 +178,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _report("interrupted", "", _INTERRUPTED)
     except OSError as error:
-        return _report(_os_message(error), next_step(error), 1, error, arguments)
+        return _report(complaint(error), next_step(error), 1, error, arguments)
     except Exception as error:  # noqa: BLE001 - here the process ends
         message = f"unexpected {type(error).__name__}: {error}"
         return _report(
@@ -232,8 +232,3 @@ def _command_path(arguments: Sequence[str]) -> str:
         if word in commands:
             command, path = commands[word], f"{path} {word}"
     return path
-
-
-def _os_message(error: OSError) -> str:
-    where = f"{shown(str(error.filename))}: " if error.filename else ""
-    return f"{where}{reason(error)}"

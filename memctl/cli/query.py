@@ -143,9 +143,7 @@ def query(
     if feedback is not None:
         _judge(session, feedback, question or [], kb)
         return
-    if bool(question) == (batch is not None):
-        what = "a question and --batch do not go together" if question else "no question"
-        raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
+    _check_question(question, is_batch=batch is not None)
     if hops is not None and mode not in (None, "graph"):
         raise UsageError(f"--hops means nothing to --mode {mode}", "add --mode graph")
     if stream:
@@ -168,13 +166,7 @@ def query(
         elif stream:
             found = is_found(_stream(session, bases, question_of(question or []), options))
         else:
-            result = bases.query(question_of(question or []), **options)
-            tell_note(session, result.answer)
-            _write_result(session, result, output, explain=explain)
-            tell_notes(session, result.notes)
-            if not result.hits:
-                session.suggest(type_hint(filters.types))
-            found = is_found(result)
+            found = is_found(_ask(session, bases, question_of(question or []), options, output))
     if exit_code and not found:
         raise NothingFound(f"{'nothing' if no_answer else 'no sure answer'} was found")
 
@@ -192,12 +184,35 @@ def _judge(session: Session, query_id: str, words: list[str], kb: KnowledgeBases
         session.say(f"noted {bases.feedback(query_id, verdict)} as {verdict}")
 
 
+def _check_question(question: list[str] | None, *, is_batch: bool) -> None:
+    if bool(question) == is_batch:
+        what = "a question and --batch do not go together" if question else "no question"
+        raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
+
+
 def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
     if output not in (None, "table"):
         raise UsageError(f"--stream cannot write {output}", "leave out -o, or leave out --stream")
     if is_batch or no_answer:
         other = "--batch" if is_batch else "--no-answer"
         raise UsageError(f"--stream and {other} do not go together", "leave out one of them")
+
+
+def _ask(
+    session: Session,
+    bases: KnowledgeBases,
+    question: str,
+    options: AskOptions,
+    output: Output,
+) -> QueryResult:
+    """Print what was found, and its answer."""
+    result = bases.query(question, **options)
+    tell_note(session, result.answer)
+    _write_result(session, result, output, explain=options["explain"])
+    tell_notes(session, result.notes)
+    if not result.hits:
+        session.suggest(type_hint(options["filters"].types))
+    return result
 
 
 def _stream(

@@ -10,6 +10,7 @@ from memctl.store.inspection import TableState
 from memctl.store.ledger import HEAD, Ledger
 from memctl.store.ledger_schema import VERSION
 from memctl.store.names import FORGET, TABLES, TableName
+from memctl.store.parts import damaged_files
 from memctl.store.store import TABLES_FOLDER
 from memctl.store.tags import damaged_tags, snapshot_tags, wanted_versions, wrong_tags
 from memctl.store.upkeep import most_unindexed
@@ -102,14 +103,18 @@ def _told_of_later(state: TableState, is_written_to: bool) -> Finding:
 
 
 def _check_named(examined: Examined) -> Iterator[Finding]:
-    """Look whether every version that has a name, as a snapshot has, can still be opened."""
+    """Look whether each snapshot can still be gone back to, without reading its rows."""
+    datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
     named = {name: head for name, head in examined.ledger.heads().items() if name != HEAD}
     for name, head in named.items():
         if lost := _lost(examined, head):
-            message = f"its {', '.join(lost)} cannot be opened"
-            yield warning("versions", name, message, "that state cannot be gone back to")
-    if named:
-        yield ok("versions", "names", f"{counted(len(named), 'set')} of versions kept by name")
+            yield damaged("snapshots", name, f"its {', '.join(lost)} cannot be opened")
+        elif files := damaged_files(datasets, head):
+            told = f"{counted(len(files), 'file')} of it damaged or gone"
+            hint = f"let it go: memctl snapshot delete {name} -k {examined.layout.name}"
+            yield damaged("snapshots", name, f"{told}: it cannot be restored", hint)
+        else:
+            yield ok("snapshots", name, "all its files are there")
 
 
 def _check_tags(examined: Examined) -> Iterator[Finding]:

@@ -11,9 +11,8 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from memctl.records import Segment, SegmentKind, SourceText
+from memctl.records import Segment, SourceText
 from memctl.swift import swift
 from memctl.understand.sentences import sentences
 
@@ -31,19 +30,8 @@ _WORD_END = re.compile(r"\s+")
 
 @swift
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Segment):
     """``text[start:end]`` of a document, with the locators of the segment it begins in."""
-
-    start: int
-    end: int
-    kind: SegmentKind = "prose"
-    heading: str = ""
-    page: int | None = None
-    row: int | None = None
-    time_start: float | None = None
-    time_end: float | None = None
-    speaker: str | None = None
-    said_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

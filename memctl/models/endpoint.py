@@ -23,7 +23,7 @@ from memctl.models.dialect import Manners
 from memctl.models.refusals import refusal
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import APIError, OpenAI
 
 T = TypeVar("T")
 
@@ -127,52 +127,50 @@ class Endpoint:
             raise ModelUnavailable(
                 f"{self.base_url} did not answer and is left alone for {left:.0f} s", _DOWN
             )
-        from openai import (
-            APIConnectionError,
-            APIError,
-            APIResponseValidationError,
-            APIStatusError,
-            APITimeoutError,
-        )
+        from openai import APIError
 
         try:
             with self._places:
                 yield self._client
-        except APIStatusError as error:
-            refused = refusal(self.base_url, error, self.connection.without_key)
-            self._judge(refused)
-            raise refused from error
-        except APITimeoutError as error:
-            self._breaker.failed()
-            wait = self.connection.timeout_seconds
-            raise ModelUnavailable(
-                f"{self.base_url} did not answer within {wait:g} s",
-                "give it longer with timeout_seconds in [endpoint], or check that it is running",
-            ) from error
-        except APIConnectionError as error:
-            self._breaker.failed()
-            raise ModelUnavailable(
-                f"{self.base_url} cannot be reached: {_cause(error)}", _DOWN
-            ) from error
-        except APIResponseValidationError as error:
-            self._breaker.succeeded()
-            raise ModelRefused(
-                f"{self.base_url} answered with something else than the protocol's JSON",
-                "check that base_url in [endpoint] ends as the server wants, often with /v1",
-            ) from error
-        except APIError as error:  # in the middle of a stream; all others are of the kinds above
-            self._breaker.failed()
-            raise ModelUnavailable(
-                f"{self.base_url} broke off: {self.connection.without_key(error.message)}",
-                "it may be back later",
-            ) from error
+        except APIError as error:
+            ours = self._ours(error)
+            self._judge(ours)
+            raise ours from error
         except BaseException:
             self._breaker.succeeded()  # whatever it is, the endpoint was not to blame
             raise
         self._breaker.succeeded()
 
-    def _judge(self, refused: ModelError) -> None:
-        if isinstance(refused, ModelUnavailable):
+    def _ours(self, error: APIError) -> ModelError:
+        """Return what an error of the package comes to."""
+        from openai import (
+            APIConnectionError,
+            APIResponseValidationError,
+            APIStatusError,
+            APITimeoutError,
+        )
+
+        if isinstance(error, APIStatusError):
+            return refusal(self.base_url, error, self.connection.without_key)
+        if isinstance(error, APITimeoutError):
+            return ModelUnavailable(
+                f"{self.base_url} did not answer within {self.connection.timeout_seconds:g} s",
+                "give it longer with timeout_seconds in [endpoint], or check that it is running",
+            )
+        if isinstance(error, APIConnectionError):
+            return ModelUnavailable(f"{self.base_url} cannot be reached: {_cause(error)}", _DOWN)
+        if isinstance(error, APIResponseValidationError):
+            return ModelRefused(
+                f"{self.base_url} answered with something else than the protocol's JSON",
+                "check that base_url in [endpoint] ends as the server wants, often with /v1",
+            )
+        return ModelUnavailable(  # in the middle of a stream; all others are of the kinds above
+            f"{self.base_url} broke off: {self.connection.without_key(error.message)}",
+            "it may be back later",
+        )
+
+    def _judge(self, ours: ModelError) -> None:
+        if isinstance(ours, ModelUnavailable):
             self._breaker.failed()
         else:
             self._breaker.succeeded()

@@ -7,10 +7,13 @@ fused over all candidates of all knowledge bases together, and what says the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memctl.choices import HOPS, Mode
 from memctl.errors import UsageError
@@ -44,7 +47,7 @@ from memctl.retrieve.rerank import NO_RERANKING, Reranking, reranked
 from memctl.retrieve.rounds import Reformulate, in_rounds
 from memctl.retrieve.standing import NO_STANDING, Standing
 from memctl.retrieve.statistics import TermStatistics
-from memctl.retrieve.syntax import Expression, parsed, patterns_of, resolved
+from memctl.retrieve.syntax import Expression, Node, parsed, patterns_of, resolved
 from memctl.retrieve.times import timed
 from memctl.retrieve.versions import versioned
 from memctl.retrieve.words import word_embedder
@@ -62,6 +65,25 @@ _LEGS: Mapping[Mode, frozenset[Leg]] = {
 }
 
 MOST_INSIGHTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What a question is taken for, among the memories that may be found."""
+
+    asked: Question
+    languages: tuple[str, ...]
+    condition: Condition
+    statistics: TermStatistics
+    meant: Expansions
+    required: Node | None
+    meaning: Meaning
+    vectors: Mapping[str, NDArray[np.float32]]
+    """The question's, by the name of each source that has any to compare it with."""
+    is_by_words: bool
+    """Whether those of all sources are word vectors, as the meaning has them."""
+    notes: tuple[str, ...]
+    """What of it is not looked for, or done without."""
 
 
 class Searcher:
@@ -170,6 +192,56 @@ class Searcher:
 
     def _found(self, expression: Expression, plan: Plan) -> SearchOutcome:
         """Search once."""
+        taken = self._taken(expression, plan)
+        plan = replace(plan, spaces=self._comparing.spaces(taken.vectors.keys()))
+        gatherer = Gatherer(
+            self._sources,
+            taken.asked,
+            taken.statistics,
+            taken.vectors,
+            _LEGS[plan.mode],
+            taken.required,
+        )
+        finding = Finding(
+            self._corpus,
+            gatherer,
+            taken.condition,
+            plan,
+            taken.statistics,
+            self._standing,
+            self._clock(),
+            taken.meaning if taken.is_by_words else None,
+            self._decisions,
+        )
+        found, ways = finding.found()
+        ahead = lead(found, plan)
+        reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
+        ranked, notes = reranked(reranking, self._sources, taken.asked.text, found)
+        return SearchOutcome(
+            asked=taken.asked,
+            mode=plan.mode,
+            statistics=taken.statistics,
+            languages=taken.languages,
+            hits=self._hits(ranked, plan),
+            insights=self._bearing_insights(gatherer, taken.asked, taken.statistics, plan),
+            explain={
+                **explained_search(plan, taken.asked, taken.statistics, taken.languages),
+                "candidates": len(ranked),
+                **({} if ahead is None else {"lead": round(ahead, 3)}),
+                **self._comparing.explained(plan.spaces),
+                **explained_syntax(taken.required, taken.meant),
+                **explained_ways(ways, ranked if plan.spreads else ranked[: plan.limit]),
+            },
+            meaning=taken.meaning,
+            ranked=tuple(ranked),
+            has_cosines=taken.is_by_words,
+            lead=ahead,
+            notes=(*taken.notes, *notes),
+            themes=self._themes(finding),
+        )
+
+    def _taken(self, expression: Expression, plan: Plan) -> _Taken:
+        """Take a question for what can be asked of the memories that may be found."""
         languages = self._corpus.languages(plan.main_filters)
         whole = understood(expression.text, languages)
         condition = self._corpus.condition(plan.main_filters)
@@ -182,55 +254,21 @@ class Searcher:
         asked = versioned(asked, statistics)
         meaning = Meaning(asked, statistics, self._load_words)
         vectors, notes = self._comparing.vectors(asked, plan.mode, meaning)
-        plan = replace(plan, spaces=self._comparing.spaces(vectors.keys()))
         today = self._clock().date()
         asked = dated(asked, statistics, today)
         asked, statistics = timed(asked, statistics, today, partial(self._corpus.count, condition))
-        gatherer = Gatherer(self._sources, asked, statistics, vectors, _LEGS[plan.mode], required)
-        reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
-        by_words = len(vectors) == len(self._sources) and all(
-            vector is meaning.vector for vector in vectors.values()
-        )
-        finding = Finding(
-            self._corpus,
-            gatherer,
-            condition,
-            plan,
-            statistics,
-            self._standing,
-            self._clock(),
-            meaning if by_words else None,
-            self._decisions,
-        )
-        found, ways = finding.found()
-        ahead = lead(found, plan)
-        ranked, more_notes = reranked(reranking, self._sources, asked.text, found)
-        return SearchOutcome(
+        return _Taken(
             asked=asked,
-            mode=plan.mode,
-            statistics=statistics,
             languages=languages,
-            hits=self._hits(ranked, plan),
-            insights=self._bearing_insights(gatherer, asked, statistics, plan),
-            explain={
-                **explained_search(plan, asked, statistics, languages),
-                "candidates": len(ranked),
-                **({} if ahead is None else {"lead": round(ahead, 3)}),
-                **self._comparing.explained(plan.spaces),
-                **explained_syntax(required, meant),
-                **explained_ways(ways, ranked if plan.spreads else ranked[: plan.limit]),
-            },
+            condition=condition,
+            statistics=statistics,
+            meant=meant,
+            required=required,
             meaning=meaning,
-            ranked=tuple(ranked),
-            has_cosines=by_words,
-            lead=ahead,
-            notes=(
-                *((expression.note,) if expression.note else ()),
-                *cut,
-                *notes,
-                *more_notes,
-            ),
-            themes=self._themes(finding),
+            vectors=vectors,
+            is_by_words=len(vectors) == len(self._sources)
+            and all(vector is meaning.vector for vector in vectors.values()),
+            notes=(*((expression.note,) if expression.note else ()), *cut, *notes),
         )
 
     def _hits(self, items: Sequence[Collapsed], plan: Plan) -> tuple[Hit, ...]:

@@ -76,6 +76,11 @@ def manifest_version(path: Path) -> int:
     return _LARGEST_VERSION - number if number > _LARGEST_VERSION // 2 else number
 
 
+def manifest_path(folder: Path, version: int) -> Path:
+    """Return where the manifest of a version stands, below the folder of its table."""
+    return folder / "_versions" / f"{_LARGEST_VERSION - version:020}.manifest"
+
+
 def _is_readable(datasets: Datasets, table: TableName, version: int) -> bool:
     try:
         datasets.fresh(table, version)

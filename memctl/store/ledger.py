@@ -40,6 +40,7 @@ from memctl.store.frozen import (
 from memctl.store.graph_book import NameBook
 from memctl.store.ledger_errors import is_refusal, refused, translated, why_refused
 from memctl.store.ledger_schema import is_current, lacking, prepare, require_content
+from memctl.store.manifest_book import ManifestBook
 from memctl.store.model_books import ComparisonBook, ReplyBook, UsageBook
 from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
@@ -85,6 +86,7 @@ class Ledger:
         self.snapshots = SnapshotBook(self)
         self.receipts = ReceiptBook(self)
         self.deletions = DeletionBook(self)
+        self.manifests = ManifestBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

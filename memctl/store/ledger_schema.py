@@ -115,6 +115,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id TEXT PRIMARY KEY, document_id TEXT) WITHOUT ROWID""",
         "CREATE INDEX deleted_rows_by_document ON deleted_rows (document_id)",
     ),
+    (
+        """CREATE TABLE manifests (
+            table_name TEXT NOT NULL, version INTEGER NOT NULL, content BLOB NOT NULL,
+            PRIMARY KEY (table_name, version)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

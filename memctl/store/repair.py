@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from memctl.errors import DamagedError
+from memctl.files import save_file
 from memctl.store.datasets import Datasets
-from memctl.store.durability import files_below, manifest_version, sync_new
+from memctl.store.durability import files_below, manifest_path, manifest_version, sync_new
 from memctl.store.engine import opening
 from memctl.store.indexes import remake_indexes
 from memctl.store.inspection import broken_indexes, can_be_opened, can_be_read, versions_on_disk
 from memctl.store.ledger import HEAD, Ledger
 from memctl.store.lock import WriteLock
 from memctl.store.lost_rows import LostRow
+from memctl.store.manifests import keep_manifests, lost_manifests
 from memctl.store.names import TABLES, TableName
+from memctl.store.parts import damaged_files
 from memctl.store.rescue import Believed, Rescued, Trust, rescue
 from memctl.store.schema import VECTOR, schemas
 from memctl.store.store import (
@@ -52,6 +55,8 @@ FILES_UNKNOWN = "files_unknown"
 """Set in a ledger that was made anew until its book of inbox files has been, too."""
 SET_ASIDE = "damaged"
 """The folder beside the tables that manifests are moved to which cannot be read."""
+MOST_TOLD = 5
+"""Rows that a step names; its ``lost`` has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class Step:
     lost_rows: int = 0
     """Rows that nothing brought back; 1 where nothing says how many."""
     lost: tuple[LostRow, ...] = ()
-    """Those of them that something names."""
+    """Those of them that something names, and rows that are as they were before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> Repaired:
         with closing(_ledger(folder, done)) as ledger:
             named = ledger.head()
             # Before anything is written: then the numbers of versions that are lost come again.
+            done += _with_manifests(datasets, ledger)
             tagged = set() if named else _readable_by_tag(datasets)
             with ledger.transaction():
                 done += _without_lost_names(ledger, datasets)
@@ -121,7 +127,9 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> Repaired:
                 ledger.set_head(head, clock())
                 if not named:
                     done += _named_by_tags(ledger, datasets, tagged)
+                keep_manifests(datasets, ledger)
             done += _tags_put_right(ledger, datasets)
+            done += _damaged_snapshots(ledger, datasets)
     return repaired
 
 
@@ -158,6 +166,8 @@ def _repaired(
         _set_aside(datasets, table, datasets.path(table))
         done.append(Step(table, "what stood in its place, a file, is put aside"))
     known = files_below(datasets.path(table))
+    if version is None:  # the ledger is lost, and with it which one counts
+        version = _newest_if_unreadable(datasets, table)
     done += _without_lost_manifests(datasets, table, version)
     newest = _newest_version(datasets, table, version)
     dataset = None if newest is None else datasets.fresh(table, newest)
@@ -173,6 +183,19 @@ def _repaired(
         done.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
     sync_new(datasets.path(table), known)
     return int(dataset.version)
+
+
+def _with_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[Step]:
+    """Write manifests again that are lost alone: with them every row is back."""
+    for (table, version), content in lost_manifests(datasets, ledger):
+        path = manifest_path(datasets.path(table), version)
+        if not path.parent.parent.is_dir():
+            continue
+        path.parent.mkdir(exist_ok=True)
+        if path.exists():
+            _set_aside(datasets, table, path)
+        save_file(path, content)
+        yield Step(table, f"wrote the manifest of version {version} again, from the ledger")
 
 
 def _without_lost_manifests(
@@ -199,6 +222,12 @@ def _newest_version(datasets: Datasets, table: TableName, most: int | None) -> i
     return None
 
 
+def _newest_if_unreadable(datasets: Datasets, table: TableName) -> int | None:
+    """Return the newest version there is a manifest of, where that cannot be opened."""
+    newest = next(iter(versions_on_disk(datasets, table)), None)
+    return None if newest is None or can_be_opened(datasets, table, newest) else newest
+
+
 def _is_whole(dataset: LanceDataset) -> bool:
     return all(can_be_read(dataset, fragment) for fragment in dataset.get_fragments())
 
@@ -221,8 +250,7 @@ def _rescued(
             f"nothing of the table {table} can be read", "restore the knowledge base from a backup"
         )
     if version is not None and opened != version:
-        where = f"version {opened}" if opened is not None else "what can be read of its files"
-        done.append(Step(table, f"went back from version {version} to {where}"))
+        done.append(_told_of_going_back(table, version, opened, found.undone))
     if opened is None and table == "memories":
         told = "no version says any more what it had; what has no file in processed/ is lost"
         done.append(Step(table, told, lost_rows=1))
@@ -231,6 +259,19 @@ def _rescued(
     told += "".join(f", {rows} more from {where}" for rows, where in more if rows)
     done.append(Step(table, f"{told}; the others cannot be read" if found.lost else told))
     return found
+
+
+def _told_of_going_back(
+    table: TableName, version: int, opened: int | None, undone: tuple[LostRow, ...]
+) -> Step:
+    if opened is None:
+        return Step(table, f"went back from version {version} to what can be read of its files")
+    told = f"went back from version {version} to {opened}: what was changed since may be undone"
+    if undone:
+        named = ", ".join(row.id for row in undone[:MOST_TOLD])
+        more = f" and {len(undone) - MOST_TOLD:,} others" if len(undone) > MOST_TOLD else ""
+        told += f", that of {named}{more} is"
+    return Step(table, told, max(1, len(undone)), undone)
 
 
 def _known(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) -> Believed:
@@ -279,6 +320,14 @@ def _without_lost_names(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
             ledger.forget_head(name)
             ledger.snapshots.remove(name)
             yield Step("ledger", f"the state called {name} is lost")
+
+
+def _damaged_snapshots(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+    """Tell of the snapshots that lack files, which nothing brings back; some rows may be left."""
+    for name, head in ledger.heads().items():
+        if name != HEAD and (files := damaged_files(datasets, head)):
+            told = f"the snapshot {name} cannot be restored: {len(files)} of its files are lost"
+            yield Step("ledger", f"{told}; memctl snapshot delete {name} lets it go", lost_rows=1)
 
 
 def _is_readable(datasets: Datasets, table: TableName, version: int) -> bool:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from memctl.store.datasets import Datasets
 from memctl.store.engine import lance
+from memctl.store.filters import col, render
 from memctl.store.indexes import create_indexes
 from memctl.store.inspection import (
     ENGINE_ERRORS,
@@ -69,6 +70,8 @@ class Rescued:
     """Rows of the version that counts that could not be read anywhere."""
     named: tuple[LostRow, ...] = ()
     """Those of them that an index names."""
+    undone: tuple[LostRow, ...] = ()
+    """Rows that are as an earlier version has them, though newer files had them otherwise."""
 
 
 def rescue(
@@ -105,11 +108,12 @@ def rescue(
         if kept + earlier >= expected:
             break
         earlier += gathered.add_all(parts, trust.belongs)
+    undone = tuple(_undone(gathered.dataset, loose, trust))
     found = gathered.add_all((read_file(path) for path in loose), trust.belongs)
     create_indexes(table, gathered.dataset)
     missing = tuple(row for row in named if not gathered.has(row.id))
     lost = max(expected - kept - earlier, len(missing)) if names_all else len(missing)
-    return Rescued(gathered.dataset, kept, earlier, found, lost, missing)
+    return Rescued(gathered.dataset, kept, earlier, found, lost, missing, undone)
 
 
 class _Gathered:
@@ -218,6 +222,23 @@ def _loose_files(datasets: Datasets, table: TableName) -> list[Path]:
     there = (datasets.path(table) / "data").glob("*.lance")
     loose = [path for path in there if path.name not in named]
     return sorted(loose, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+
+def _undone(dataset: LanceDataset, loose: Iterable[Path], trust: Trust) -> Iterator[LostRow]:
+    """Yield the rows that files which no version names have otherwise, in any of their columns."""
+    for path in loose:
+        for batch in _until_unreadable(read_file(path)):
+            if {"id"} <= set(batch.schema.names) <= set(dataset.schema.names):
+                yield from _others(dataset, batch.filter(trust.stays(batch)))
+
+
+def _others(dataset: LanceDataset, batch: pa.RecordBatch) -> Iterator[LostRow]:
+    where = render(col("id").is_in(batch["id"].to_pylist()))
+    rows = dataset.to_table(columns=batch.schema.names, filter=where).to_pylist()
+    there = {row["id"]: row for row in rows}
+    for row in batch.to_pylist():
+        if there.get(row["id"], row) != row:
+            yield LostRow(row["id"])
 
 
 def _schema_in(paths: Iterable[Path]) -> pa.Schema | None:

@@ -19,7 +19,7 @@ from memctl.store.datasets import Datasets
 from memctl.store.ledger import HEAD
 from memctl.store.lock import AS_SET, Wait
 from memctl.store.names import TableName
-from memctl.store.parts import parts_of
+from memctl.store.parts import damaged_files, parts_of
 from memctl.store.snapshot import Snapshot
 from memctl.store.store import (
     DIMENSION,
@@ -233,10 +233,10 @@ class Snapshots:
             write_tag(self._datasets, table, name, version, pinned)
 
     def _require_whole(self, name: str, versions: Versions) -> None:
-        missing = [path for path in self._files(versions) if not path.exists()]
-        if missing:
+        if lost := damaged_files(self._datasets, versions):
             raise DamagedError(
-                f"{len(missing)} files of the snapshot {name!r} are missing, {missing[0]} first",
+                f"{len(lost)} files of the snapshot {name!r} are missing or damaged,"
+                f" {lost[0]} first",
                 "nothing has been changed; memctl snapshot list shows the others",
             )
 

@@ -22,6 +22,7 @@ from memctl.store.indexes import create_indexes
 from memctl.store.leases import Leases
 from memctl.store.ledger import Ledger
 from memctl.store.lock import AS_SET, WAIT_SECONDS, Holder, Wait, WriteLock
+from memctl.store.manifests import keep_manifests
 from memctl.store.names import UPKEEP
 from memctl.store.purge import Purged, purge, rewrite
 from memctl.store.schema import TABLES, TableName, schemas
@@ -108,6 +109,7 @@ class Store:
                     if embedder:
                         ledger.set_meta(EMBEDDER, embedder)
                     ledger.set_head(versions, clock())
+                    keep_manifests(Datasets(folder / TABLES_FOLDER), ledger)
             except BaseException:
                 ledger.close()
                 raise

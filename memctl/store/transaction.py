@@ -23,6 +23,7 @@ from memctl.store.engine import changing, first_line, lance, without_panics
 from memctl.store.filters import Expr, col, render
 from memctl.store.inspection import ENGINE_ERRORS
 from memctl.store.ledger import Ledger
+from memctl.store.manifests import keep_manifests
 from memctl.store.schema import TABLES, VECTOR, TableName, schemas, vector_array
 from memctl.store.snapshot import IDS_A_LOOKUP, Snapshot
 
@@ -227,6 +228,7 @@ class Transaction:
             self.deletions.note()
             for statement in self._statements:
                 statement(connection)
+            keep_manifests(self._datasets, self._ledger)
         self._head = dict(versions)
 
     def roll_back(self) -> None:
@@ -252,7 +254,9 @@ class Transaction:
                 )
             head[table] = self._rolled_back(table, named[table])
         if head != named:
-            self._ledger.set_head(head, self._clock())
+            with self._ledger.transaction():
+                self._ledger.set_head(head, self._clock())
+                keep_manifests(self._datasets, self._ledger)
         return head
 
     def _rolled_back(self, table: TableName, version: int) -> int:

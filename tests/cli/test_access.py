@@ -138,7 +138,7 @@ def shut(memctl: Run, tmp_path: Path) -> Iterator[None]:
 def test_a_knowledge_base_that_cannot_be_entered_is_told_by_every_command() -> None:
     all_of_them = ("query code", "status", "stats", "memory list")
     by_name = ("query code -k diary", "kb show diary", "kb delete diary --yes")
-    others = ("kb list", "watch --once", "doctor", "doctor --repair -k diary")
+    others = ("kb list", "watch --once", "doctor", "doctor --repair", "doctor --repair -k diary")
     done = run_all(*all_of_them, *by_name, *others, limited=True)
     for command in all_of_them:
         code, _, said = done[command]
@@ -152,6 +152,9 @@ def test_a_knowledge_base_that_cannot_be_entered_is_told_by_every_command() -> N
         assert said.count("\n") == 2, "a line and a hint"
     assert '"name": "diary"' in done["kb list"][1]
     assert '"kind": "waiting", "kb": "diary"' in done["watch --once"][1]
+    code, _, said = done["doctor --repair"]
+    assert code == 1
+    assert "error: diary could not be put right, and the others were" in said
     code, told, _ = done["doctor"]
     assert code == 12
     assert "cannot be entered: Permission denied" in told

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 from fake_endpoint import FakeEndpoint
 
+from memctl.store.lock import WriteLock
+from memctl.store.store import utc_now
+
 from .conftest import Run
 
 
-def newest_manifest(home: Path) -> Path:
-    folder = home / "kb" / "default" / "lance" / "memories.lance" / "_versions"
+def newest_manifest(home: Path, name: str = "default") -> Path:
+    folder = home / "kb" / name / "lance" / "memories.lance" / "_versions"
     return max(folder.glob("*.manifest"), key=lambda path: path.stat().st_mtime_ns)
 
 
@@ -79,6 +82,24 @@ def test_what_is_lost_for_good_is_named_and_is_another_exit_code(
     assert sum(step["lost_rows"] for step in done.json) == 1
     again = memctl("doctor", "--repair")
     assert (again.code, again.out) == (0, "")
+
+
+def test_one_that_cannot_be_repaired_keeps_no_other_waiting(memctl: Run, tmp_path: Path) -> None:
+    for name in ("bare", "default", "held"):
+        memctl("kb", "create", name)
+        memctl("ingest", "-k", name, "--text", "The lease starts on 1 June 2026.")
+        newest_manifest(tmp_path / "home", name).write_bytes(b"")
+    for path in (tmp_path / "home/kb/bare").rglob("*"):
+        if path.is_file() and path.name != "kb.toml":
+            path.write_bytes(b"")  # of which nothing can be read
+    with WriteLock(tmp_path / "home/kb/held", utc_now).held(5.0):
+        done = memctl("doctor", "--repair", "-o", "json")
+    assert done.code == 12, "damage is told of before a lock"
+    assert {step["kb"] for step in done.json} == {"default"}
+    assert "warning: bare is left out: nothing of the table" in done.err
+    assert "warning: held is left out: " in done.err
+    assert "error: bare, held could not be put right, and the others were" in done.err
+    assert memctl("doctor", "-k", "default").code == 0
 
 
 def test_a_home_without_knowledge_bases_is_no_failure(memctl: Run) -> None:

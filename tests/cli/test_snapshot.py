@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -211,20 +212,47 @@ def test_restoring_goes_back_over_a_change_of_the_embedder_and_forth_again(
     assert texts(memctl, "vector") == {BOATS, CRANES}
 
 
-def test_a_snapshot_that_lacks_a_file_is_told_and_not_restored(memctl: Run, tmp_path: Path) -> None:
-    take_in(memctl, BOATS)
-    memctl("snapshot", "create", "one")
-    before = set((table(tmp_path, "memories") / "data").iterdir())
-    take_in(memctl, CRANES)
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def zero(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+@pytest.mark.parametrize("hurt", [cut, zero, Path.unlink])
+@pytest.mark.parametrize("kind", ["data", "_deletions", "_indices"])
+def test_a_snapshot_with_a_damaged_file_is_told_and_not_restored(
+    memctl: Run, tmp_path: Path, kind: str, hurt: Callable[[Path], None]
+) -> None:
+    take_in(memctl, BOATS, CRANES, "The old pier was torn down.")
     tidy()
-    for path in before:
-        path.unlink()
-    assert "are missing" in snapshots(memctl)["one"]["problem"]
+    pier = memctl("document", "list").rows[-1]["id"]
+    assert memctl("document", "delete", pier, "--yes").code == 0
+    memctl("snapshot", "create", "one")
+    of_one = {path for path in (table(tmp_path, "memories") / kind).rglob("*") if path.is_file()}
+    take_in(memctl, "The harbour has a new pier.")
+    tidy()  # writes all files anew
+    left = [path for path in of_one if path.exists()]
+    assert left
+    for path in left:
+        hurt(path)
+
+    assert "missing or damaged" in snapshots(memctl)["one"]["problem"]
+    (finding,) = (row for row in memctl("doctor").rows if row["verdict"] == "damaged")
+    assert (finding["layer"], finding["subject"]) == ("snapshots", "one")
+    assert finding["hint"] == "let it go: memctl snapshot delete one -k default"
+    known = texts(memctl)
     failed = memctl("snapshot", "restore", "one", "--yes")
     assert (failed.code, "nothing has been changed" in failed.err) == (12, True)
-    assert list(snapshots(memctl)) == ["one"]
-    assert texts(memctl) == {BOATS, CRANES}
+    assert (list(snapshots(memctl)), texts(memctl)) == (["one"], known)
+
+    repaired = memctl("doctor", "--repair", "-o", "ndjson")
+    assert (repaired.code, len(repaired.rows)) == (3, 1)
+    assert "the snapshot one cannot be restored" in repaired.err
     assert memctl("snapshot", "delete", "one", "--yes").code == 0
+    assert (memctl("doctor", "--repair").code, memctl("doctor").code) == (0, 0)
+    assert texts(memctl) == known
 
 
 def test_killed_while_restoring_it_is_as_if_nothing_had_been_done(

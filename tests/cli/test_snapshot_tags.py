@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from damaged import lose_copies_of_manifests, manifests
 from fake_endpoint import FakeEndpoint
 
 from memctl.store.durability import manifest_version
@@ -44,8 +45,9 @@ def lose_ledger(kb: Path) -> None:
 
 
 def go_back_to_before(kb: Path, table: str, name: str = "snapshot.one") -> None:
-    """Damage the manifests of a table from that of the snapshot on."""
-    for path in (kb / f"lance/{table}.lance/_versions").glob("*.manifest"):
+    """Damage the manifests of a table from that of the snapshot on, and lose the copies."""
+    lose_copies_of_manifests(kb)
+    for path in manifests(kb, table):
         if manifest_version(path) >= version(tag(kb, table, name)):
             empty(path)
 
@@ -134,7 +136,8 @@ def test_a_damaged_tag_of_somebody_elses_is_told_and_put_aside(memctl: Run, kb: 
 
 def test_a_snapshot_whose_version_is_lost_goes_with_its_tags(memctl: Run, kb: Path) -> None:
     garble(tag(kb, "documents"))
-    for path in sorted((kb / "lance/documents.lance/_versions").glob("*.manifest"))[1:]:
+    lose_copies_of_manifests(kb)
+    for path in manifests(kb, "documents")[1:]:
         path.unlink()
     assert "the state called one is lost" in repaired(memctl)
     assert (names(memctl), found(memctl)) == ([], [])
@@ -142,12 +145,28 @@ def test_a_snapshot_whose_version_is_lost_goes_with_its_tags(memctl: Run, kb: Pa
     assert texts(memctl) == {BOATS, CRANES}
 
 
+@pytest.mark.parametrize("hurt", [garble, empty, Path.unlink])
+def test_a_snapshot_whose_manifests_alone_are_lost_is_whole_again(
+    memctl: Run, kb: Path, hurt: Callable[[Path], None]
+) -> None:
+    for table in TABLES:
+        for path in manifests(kb, table):
+            hurt(path)
+    assert memctl("doctor").code == 12
+    steps = repaired(memctl)
+    assert sum("manifest" in step and "from the ledger" in step for step in steps) >= len(TABLES)
+    assert (names(memctl), found(memctl), repaired(memctl)) == (["one"], [], [])
+    assert texts(memctl) == {BOATS, CRANES}
+    assert memctl("snapshot", "restore", "one", "--yes").code == 0
+    assert (texts(memctl), found(memctl)) == ({BOATS}, [])
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_a_snapshot_is_lost_where_a_table_goes_back_to_before_it(
     memctl: Run, kb: Path, table: str
 ) -> None:
     go_back_to_before(kb, table)
-    assert "the state called one is lost" in repaired(memctl)
+    assert "the state called one is lost" in repaired_with_losses(memctl)
     assert (names(memctl), found(memctl)) == ([], [])
     assert not any(tag(kb, table).exists() for table in TABLES)
     assert texts(memctl) == {BOATS, CRANES}
@@ -161,7 +180,7 @@ def test_with_the_ledger_lost_no_tag_stands_for_what_got_the_number_of_a_lost_ve
     go_back_to_before(kb, "memories", "snapshot.two")
     empty(oldest_data(kb, "memories"))
     lose_ledger(kb)
-    steps = repaired(memctl)
+    steps = repaired_with_losses(memctl)
     for name in ("one", "two"):
         assert f"the snapshot {name} is lost: versions of it cannot be read" in steps
     assert (names(memctl), found(memctl)) == ([], [])

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from damaged import lose_copies_of_manifests, manifests
 
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
@@ -38,6 +39,14 @@ def texts(home: Home) -> tuple[Rows, Rows]:
 def lose(home: Home, table: str, where: Expr) -> None:
     with home.open("notes") as base, base.store.write() as transaction:
         assert transaction.delete(table, where)
+
+
+def lose_manifest(home: Home, *, copy: bool) -> None:
+    """Lose that of what counts of the memories, and the ledger's copy of it if asked to."""
+    folder = home.layout("notes").folder
+    if copy:
+        lose_copies_of_manifests(folder)
+    manifests(folder, "memories")[0].write_bytes(b"")
 
 
 def told(doctor: Doctor, **options: bool) -> list[str]:
@@ -110,15 +119,61 @@ def test_a_document_that_was_deleted_by_hand_stays_so_when_its_memories_come_bac
         lease = next(row["id"] for row in rows if row["source"] == "lease.md")
         base.delete_document(lease)
     documents, memories = texts(home)
-    versions = home.layout("notes").folder / "lance" / "memories.lance" / "_versions"
-    newest = min(versions.glob("*.manifest"), key=lambda path: path.name)
-    newest.write_bytes(b"")
+    lose_manifest(home, copy=True)
     plan = told(doctor, dry_run=True)
     done = told(doctor)
     assert any("would delete again what had been deleted" in step for step in plan)
     assert any(step.startswith("deleted again what had been deleted") for step in done)
     assert not any("anew from the passages" in step for step in done)
     assert (damage(doctor), texts(home)) == ([], (documents, memories))
+
+
+def test_what_was_done_last_is_there_when_its_manifest_alone_was_lost(
+    home: Home, doctor: Doctor
+) -> None:
+    do_one_thing_more(home)
+    before = everything(home)
+    lose_manifest(home, copy=False)
+    assert damage(doctor)
+    steps = list(doctor.repair("notes"))
+    assert [step.message for step in steps if step.subject == "memories"] == [
+        f"wrote the manifest of version {version(home)} again, from the ledger"
+    ]
+    assert not any(step.lost_rows for step in steps)
+    assert (damage(doctor), everything(home), told(doctor)) == ([], before, [])
+
+
+def test_what_may_be_undone_is_told_when_no_copy_of_the_manifest_is_left(
+    home: Home, doctor: Doctor
+) -> None:
+    changed = do_one_thing_more(home)
+    lose_manifest(home, copy=True)
+    (step,) = (step for step in doctor.repair("notes") if step.lost_rows)
+    assert "what was changed since may be undone" in step.message
+    assert [row.id for row in step.lost] == [changed]
+    assert (damage(doctor), told(doctor)) == ([], [])
+
+
+def do_one_thing_more(home: Home) -> str:
+    """Set how important a memory is; return which."""
+    with home.open("notes") as base:
+        snapshot = base.store.snapshot()
+        row = snapshot.scan("memories", col("text") == "The door code is 4711.").to_pylist()[0]
+        change = pa.table({"id": [row["id"]], "importance": [0.125]})
+        with base.store.write() as transaction:
+            transaction.update("memories", change)
+    return str(row["id"])
+
+
+def everything(home: Home) -> list[dict[str, object]]:
+    with home.open("notes") as base:
+        found: list[dict[str, object]] = base.store.snapshot().scan("memories").to_pylist()
+    return sorted(found, key=lambda row: str(row["id"]))
+
+
+def version(home: Home) -> int:
+    with home.open("notes") as base:
+        return base.store.snapshot().versions["memories"]
 
 
 def test_a_file_is_found_after_the_knowledge_base_has_got_another_name(

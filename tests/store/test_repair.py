@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from damaged import lose_copies_of_manifests, manifests
 
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
@@ -107,7 +108,8 @@ def test_a_lost_manifest_costs_nothing_that_stands_in_files(
     written: Path, rows_of, hurt: Callable[[Path], None]
 ) -> None:
     write_another(written, rows_of)
-    hurt(min((written / "lance/memories.lance/_versions").glob("*.manifest")))
+    lose_copies_of_manifests(written)
+    hurt(manifests(written, "memories")[0])
     assert damaged(written) == {"memories"}
     assert subjects(repair(written, utc_now).steps) == {"memories"}
     assert damaged(written) == set()
@@ -151,7 +153,8 @@ def test_broken_indexes_are_made_anew(written: Path, rows_of, hurt: Callable[[Pa
 def test_a_table_without_any_readable_version_is_made_from_its_files(
     written: Path, rows_of, hurt: Callable[[Path], None]
 ) -> None:
-    for path in (written / "lance/memories.lance/_versions").glob("*.manifest"):
+    lose_copies_of_manifests(written)
+    for path in manifests(written, "memories"):
         hurt(path)
     assert subjects(repair(written, utc_now).steps) == {"memories"}
     assert damaged(written) == set()
