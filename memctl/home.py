@@ -10,7 +10,7 @@ import difflib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +35,7 @@ from memctl.pinned import (
     Inbox,
     KnowledgeBaseSettings,
     Layout,
+    changing_settings,
     check_name,
     is_name,
     load_settings,
@@ -46,7 +47,7 @@ _STALE_SECONDS = 3600
 _EXCLUSIVE_WAIT = 5.0
 _MARKS = ("kb.toml", "ledger.sqlite", "lance")
 """One of these is in the folder of every knowledge base, even of a damaged one."""
-_LOCKS = {"lock", "lock.holder", "watch.lock"}
+_LOCKS = {"lock", "lock.holder", "watch.lock", "kb.toml.lock"}
 
 
 def utc_now() -> datetime:
@@ -126,6 +127,12 @@ def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
             " which would be sent the texts of its private namespaces too",
             f"memctl kb reembed {settings.name} --embedder builtin, or add --may-send",
         )
+
+
+def _hides_more(before: KnowledgeBaseSettings, after: KnowledgeBaseSettings) -> bool:
+    """Tell whether a change makes something private that was not."""
+    new_namespaces = {*after.private_namespaces}.difference(before.private_namespaces)
+    return bool(new_namespaces) or (after.private and not before.private)
 
 
 class Home:
@@ -365,32 +372,47 @@ class Home:
             sync_folder(self._folder)
 
     def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
-        """Change settings of a knowledge base; ``after`` is that of its own inbox.
+        """Change settings of a knowledge base; those that are not named stay as they are.
 
         One of which more becomes private forgets the texts in its query log, and what models
         replied.
 
+        Args:
+            name: Which one.
+            changes: Values, or functions that make them from the settings as they are by then.
+                ``after`` is that of its own inbox.
+
         Raises:
             UsageError: A setting cannot have that value, or a namespace cannot be private while
                 its vectors are from another machine; nothing is changed then.
+            LockedError: Somebody else is changing them, and does not stop.
         """
         layout = self.layout(name)
         settings = load_settings(layout.settings)
-        if after := changes.pop("after", None):
-            changes["inboxes"] = tuple(
-                dataclasses.replace(inbox, after=after) if inbox.path == layout.inbox else inbox
-                for inbox in changes.get("inboxes", settings.inboxes)
-            )
-        changed = dataclasses.replace(settings, **changes)
-        _refuse_distant(self.config, changed)
-        new_namespaces = {*changed.private_namespaces}.difference(settings.private_namespaces)
-        becomes_private = bool(new_namespaces) or (changed.private and not settings.private)
-        if becomes_private:  # first: killed after it is private, nothing would forget it any more
+        # First: killed after it is private, nothing would forget it any more.
+        if _hides_more(settings, self._changed(layout, settings, changes)):
             self._forget_what_was_asked(name)
-        with _writing(layout.folder):
+        with _writing(layout.folder), changing_settings(layout.settings):
+            settings = load_settings(layout.settings)
+            changed = self._changed(layout, settings, changes)
             save_settings(layout.settings, changed)
-        if becomes_private:  # what was asked meanwhile
+        if _hides_more(settings, changed):  # what was asked meanwhile
             self._forget_what_was_asked(name)
+        return changed
+
+    def _changed(
+        self, layout: Layout, settings: KnowledgeBaseSettings, changes: Mapping[str, Any]
+    ) -> KnowledgeBaseSettings:
+        made = {
+            key: value(settings) if callable(value) else value for key, value in changes.items()
+        }
+        if after := made.pop("after", None):
+            made["inboxes"] = tuple(
+                dataclasses.replace(inbox, after=after) if inbox.path == layout.inbox else inbox
+                for inbox in made.get("inboxes", settings.inboxes)
+            )
+        changed = dataclasses.replace(settings, **made)
+        _refuse_distant(self.config, changed)
         return changed
 
     def _forget_what_was_asked(self, name: str) -> None:
