@@ -229,7 +229,7 @@ class KnowledgeBase:
         from memctl.ingest.preview import preview
         from memctl.ingest.sources import Labels
 
-        labels = Labels(namespace, tuple(tags), session, source or "")
+        labels = Labels(namespace, tuple(tags), session, source or "", self.settings.redact)
         paths = [paths] if isinstance(paths, (str, Path)) else paths
         given = Given(tuple(Path(path) for path in paths), text, stream, jsonl)
         with opened(given, labels, self.layout.folder, left_out) as (sources, total):

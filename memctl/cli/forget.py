@@ -48,7 +48,8 @@ def forget(
         str | None, typer.Option("--namespace", metavar="NAME", help="All of this one.")
     ] = None,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="DATE", help="Only what is older than that.")
+        str | None,
+        typer.Option("--before", metavar="DATE", help="What is of before that, or came before it."),
     ] = None,
     whole_documents: Annotated[
         bool,

@@ -125,7 +125,8 @@ class Doctor:
         yield from repaired.steps
         yield from repair_settings(layout, config, clock())
         with KnowledgeBase.open(layout, config, clock) as base:
-            yield from repair_books(base, files, clock())
+            is_whole = "documents" not in repaired.losses
+            yield from repair_books(base, files, clock(), is_whole=is_whole)
             subjects = {step.subject for step in repaired.steps}
             thorough = bool(subjects.intersection(("documents", "memories")))
             losses = Losses.found(repaired.losses, base.store.snapshot())

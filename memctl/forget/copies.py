@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from memctl.store.traces import file_has
 
 if TYPE_CHECKING:
     from memctl.pinned import Layout
+    from memctl.store.books import FileEntry
     from memctl.store.ledger import Ledger
     from memctl.store.sought import Sought
 
@@ -33,6 +35,8 @@ class Sources:
     ids: frozenset[str] = frozenset()
     sought: tuple[Sought, ...] = ()
     """What is looked for; files that are called by a name, or failed with it, go too."""
+    files: frozenset[str] = frozenset()
+    """Files that go whatever they have, those of the knowledge base from its folder on."""
 
     def __or__(self, other: Sources) -> Sources:
         """Return both, with what this one looks for."""
@@ -42,6 +46,7 @@ class Sources:
             self.names | other.names,
             self.ids | other.ids,
             self.sought,
+            self.files | other.files,
         )
 
     @property
@@ -49,9 +54,9 @@ class Sources:
         """The names among what is looked for."""
         return tuple(each for each in self.sought if each.is_name)
 
-    def calls(self, path: Path) -> bool:
+    def calls(self, path: str) -> bool:
         """Tell whether a path has one of the names."""
-        return any(name.is_in(str(path)) for name in self.called)
+        return any(name.is_in(path) for name in self.called)
 
 
 class Copies:
@@ -91,8 +96,9 @@ class Copies:
         """
         clear_spools(self._layout.folder)
         for path in self.of(sources):
+            self._ledger.files.remove(str(path))  # first, or nobody would find out what is left
+            self._ledger.receipts.remove_failed(printable(self._told(path)))
             path.unlink(missing_ok=True)
-            self._ledger.files.remove(str(path))
             self._remove_empty(path.parent)
             yield path
         self._strike(sources)
@@ -107,6 +113,16 @@ class Copies:
             is_ours = not set(self._folders).isdisjoint(path.parents)
             if is_ours and not path.exists() and self._calls(path, sources):
                 self._ledger.files.remove(entry.path)
+
+    def older(self, before: datetime) -> frozenset[str]:
+        """Return files that are of before an instant, or came before it, and are no document's."""
+        entries = {Path(e.path): e for e in self._ledger.files.entries(["done", "failed"])}
+        failed = self._layout.failed.rglob("*")
+        return frozenset(
+            self._told(path)
+            for path in dict.fromkeys((*entries, *failed))
+            if path.is_file() and _is_older(path, entries.get(path), before)
+        )
 
     def content_of(self, places: Iterable[str]) -> dict[str, int]:
         """Return the hashes and sizes of files that no document needs, of those at some places."""
@@ -126,7 +142,9 @@ class Copies:
         kept = [
             Path(entry.path)
             for entry in entries
-            if entry.document_id in sources.ids or self._calls(Path(entry.path), sources)
+            if entry.document_id in sources.ids
+            or entry.path in sources.files
+            or self._calls(Path(entry.path), sources)
         ]
         given = [Path(name) for name in sources.names if Path(name).is_absolute()]
         return sorted(
@@ -160,15 +178,19 @@ class Copies:
             if not (uncalled[id_] and self._calls(path, sources))
         }
 
+    def _told(self, path: Path) -> str:
+        """Return a path from the knowledge base's folder on, and whole where it is not in there."""
+        inside = self._layout.folder in path.parents
+        return str(path.relative_to(self._layout.folder) if inside else path)
+
     def _calls(self, path: Path, sources: Sources) -> bool:
         """Tell whether the path below the knowledge base's folder has one of the names."""
-        inside = self._layout.folder in path.parents
-        return sources.calls(path.relative_to(self._layout.folder) if inside else path)
+        return sources.calls(self._told(path))
 
     def _goes(self, path: Path, sources: Sources, others: set[Path]) -> bool:
         if path in others or path.is_symlink() or not path.is_file():
             return False
-        if _is_copy(path, sources):
+        if self._told(path) in sources.files or _is_copy(path, sources):
             return True
         if not sources.called or self._is_reason(path):
             return False
@@ -195,6 +217,13 @@ def _remove_if_empty(folder: Path) -> bool:
     except OSError:  # there is something in it, or it is not ours to remove
         return False
     return True
+
+
+def _is_older(path: Path, entry: FileEntry | None, before: datetime) -> bool:
+    if entry is None:
+        return path.stat().st_mtime < before.timestamp()
+    own = min(entry.mtime_ns / 1e9, path.stat().st_mtime)
+    return entry.document_id is None and (entry.first_seen < before or own < before.timestamp())
 
 
 def _is_copy(path: Path, sources: Sources) -> bool:

@@ -21,9 +21,9 @@ from memctl.forget.leftovers import AGAIN, READ, Leftovers
 from memctl.forget.report import ForgetReport, Left
 from memctl.ids import root_id
 from memctl.ingest.sources import printable
-from memctl.memories.forgetting import Plan, Selection, carry_out, known_of, plan, resolved
+from memctl.memories.forgetting import Gone, Plan, Selection, carry_out, known_of, plan, resolved
 from memctl.store.books import Job, from_text, to_text
-from memctl.store.erasing import Erased, erase
+from memctl.store.erasing import Erased, erase, has_older
 from memctl.store.filters import col
 from memctl.store.names import FORGET
 from memctl.store.shelf import drop_shelves, shelving
@@ -76,6 +76,8 @@ class _Planned:
     """What is looked for afterwards; what only snapshots have is among it."""
     gone: frozenset[str]
     """Ids of the documents that go whole, and of memories, of all those states."""
+    before: datetime | None
+    """What the ledger has of before that goes too."""
 
 
 class Forgetter:
@@ -235,10 +237,18 @@ class Forgetter:
         texts |= dict.fromkeys(found.texts)
         gone.update(lost, found.memories)
         sought = tuple(Sought(text, is_name=made.is_names) for text in texts)
-        sources = replace(sources, sought=sought)
-        if made.is_empty and not sources.ids and not any(traces(self._store, sought)):
+        before = selection.before if selection.namespace is None else None
+        files = self._copies.older(before) if before else frozenset()
+        sources = replace(sources, sought=sought, files=files)
+        if not (
+            made.memories
+            or sources.ids
+            or files
+            or any(traces(self._store, sought))
+            or (before and has_older(self._store.ledger, before))
+        ):
             raise _nothing_of(selection)
-        return _Planned(made, sources, tuple(texts), frozenset(gone))
+        return _Planned(made, sources, tuple(texts), frozenset(gone), before)
 
     # --- the commit ---
 
@@ -248,8 +258,8 @@ class Forgetter:
         with self._store.write() as transaction:
             found = self._planned(transaction.snapshot(), selection)
             report = self._report(found.plan, tuple(self._copies.yours(found.sources)))
-            names = carry_out(transaction, found.plan, self._embedder)
-            erased = self._erased(found, names)
+            gone = carry_out(transaction, found.plan, self._embedder)
+            erased = self._erased(found, gone)
 
             def forget(connection: sqlite3.Connection) -> None:
                 """Strike it from the ledger, and note the job in the same step."""
@@ -261,7 +271,7 @@ class Forgetter:
         (job,) = ledger.jobs.recent(1, FORGET)
         return report, job
 
-    def _erased(self, found: _Planned, names: frozenset[str]) -> Erased:
+    def _erased(self, found: _Planned, gone: Gone) -> Erased:
         folder, made, sought = str(self._layout.folder), found.plan, found.sources.sought
 
         def says(text: str) -> bool:
@@ -275,10 +285,12 @@ class Forgetter:
 
         return Erased(
             found.gone,
-            names,
+            found.gone | gone.answers,
+            gone.names,
             found.sources.names,
             says,
             without if made.is_names else None,
+            found.before,
         )
 
     def _report(self, made: Plan, yours: tuple[str, ...]) -> ForgetReport:
@@ -385,11 +397,13 @@ def _detail(found: _Planned) -> dict[str, Any]:
         "hashes": sorted(found.sources.hashes),
         "sizes": sorted(found.sources.sizes),
         "ids": sorted(found.sources.ids),
+        "files": sorted(found.sources.files),
     }
 
 
 def _sources_of(detail: Mapping[str, Any]) -> Sources:
-    hashes, sizes, ids = (frozenset(detail.get(key, ())) for key in ("hashes", "sizes", "ids"))
+    keys = ("hashes", "sizes", "ids", "files")
+    hashes, sizes, ids, files = (frozenset(detail.get(key, ())) for key in keys)
     is_name = detail.get("is_names", False)
     sought = tuple(Sought(text, is_name=is_name) for text in detail.get("texts", ()))
-    return Sources(hashes, sizes, frozenset(), ids, sought)
+    return Sources(hashes, sizes, frozenset(), ids, sought, files)

@@ -55,6 +55,8 @@ _MOST_TOGETHER = 12
 _LONGEST_TEXT = 500
 _LONGEST_WHY = 300
 _CONFIDENCE = 0.85
+_COMPARING = "comparing"
+"""What only one process does at a time: two would ask about the same facts, not quite alike."""
 
 _log = logging.getLogger(__name__)
 
@@ -117,11 +119,11 @@ class Comparer:
         try:
             run.begin(self._facts(waiting))
             book.remove(set(waiting) - run.waiting.keys())  # there are no such facts any more
-            while wave := run.next_wave():
+            while problem is None and (wave := run.next_wave()):
                 beat()
-                problem = self._compare(run, wave)
-                if problem is not None:
-                    break
+                with self._store.ledger.replies.asking(_COMPARING):
+                    run.settled(run.waiting.keys() - set(book.pending()))  # by another process
+                    problem = self._compare(run, run.left_of(wave))
         except LockedError as error:
             problem = error
         return run.report(book.count(), problem)
@@ -253,12 +255,16 @@ class _Run:
         ready = (name for name in self._documents if self._tries[name] < _MOST_TRIES)
         return list(islice(ready, self._together))
 
+    def left_of(self, wave: Sequence[str]) -> list[str]:
+        """The documents of a wave that still have facts that wait."""
+        return [document for document in wave if document in self._documents]
+
     def learn(self, wave: Sequence[str]) -> None:
         """Take fewer documents together where they change the ground of one another.
 
         The first one of a wave is compared with what is really there, unless somebody else writes.
         """
-        left = [document for document in wave if document in self._documents]
+        left = self.left_of(wave)
         self._together = 1 if left else min(2 * self._together, self.at_once)
         self._tries.update(left[:1] if left[:1] == list(wave[:1]) else [])
 

@@ -38,6 +38,8 @@ class Labels:
     tags: tuple[str, ...] = ()
     session_id: str | None = None
     source: str = ""
+    redacts: bool = False
+    """Whether ids lose what looks like a secret; all else does when it is read."""
 
 
 @packed

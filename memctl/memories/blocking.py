@@ -11,11 +11,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memctl.ingest.rows import as_given
 from memctl.ingest.stored import REDACTED
 from memctl.memories.editing import forget
 from memctl.store.filters import col
 from memctl.store.schema import VECTOR, vector_array
+from memctl.understand.dates import date_spans
 from memctl.understand.passage import passage_for_embedding, passage_terms
+from memctl.understand.protocol import MODEL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +40,7 @@ KEPT = frozenset(
 _FOUND_IN_TEXT = ("entities", "topics", "keywords", "dates", "links")
 
 Patterns = Sequence[re.Pattern[str]]
+Row = dict[str, Any]
 
 
 def blocked(text: str, patterns: Patterns) -> str:
@@ -61,38 +65,90 @@ def block_out(
     roots: Iterable[str],
     patterns: Patterns,
     embedder: Callable[[], Embedder],
-) -> None:
-    """Block out words of documents, by the id of their first part, and drop relations with them."""
+    *,
+    and_retold: bool,
+) -> set[str]:
+    """Block out words of documents, and drop relations with them.
+
+    Args:
+        transaction: What to write with.
+        roots: The documents, by the ids of their first parts.
+        patterns: What goes.
+        embedder: Gives the embedder.
+        and_retold: Whether what a model made of a whole document goes too, for it may say the
+            same in other words.
+
+    Returns:
+        The memories that have lost some of their words.
+    """
+    changed: set[str] = set()
     for root in roots:
         rows = transaction.snapshot().scan("documents", col("root_id") == root)
         parts = [_blocked(row, patterns) for row in rows.to_pylist()]
-        for part in parts:
-            part["metadata"] = _marked(part["metadata"])
-            _keep_said(part)
+        said = [_Said(part) for part in parts]
+        for part, left in zip(parts, said, strict=True):
+            if and_retold and part["method"].startswith(MODEL):
+                part |= {"summary": "", "metadata": _without_reason(part["metadata"])}
+            part["metadata"] = _with(part["metadata"], {REDACTED: True})
+            left.keep(part)
         _write(transaction, "documents", rows.schema, parts)
-        for part in parts:
-            _block_passages(transaction, part, patterns, embedder)
+        for part, left in zip(parts, said, strict=True):
+            changed |= _block_passages(transaction, part, left, patterns, embedder)
     relations = transaction.snapshot().scan("relations")
     naming = [row["id"] for row in relations.to_pylist() if matches(row, patterns)]
     transaction.delete("relations", col("id").is_in(naming))
+    return changed
+
+
+class _Said:
+    """What a part of a document says without what goes.
+
+    Args:
+        part: Its row, with blocks.
+    """
+
+    def __init__(self, part: Row) -> None:
+        self._text = _text_of(part)
+        spans = date_spans(part["text"] or "", part["created_at"])
+        self._dates = frozenset(span.iso for span in spans)
+        self._known: dict[str, bool] = {}
+
+    def keep(self, row: Row) -> None:
+        """Take from a row of the part what was found in its text and does not stand there now."""
+        own = _text_of(row)
+        for name in _FOUND_IN_TEXT:
+            if row.get(name):
+                row[name] = [
+                    item for item in row[name] if self._has(item) or item.casefold() in own
+                ]
+
+    def _has(self, item: str) -> bool:
+        if item not in self._known:
+            self._known[item] = item in self._dates or item.casefold() in self._text
+        return self._known[item]
+
+
+def _text_of(row: Row) -> str:
+    return "\n".join(row.get(name) or "" for name in ("title", "heading", "text")).casefold()
 
 
 def _block_passages(
     transaction: Transaction,
-    part: dict[str, Any],
+    part: Row,
+    said: _Said,
     patterns: Patterns,
     embedder: Callable[[], Embedder],
-) -> None:
+) -> set[str]:
     rows = transaction.snapshot().scan("memories", col("document_id") == part["id"])
-    changed: list[dict[str, Any]] = []
+    changed: list[Row] = []
     bare: list[str] = []
     for row in rows.to_pylist():
         new = _blocked(row, patterns)
         if row["level"] == "evidence" and row["start"] is not None:
             new["text"] = part["text"][row["start"] : row["end"]]
+        said.keep(new)
         if new == row:
             continue
-        _keep_said(new)
         if _WORD.search(new["text"]):
             words = (new["title"] or "", new["heading"] or "", new["text"])
             new["search_text"] = " ".join(passage_terms(*words, part["language"] or ""))
@@ -103,11 +159,12 @@ def _block_passages(
         transaction.deletions.keep(dict.fromkeys(bare, part["id"]))
         forget(transaction, bare)
     if changed:
-        said = [
+        texts = [
             passage_for_embedding(row["title"] or "", row["heading"] or "", row["text"])
             for row in changed
         ]
-        _write(transaction, "memories", rows.schema, changed, embedder().embed(said))
+        _write(transaction, "memories", rows.schema, changed, embedder().embed(texts))
+    return {row["id"] for row in changed} | set(bare)
 
 
 def _write(
@@ -128,31 +185,39 @@ def _write(
     transaction.update(table, pa.table(columns))
 
 
-def _blocked(row: dict[str, Any], patterns: Patterns) -> dict[str, Any]:
+def _blocked(row: Row, patterns: Patterns) -> Row:
     """Return a row with blocks in place of what goes; items of lists that have it are left out."""
     return {
-        name: value if name in KEPT else _blocked_value(value, patterns)
+        name: value if name in KEPT else _blocked_column(name, value, patterns)
         for name, value in row.items()
     }
 
 
-def _blocked_value(value: Any, patterns: Patterns) -> Any:
+def _blocked_column(name: str, value: Any, patterns: Patterns) -> Any:
+    if name == "metadata" and value:  # where quotes and line ends are escaped
+        return _dumped(_blocked_value(json.loads(value), patterns))
     if isinstance(value, list):
-        return [
-            item
-            for item in value
-            if not isinstance(item, str) or not any(p.search(item) for p in patterns)
-        ]
+        return [item for item in value if _blocked_value(item, patterns) == item]
+    return _blocked_value(value, patterns)
+
+
+def _blocked_value(value: Any, patterns: Patterns) -> Any:
+    if isinstance(value, dict):
+        return {
+            blocked(key, patterns): _blocked_value(item, patterns) for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_blocked_value(item, patterns) for item in value]
     return blocked(value, patterns) if isinstance(value, str) else value
 
 
-def _keep_said(row: dict[str, Any]) -> None:
-    """Take from a row what was found in its text and does not stand there any more."""
-    said = "\n".join(row.get(name) or "" for name in ("title", "heading", "text")).casefold()
-    for name in _FOUND_IN_TEXT:
-        if row.get(name):
-            row[name] = [item for item in row[name] if item.casefold() in said]
+def _with(metadata: str | None, more: Row) -> str:
+    return _dumped({**json.loads(metadata or "{}"), **more})
 
 
-def _marked(metadata: str | None) -> str:
-    return json.dumps({**json.loads(metadata or "{}"), REDACTED: True}, sort_keys=True)
+def _without_reason(metadata: str | None) -> str:
+    return _dumped(dict(as_given(json.loads(metadata or "{}"))))
+
+
+def _dumped(metadata: Any) -> str:
+    return json.dumps(metadata, ensure_ascii=False, sort_keys=True)

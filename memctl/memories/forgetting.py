@@ -23,6 +23,7 @@ from memctl.memories.viewing import get_memory, resolve, versions_of
 from memctl.store.filters import Expr, col
 from memctl.store.schema import schemas
 from memctl.store.sought import Sought
+from memctl.understand.protocol import MODEL
 
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
@@ -49,7 +50,7 @@ class Selection:
     """Names; documents that have them stay, without them."""
     namespace: str | None = None
     before: datetime | None = None
-    """Of sources that are older."""
+    """What is of before that, or came before it."""
     whole: bool = False
     """Whether documents go that have the memories or names, instead of these alone."""
 
@@ -75,11 +76,6 @@ class Plan:
     """Whether those are names, which are looked for as people write them."""
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing is to go."""
-        return not (self.roots or self.memories or self.redacted)
-
-    @property
     def sought(self) -> tuple[Sought, ...]:
         """What is to be looked for."""
         return tuple(Sought(text, is_name=self.is_names) for text in self.texts)
@@ -87,6 +83,16 @@ class Plan:
     def without(self, text: str) -> str:
         """Return a text with blocks in place of what goes."""
         return blocked(text, self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What went beside what was planned."""
+
+    names: frozenset[str]
+    """Of entities that nothing names any more."""
+    answers: frozenset[str]
+    """Memories that do not say any more what they may have answered with."""
 
 
 # --- finding out ---------------------------------------------------------------------------------
@@ -103,7 +109,7 @@ def plan(snapshot: Snapshot, selection: Selection) -> Plan:
     if selection.documents:
         _take_documents(snapshot, made, _versions(snapshot, selection.documents))
     if selection.namespace is not None or selection.before is not None:
-        _take_where(snapshot, made, _limits(selection))
+        _take_where(snapshot, made, selection)
     if selection.memories:
         removed += _take_memories(snapshot, made, selection)
     if selection.entities:
@@ -154,12 +160,13 @@ def known_of(snapshot: Snapshot, selection: Selection) -> Selection:
     return replace(selection, documents=documents, memories=known("memories", selection.memories))
 
 
-def _limits(selection: Selection) -> Expr:
-    limits = []
+def _limits(selection: Selection, came: str) -> Expr:
+    """Return what is in the namespace, and is older or came earlier than the date."""
+    limits: list[Expr] = []
     if selection.namespace is not None:
         limits.append(col("namespace") == selection.namespace)
     if selection.before is not None:
-        limits.append(col("created_at") < selection.before)
+        limits.append((col("created_at") < selection.before) | (col(came) < selection.before))
     return limits[0] if len(limits) == 1 else limits[0] & limits[1]
 
 
@@ -189,11 +196,12 @@ def _take_documents(snapshot: Snapshot, made: Plan, roots: Sequence[str]) -> Non
             made.memories.update(rows["id"].to_pylist())
 
 
-def _take_where(snapshot: Snapshot, made: Plan, where: Expr) -> None:
+def _take_where(snapshot: Snapshot, made: Plan, selection: Selection) -> None:
     """Have documents go, and memories that are of no document."""
-    roots = snapshot.scan("documents", where, ["root_id"])["root_id"].to_pylist()
+    documents = _limits(selection, "ingested_at")
+    roots = snapshot.scan("documents", documents, ["root_id"])["root_id"].to_pylist()
     _take_documents(snapshot, made, roots)
-    stated = where & col("document_id").is_null()
+    stated = _limits(selection, "valid_from") & col("document_id").is_null()
     made.memories.update(snapshot.scan("memories", stated, ["id"])["id"].to_pylist())
 
 
@@ -264,11 +272,18 @@ def _naming(
 def _statements(
     snapshot: Snapshot, roots: Sequence[str], patterns: Sequence[re.Pattern[str]]
 ) -> set[str]:
-    """Return what was distilled from documents and says some of what goes."""
+    """Return what was distilled from documents and says some of what goes.
+
+    The gist of a model does, in its own words.
+    """
     parts = snapshot.scan("documents", col("root_id").is_in(roots), ["id"])["id"].to_pylist()
     distilled = col("document_id").is_in(parts) & (col("level") == "memory")
-    rows = snapshot.scan("memories", distilled, ["id", "text"]).to_pylist()
-    return {row["id"] for row in rows if matches(row, patterns)}
+    rows = snapshot.scan("memories", distilled, ["id", "text", "type", "method"]).to_pylist()
+    return {
+        row["id"]
+        for row in rows
+        if matches(row, patterns) or (row["type"] == "gist" and row["method"].startswith(MODEL))
+    }
 
 
 def _text_columns(table: TableName) -> list[str]:
@@ -326,14 +341,8 @@ def _portions(ids: Sequence[str]) -> Iterator[list[str]]:
 # --- doing it ------------------------------------------------------------------------------------
 
 
-def carry_out(
-    transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]
-) -> frozenset[str]:
-    """Take out of the tables what goes.
-
-    Returns:
-        The names of entities that nothing names any more.
-    """
+def carry_out(transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]) -> Gone:
+    """Take out of the tables what goes."""
     for some in _portions(sorted(made.memories)):
         _keep_deleted(transaction, some)
         forget(transaction, some)
@@ -341,9 +350,11 @@ def carry_out(
     for some in _portions(made.parts):
         transaction.delete("documents", col("id").is_in(some))
         transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
+    changed: set[str] = set()
     if made.redacted:
-        block_out(transaction, made.redacted, made.patterns, embedder)
-    return _drop_names(transaction)
+        patterns, and_retold = made.patterns, not made.is_names
+        changed = block_out(transaction, made.redacted, patterns, embedder, and_retold=and_retold)
+    return Gone(_drop_names(transaction), frozenset(() if made.is_names else changed))
 
 
 def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:

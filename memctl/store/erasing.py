@@ -6,12 +6,21 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from memctl.store.books import Connections, to_text
 from memctl.store.names import FORGET
 
 Says = Callable[[str], bool]
 _TEXTS_OF_RECEIPTS = ("path", "place", "reason", "hint", "error")
+_OLDER = {
+    "receipts": "decided_at < ?1 AND (document_id IS NULL"
+    " OR document_id IN (SELECT id FROM deleted_rows))",
+    "events": "at < ?1",
+    "query_log": "at < ?1 AND question != ''",
+}
+"""What each book has that was noted before an instant, and can go without what stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +29,8 @@ class Erased:
 
     ids: frozenset[str]
     """Of whole documents, and of memories."""
+    answers: frozenset[str]
+    """Memories that questions may have been answered by which are not kept."""
     names: frozenset[str]
     """Names that nothing names any more, as names are compared."""
     sources: frozenset[str]
@@ -28,6 +39,8 @@ class Erased:
     """Whether a text holds any of what is to be forgotten."""
     without: Callable[[str], str] | None = None
     """Gives a text without it; None where a row that has it goes whole."""
+    before: datetime | None = None
+    """What was noted before that goes too, but for readings of documents that stay."""
 
 
 def erase(connection: sqlite3.Connection, erased: Erased) -> None:
@@ -49,6 +62,28 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)
     _erase_details(connection, erased)
+    if erased.before is not None:
+        _erase_older(connection, erased.before)
+
+
+def has_older(ledger: Connections, before: datetime) -> bool:
+    """Tell whether something was noted before an instant that goes with what is older."""
+    rows = (f"EXISTS (SELECT 1 FROM {book} WHERE {noted})" for book, noted in _OLDER.items())
+    with ledger.reading() as connection:
+        (found,) = connection.execute(f"SELECT {' OR '.join(rows)}", (to_text(before),)).fetchone()
+    return bool(found)
+
+
+def _erase_older(connection: sqlite3.Connection, before: datetime) -> None:
+    """Strike what was noted before an instant; of questions, the text."""
+    then = (to_text(before),)
+    for book in ("receipts", "events"):
+        connection.execute(f"DELETE FROM {book} WHERE {_OLDER[book]}", then)
+    connection.execute(
+        "UPDATE query_log SET question = '', filters = '{}', hit_ids = '[]'"
+        f" WHERE {_OLDER['query_log']}",
+        then,
+    )
 
 
 def _erase_receipts(connection: sqlite3.Connection, erased: Erased) -> frozenset[str]:
@@ -117,7 +152,7 @@ def _erase_questions(connection: sqlite3.Connection, erased: Erased) -> None:
     for number, question, filters, hits in rows:
         ids = json.loads(hits)
         left = [id_ for id_ in ids if id_ not in erased.ids]
-        if len(left) < len(ids) or erased.says(question) or erased.says(filters):
+        if not erased.answers.isdisjoint(ids) or erased.says(question) or erased.says(filters):
             told.append((json.dumps(left), number))
     connection.executemany(
         "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", told

@@ -32,7 +32,7 @@ class ReplyBook:
         self._asking = asking
 
     def asking(self, key: str) -> AbstractContextManager[object]:
-        """Let nobody else ask what is kept under a key meanwhile; the folder is there for that."""
+        """Let nobody else do meanwhile what has a key; the folder is there for that."""
         return alone(self._asking / key)
 
     def get(self, key: str) -> bytes | None:

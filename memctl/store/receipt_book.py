@@ -154,6 +154,20 @@ class ReceiptBook:
             ).fetchall()
         return [place for (place,) in rows]
 
+    def remove_failed(self, within: str) -> None:
+        """Strike the readings of a file in ``failed/``, which goes.
+
+        Args:
+            within: Its path from the knowledge base's folder on.
+        """
+        end = f"{os.sep}{within}"
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                "DELETE FROM receipts WHERE document_id IS NULL AND moved_at IS NOT NULL"
+                " AND substr(place, -?1) = ?2",
+                (len(end), end),
+            )
+
     def paths(self) -> Iterator[str]:
         """Yield the paths that files were found at, the latest first."""
         with self._ledger.reading() as connection:

@@ -65,7 +65,7 @@ class Sought:
         """What finds it in a column, as the engine's regular expressions are written."""
         if not self.is_name:
             return f"(?i){'|'.join(map(re.escape, self._forms))}"
-        words = _GAP_IN_TABLES.join(map(_any_of, map(_forms, self._words)))
+        words = _GAP_IN_TABLES.join(map(_any_of, map(_spellings, self._words)))
         return rf"(?i)(?:^|[^\pL\pN]){words}(?:$|[^\pL\pN])"
 
     def is_in(self, text: str) -> bool:
@@ -94,7 +94,7 @@ class Sought:
     # --- inside ---
 
     def _pattern(self) -> re.Pattern[str]:
-        words = _GAP.join(map(_any_of, map(_forms, self._words)))
+        words = _GAP.join(map(_any_of, map(_spellings, self._words)))
         ends = (r"(?<![^\W_])", r"(?![^\W_])") if self.is_name else ("", "")
         return re.compile(f"{ends[0]}{words}{ends[1]}", re.IGNORECASE)
 
@@ -121,6 +121,11 @@ def _forms(text: str) -> Iterator[str]:
     yield from dict.fromkeys(
         (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
     )
+
+
+def _spellings(word: str) -> Iterator[str]:
+    """Yield a word of a name as it is, and as it is in capitals, where an ß is two letters."""
+    yield from dict.fromkeys((*_forms(word), *_forms(word.upper())))
 
 
 def _cases(words: list[str]) -> Iterator[str]:

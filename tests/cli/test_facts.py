@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -571,6 +574,40 @@ def test_what_is_gone_when_the_verdict_comes_is_compared_anew(
     known = facts(memctl)
     assert known["Ann works at Attic."]["superseded_by"] == known[BOLT]["id"]
     assert len(comparisons(model)) == 3
+
+
+def test_two_that_take_in_at_once_ask_about_each_fact_once(
+    memctl: Run, model: FakeEndpoint
+) -> None:
+    import memctl as product
+
+    tell(memctl, ACME, "2024-02-01")
+    is_asked, goes_on = threading.Event(), threading.Event()
+
+    def slowly(asked: Asked) -> dict[str, Any]:
+        is_asked.set()
+        assert goes_on.wait(60)
+        return compared(by_relation)(asked)
+
+    def take_in(text: str, when: str, note: str) -> None:
+        line = json.dumps({"text": text, "created_at": when}).encode()
+        with product.open("default", home=Path(os.environ["MEMCTL_HOME"])) as base:
+            base.ingest(
+                jsonl=io.BytesIO(line), progress=lambda told: told.note == note and goes_on.set()
+            )
+
+    model.on("ComparisonReply", slowly)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(take_in, CORE, "2026-02-01", "never said")
+        assert is_asked.wait(60)
+        take_in(BOLT, "2025-02-01", "comparing facts")
+        first.result()
+    items = [json.loads(text) for asked in comparisons(model) for text in asked.data]
+    assert [item["text"] for item in items if "new" in item] == [CORE, BOLT]
+    known = facts(memctl)
+    assert known[ACME]["superseded_by"] in (known[BOLT]["id"], known[CORE]["id"])
+    assert known[BOLT]["superseded_by"] == known[CORE]["id"]
+    assert current(memctl) == [CORE]
 
 
 # --- when what a fact ended in favour of goes ----------------------------------------------------

@@ -23,7 +23,7 @@ from memctl.memories.editing import Statement
 from memctl.pinned import reason_path
 
 from .conftest import Run
-from .test_facts import understood
+from .test_facts import understood, understood_nothing
 
 PLAN = (
     "We decided that Aurora sails to Svalbard on 12 May 2026. Its skipper Anna Berg pays 4200"
@@ -262,6 +262,41 @@ def test_of_a_document_a_memory_takes_its_words_and_nothing_else(memctl: Run, ho
     assert rows_with(["Svalbard"]) == []
 
 
+def test_words_that_go_with_a_memory_go_from_topics_and_questions_and_dates_stay(
+    memctl: Run,
+) -> None:
+    text = (
+        "# House\n\nWe decided to sell the Zanzibar flat. remember: the alarm code is Xylophone77."
+        "\n\nThe fee is 12 euros since 3 March 2025. I prefer tea in the morning.\n"
+    )
+    memctl("ingest", "--text", text)
+    memctl("query", "xylophone77")
+    memctl("query", "tea")
+    assert len(rows_with(["xylophone77"])) > 3
+    (fact,) = (row for row in memctl("memory", "list").rows if row["type"] == "important_fact")
+    assert forget(memctl, "--memory", fact["id"])["left"] == []
+    assert rows_with(["xylophone77", "Xylophone77"]) == []
+    (row,) = memctl("sql", "select dates, topics, metadata from documents").rows
+    assert row["dates"] == ["2025-03-03"]
+    assert row["topics"]
+
+
+def test_what_a_model_said_of_all_of_a_document_goes_with_a_memory_of_it(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(understand="m").items():
+        monkeypatch.setenv(name, value)
+    fact = {"type": "decision", "quote": PLAN.split(". ")[0], "why": "decided", "subject": "we"}
+    fact |= {"relation": "sail to", "object": "Svalbard"}
+    told = {"gist": "A ship heads for the Arctic.", "importance_reason": "Polar voyage"}
+    endpoint.on("DocumentReply", {**understood_nothing(), **told, "facts": [fact]})
+    memctl("ingest", "--text", PLAN + "\n\nThe harbour is open all year round." * 60)
+    assert len(rows_with(["Arctic", "Polar"])) == 2, "the document, and a gist of several passages"
+    (made,) = (row for row in memctl("memory", "list").rows if row["type"] == "decision")
+    forget(memctl, "--memory", made["id"])
+    assert rows_with(["Arctic", "Polar", "Svalbard"]) == []
+
+
 def test_a_name_goes_from_memories_passages_and_the_graph(memctl: Run, home: Path) -> None:
     plan = document(memctl, "plan")
     memctl("memory", "add", "anna  berg likes tea.")
@@ -292,6 +327,12 @@ def test_a_name_goes_from_a_summary_where_a_line_broke_inside_it(memctl: Run, ho
     memctl("watch", "--once")
     assert forget(memctl, "--entity", "Zelda Quixote")["left"] == []
     assert rows_with(["Zelda", "Quixote"]) == files_with(home, ["Quixote spoke"]) == []
+
+
+def test_a_name_in_capitals_goes_though_they_are_other_letters(memctl: Run, home: Path) -> None:
+    memctl("ingest", "--text", "Straßer Weiß lives here. STRASSER WEISS lives alone.")
+    assert forget(memctl, "--entity", "Straßer Weiß")["left"] == []
+    assert files_with(home, ["Straßer", "STRASSER", "strasser"]) == []
 
 
 def test_an_address_that_is_the_name_goes_with_it(memctl: Run, home: Path) -> None:
@@ -356,6 +397,44 @@ def test_a_namespace_and_what_is_old_go(memctl: Run, home: Path) -> None:
     assert {left["place"] for left in report["left"]} >= {"documents", "processed/plan.md"}
     assert rows_with(["Quartz", "user:ann"]) == []
     assert len(memctl("document", "list").rows) == 2
+
+
+def test_what_failed_or_was_noted_before_a_date_goes_with_what_is_old(
+    memctl: Run, home: Path, tmp_path: Path
+) -> None:
+    base, vault = home / "kb/default", tmp_path / "vault"
+    vault.mkdir()
+    memctl("kb", "set", "default", "--inbox", str(vault))
+    for name in ("old.pdf", "new.pdf"):
+        (base / "inbox" / name).write_bytes(b"%PDF-1.7 broken Svalbard")
+    (vault / "kept.pdf").write_bytes(b"%PDF-1.7 broken")
+    os.utime(base / "inbox/old.pdf", (0, 946_684_800))  # 2000
+    os.utime(vault / "kept.pdf", (0, 946_684_800))
+    memctl("watch", "--once")
+    memctl("query", "Who prunes the trees?")
+    told = memctl("forget", "--before", "2001-01-01", "--dry-run", "-o", "json").json
+    report = forget(memctl, "--before", "2001-01-01")
+    assert (
+        report["files"]
+        == told["files"]
+        == [str(base / f"failed/old.pdf{end}") for end in ("", ".reason.json")]
+    )
+    assert report["yours"] == [str(vault / "kept.pdf")]
+    assert memctl("why", "old.pdf").code == 4
+    (receipt,) = memctl("why", "new.pdf", "-o", "json").json
+    assert receipt["is_there"]
+    assert len(memctl("document", "list").rows) == 2
+    forget(memctl, "--before", "2100-01-01")
+    assert memctl("why", "new.pdf").code == memctl("why", "garden.md").code == 4
+    assert files_with(home, SECRETS) == files_with(home, ["prunes"]) == []
+
+
+def test_what_came_before_a_date_goes_whatever_it_is_dated(memctl: Run, home: Path) -> None:
+    memctl("ingest", "--jsonl", "-", stdin='{"text": "Basalt sails.", "created_at": "2199-05-01"}')
+    memctl("memory", "add", "Quartz is hard.")
+    report = forget(memctl, "--before", "2100-01-01")
+    assert (report["documents"], report["memories"] > 3) == (3, True)
+    assert rows_with(["Basalt", "Quartz"]) == []
 
 
 # --- what holds it -------------------------------------------------------------------------------
