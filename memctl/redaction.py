@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from itertools import accumulate
 
 MARK = "[redacted]"
@@ -102,6 +103,16 @@ def without_secrets(text: str) -> str:
     Checksums and ids stay, and so does a word that follows ``password:`` in a sentence.
     """
     return redacted_with(text, ())[0]
+
+
+def distinct_without_secrets(name: str) -> str:
+    """Return a name as :func:`without_secrets` does; two that differ in a secret alone stay two.
+
+    What tells them apart is a short hash of the whole.
+    """
+    clean = without_secrets(name)
+    whole = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return name if clean == name else f"{clean}#{whole[:16]}"
 
 
 def redacted_with(text: str, offsets: Sequence[int]) -> tuple[str, list[int]]:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from memctl.errors import BadRecord
 from memctl.ingest.sources import Labels, Source, SourceOrFailure
 from memctl.records import FileOutcome
+from memctl.redaction import distinct_without_secrets
 from memctl.store.unicode import storable
 
 LINE_LIMIT = 64 << 20
@@ -72,7 +73,7 @@ def _record(line: bytes, number: int, name: str, labels: Labels) -> Source:
     return Source(
         source=_text(fields, "source") or labels.source or name,
         text=_body(fields),
-        external_id=_external_id(fields.get("id")),
+        external_id=_external_id(fields, labels),
         namespace=_text(fields, "namespace") or labels.namespace,
         title=_text(fields, "title"),
         created_at=_instant(fields.get("created_at")),
@@ -128,8 +129,9 @@ def _label(fields: dict[str, Any], key: str) -> str | None:
     return _text(fields, key)
 
 
-def _external_id(value: object) -> str | None:
-    return _label({"id": value}, "id")
+def _external_id(fields: dict[str, Any], labels: Labels) -> str | None:
+    given = _label(fields, "id")
+    return distinct_without_secrets(given) if given and labels.redacts else given
 
 
 def _turn(value: object) -> int | None:

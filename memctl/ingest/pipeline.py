@@ -33,6 +33,7 @@ from memctl.models.protocols import Embedder
 from memctl.pinned import KnowledgeBaseSettings
 from memctl.readers import Readers
 from memctl.records import TAKEN, Compared, FileOutcome, IngestReport, Progress, ProgressListener
+from memctl.redaction import without_secrets
 from memctl.store.names import UPKEEP
 from memctl.understand.protocol import Understander
 
@@ -170,8 +171,9 @@ class Ingestor:
 
     def rename(self, document_id: str, source: str) -> None:
         """Note that the same content is found under another name now."""
+        name = without_secrets(source) if self._settings.redact else source
         with self._store.write() as transaction:
-            rename_document(transaction, document_id, source)
+            rename_document(transaction, document_id, name)
 
     def retire(self, document_ids: Sequence[str]) -> None:
         """Mark live documents as gone, as their files are; what was known becomes history."""

@@ -1,7 +1,8 @@
 """Documents lose what looks like a key or a password before anything is made of them.
 
 The text that is cut, understood, sent and stored is the one without; places in it are those of
-the text that is stored.  The file itself stays as it is.
+the text that is stored.  The file itself stays as it is.  An id that the caller gives loses them
+before the document is looked up by it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from memctl.ingest.batch import Wanted
+from memctl.ingest.sources import Source
 from memctl.records import Segment, SourceText
-from memctl.redaction import MARK, redacted_with, without_secrets
+from memctl.redaction import (
+    MARK,
+    distinct_without_secrets,
+    redacted_with,
+    without_secrets,
+)
 
 Read = tuple[Wanted, SourceText]
 
@@ -21,11 +28,24 @@ def redacted_read(read: Read) -> Read:
     """Return a document, with what its caller says of it, without what looks like a secret."""
     wanted, text = read
     source = wanted.item.source
-    title, metadata = without_secrets(source.title), _without(source.metadata)
-    if (title, metadata) != (source.title, source.metadata):
-        clean = replace(source, title=title, metadata=metadata)
+    clean = _source(source)
+    if clean != source:
         wanted = replace(wanted, item=replace(wanted.item, source=clean))
     return wanted, redacted_text(text)
+
+
+def _source(source: Source) -> Source:
+    """Return a source with what is said of it; its namespace and where its file is stay."""
+    return replace(
+        source,
+        source=without_secrets(source.source),
+        name=source.name and without_secrets(source.name),
+        title=without_secrets(source.title),
+        session_id=source.session_id and distinct_without_secrets(source.session_id),
+        speaker=source.speaker and without_secrets(source.speaker),
+        tags=_each(source.tags),
+        metadata=_without(source.metadata),
+    )
 
 
 def redacted_text(text: SourceText) -> SourceText:
@@ -47,6 +67,7 @@ def redacted_text(text: SourceText) -> SourceText:
         redacted=clean.count(MARK) - text.text.count(MARK),
         segments=segments,
         title=without_secrets(text.title),
+        authors=_each(text.authors),
         tags=_each(text.tags),
         links=_each(text.links),
         metadata=_without(text.metadata),
@@ -69,7 +90,7 @@ def _each(texts: Sequence[str]) -> tuple[str, ...]:
 def _without(value: Any) -> Any:
     """Return metadata without secrets; a value is looked at together with its name."""
     if isinstance(value, Mapping):
-        return {key: _named(key, item) for key, item in value.items()}
+        return {distinct_without_secrets(key): _named(key, item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_without(item) for item in value]
     return without_secrets(value) if isinstance(value, str) else value

@@ -27,7 +27,7 @@ from memctl.memories.viewing import (
     visible_columns,
 )
 from memctl.records import Memory
-from memctl.redaction import without_secrets
+from memctl.redaction import distinct_without_secrets, without_secrets
 from memctl.store.filters import Expr, col
 from memctl.store.schema import memories_table, memory_rows
 from memctl.store.unicode import storable
@@ -110,7 +110,13 @@ class Editor:
         _check(statement.text, statement.importance, statement.type)
         statement = _as_stored(statement)
         if self._redacts:
-            statement = dataclasses.replace(statement, text=without_secrets(statement.text))
+            session = statement.session_id
+            statement = dataclasses.replace(
+                statement,
+                text=without_secrets(statement.text),
+                session_id=session and distinct_without_secrets(session),
+                tags=tuple(map(without_secrets, statement.tags)),
+            )
         now = self._clock()
         memory = Memory(
             id=stated_memory_id(statement.namespace, statement.type, statement.text),
@@ -147,8 +153,12 @@ class Editor:
         old = get_memory(self._store.snapshot(), given)
         _check_editable(old)
         now = self._clock()
-        if self._redacts and edit.text:
-            edit = dataclasses.replace(edit, text=without_secrets(edit.text))
+        if self._redacts:
+            edit = dataclasses.replace(
+                edit,
+                text=edit.text and without_secrets(edit.text),
+                tags=edit.tags and tuple(map(without_secrets, edit.tags)),
+            )
         new = _edited(old, edit, now)
         if new is None:
             return old

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -204,6 +205,62 @@ def test_secrets_in_headings_are_redacted(memctl: Run, tmp_path: Path) -> None:
     assert SECRET not in memctl("export", "memories").out
     assert "Set-up > key [redacted]" in memctl("context", "When does the ferry leave?").out
     held = b"".join(p.read_bytes() for p in (tmp_path / "home").rglob("*") if p.is_file())
+    assert SECRET.encode() not in held
+
+
+def test_what_is_said_of_a_text_loses_its_secrets_and_ids_stay_one_of_a_kind(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in endpoint.settings(understand="m").items():
+        monkeypatch.setenv(name, value)
+    memctl("kb", "create", "default", "--redact")
+    lines = [
+        {
+            "text": f"The ferry leaves at {hour}.", "id": f"ferry {secret}", "title": secret,
+            "source": f"https://ann:{secret}@example.org/f", "session_id": secret,
+            "speaker": secret, "tags": ["ferry", secret], "metadata": {secret: [{secret: secret}]},
+            secret: "is here",
+        }
+        for hour, secret in (("nine", SECRET), ("ten", f"{SECRET}{SECRET[-4:]}"))
+    ]  # fmt: skip
+    stream = "\n".join(map(json.dumps, lines))
+    for counts in ((2, 0), (0, 2)):
+        done = memctl("ingest", "--jsonl", "-", "-o", "json", stdin=stream).json
+        assert (done["ingested"], done["skipped"]) == counts
+    stated = memctl("memory", "add", "Tea.", "--tag", SECRET, "--session", SECRET).rows[0]
+    memctl("memory", "edit", stated["id"], "--tag", f"key {SECRET}")
+    documents = memctl("document", "list").rows
+    assert len({row["external_id"] for row in documents}) == 2
+    assert len({row["session_id"] for row in documents}) == 2
+    assert {row["source"] for row in documents} == {"https://ann:[redacted]@example.org/f"}
+    assert documents[0]["tags"] == ["ferry", "[redacted]"]
+    assert memctl("document", "reprocess", documents[0]["id"]).code == 0
+    assert memctl("export", "all", "--to", str(tmp_path / "all.memctl")).code == 0
+    held = b"".join(p.read_bytes() for p in (tmp_path / "home").rglob("*") if p.is_file())
+    assert SECRET.encode() not in held
+    assert all(SECRET not in str(asked.body) for asked in endpoint.asked)
+
+
+def test_a_secret_in_the_name_of_a_file_is_in_no_table_and_the_file_is_found_by_it(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+    memctl("kb", "create", "default", "--redact")
+    base = tmp_path / "home/kb/default"
+    (base / f"inbox/{SECRET}.md").write_text(
+        f"---\nauthor: Ann {SECRET}\n{SECRET}: here\n---\nThe ferry leaves at nine.\n"
+    )
+    assert memctl("watch", "--once").code == 0
+    held = b"".join(p.read_bytes() for p in (base / "lance").rglob("*") if p.is_file())
+    assert SECRET.encode() not in held
+    (row,) = memctl("document", "list").rows
+    assert row["source"] == "[redacted].md"
+    (receipt,) = memctl("why", f"{SECRET}.md", "-o", "json").json
+    assert (receipt["document_id"], receipt["is_there"]) == (row["id"], True)
+    assert memctl("document", "reprocess", row["id"]).code == 0
+    done = memctl("forget", "--document", row["id"], "--yes", "-o", "json").json
+    assert (len(done["files"]), done["left"]) == (1, [])
+    held = b"".join(p.read_bytes() for p in base.rglob("*") if p.is_file())
     assert SECRET.encode() not in held
 
 
