@@ -9,6 +9,7 @@ from pathlib import Path
 
 from memctl.doctor.findings import counted
 from memctl.doctor.rows import Agreement
+from memctl.files import modified_ns
 from memctl.ids import root_id
 from memctl.ingest.inbox import folder_tags
 from memctl.ingest.reading import Unreadable, identify
@@ -80,7 +81,7 @@ def _entries(layout: Layout, now: datetime) -> Iterator[FileEntry]:
         if isinstance(path, FileOutcome):
             continue
         status = path.stat()
-        size, changed = status.st_size, status.st_mtime_ns
+        size, changed = status.st_size, modified_ns(status)
         entry = FileEntry(str(path), str(layout.inbox), size, changed, "done", now, now)
         source = source_of(layout, entry)
         try:
