@@ -10,7 +10,7 @@ import difflib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +35,7 @@ from memctl.pinned import (
     Inbox,
     KnowledgeBaseSettings,
     Layout,
+    changing_settings,
     check_name,
     is_name,
     load_settings,
@@ -46,7 +47,7 @@ _STALE_SECONDS = 3600
 _EXCLUSIVE_WAIT = 5.0
 _MARKS = ("kb.toml", "ledger.sqlite", "lance")
 """One of these is in the folder of every knowledge base, even of a damaged one."""
-_LOCKS = {"lock", "lock.holder", "watch.lock"}
+_LOCKS = {"lock", "lock.holder", "watch.lock", "kb.toml.lock"}
 
 
 def utc_now() -> datetime:
@@ -128,6 +129,12 @@ def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
         )
 
 
+def _hides_more(before: KnowledgeBaseSettings, after: KnowledgeBaseSettings) -> bool:
+    """Tell whether a change makes something private that was not."""
+    new_namespaces = {*after.private_namespaces}.difference(before.private_namespaces)
+    return bool(new_namespaces) or (after.private and not before.private)
+
+
 class Home:
     """The folder that holds every knowledge base of one user.
 
@@ -159,30 +166,15 @@ class Home:
             ) from error
 
     def names(self) -> list[str]:
-        """Return the names of all knowledge bases, sorted; of those too that cannot be entered."""
-        return self._having("kb.toml")
+        """Return the names of all knowledge bases, sorted.
 
-    def remains(self) -> list[str]:
-        """Return the names of all, those too of which nothing but tables or a ledger is left."""
-        return self._having(*_MARKS)
-
-    def _having(self, *marks: str) -> list[str]:
-        """Return the names of the folders in which one of these is, or may be."""
+        Those that cannot be entered are among them, and those of which only tables or a ledger
+        are left.
+        """
         if not self._folder.is_dir():
             return []
-        found = (path for path in self._folder.iterdir() if is_name(path.name))
-        return sorted(path.name for path in found if any(_may_be(path / mark) for mark in marks))
-
-    def remains_of(self, name: str) -> Layout:
-        """Return where a knowledge base stands, or what is left of one.
-
-        Raises:
-            UsageError: No knowledge base can have that name.
-            KnowledgeBaseNotFound: There is none of that name.
-        """
-        if check_name(name) not in self.remains():
-            raise KnowledgeBaseNotFound(f"no knowledge base {name!r}", self._suggestion(name))
-        return Layout(self._folder / name)
+        found = (path.name for path in self._folder.iterdir() if is_name(path.name))
+        return sorted(name for name in found if self.exists(name))
 
     def entries(self) -> list[KnowledgeBaseEntry]:
         """Return every knowledge base; one whose settings cannot be read is among them."""
@@ -197,7 +189,8 @@ class Home:
 
     def exists(self, name: str) -> bool:
         """Say whether there is a knowledge base of that name."""
-        return _may_be(Layout(self._folder / check_name(name)).settings)
+        folder = self._folder / check_name(name)
+        return any(_may_be(folder / mark) for mark in _MARKS)
 
     def layout(self, name: str) -> Layout:
         """Return where a knowledge base stands on disk.
@@ -379,32 +372,47 @@ class Home:
             sync_folder(self._folder)
 
     def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
-        """Change settings of a knowledge base; ``after`` is that of its own inbox.
+        """Change settings of a knowledge base; those that are not named stay as they are.
 
         One of which more becomes private forgets the texts in its query log, and what models
         replied.
 
+        Args:
+            name: Which one.
+            changes: Values, or functions that make them from the settings as they are by then.
+                ``after`` is that of its own inbox.
+
         Raises:
             UsageError: A setting cannot have that value, or a namespace cannot be private while
                 its vectors are from another machine; nothing is changed then.
+            LockedError: Somebody else is changing them, and does not stop.
         """
         layout = self.layout(name)
         settings = load_settings(layout.settings)
-        if after := changes.pop("after", None):
-            changes["inboxes"] = tuple(
-                dataclasses.replace(inbox, after=after) if inbox.path == layout.inbox else inbox
-                for inbox in changes.get("inboxes", settings.inboxes)
-            )
-        changed = dataclasses.replace(settings, **changes)
-        _refuse_distant(self.config, changed)
-        new_namespaces = {*changed.private_namespaces}.difference(settings.private_namespaces)
-        becomes_private = bool(new_namespaces) or (changed.private and not settings.private)
-        if becomes_private:  # first: killed after it is private, nothing would forget it any more
+        # First: killed after it is private, nothing would forget it any more.
+        if _hides_more(settings, self._changed(layout, settings, changes)):
             self._forget_what_was_asked(name)
-        with _writing(layout.folder):
+        with _writing(layout.folder), changing_settings(layout.settings):
+            settings = load_settings(layout.settings)
+            changed = self._changed(layout, settings, changes)
             save_settings(layout.settings, changed)
-        if becomes_private:  # what was asked meanwhile
+        if _hides_more(settings, changed):  # what was asked meanwhile
             self._forget_what_was_asked(name)
+        return changed
+
+    def _changed(
+        self, layout: Layout, settings: KnowledgeBaseSettings, changes: Mapping[str, Any]
+    ) -> KnowledgeBaseSettings:
+        made = {
+            key: value(settings) if callable(value) else value for key, value in changes.items()
+        }
+        if after := made.pop("after", None):
+            made["inboxes"] = tuple(
+                dataclasses.replace(inbox, after=after) if inbox.path == layout.inbox else inbox
+                for inbox in made.get("inboxes", settings.inboxes)
+            )
+        changed = dataclasses.replace(settings, **made)
+        _refuse_distant(self.config, changed)
         return changed
 
     def _forget_what_was_asked(self, name: str) -> None:

@@ -8,20 +8,28 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memctl.choices import After, ChunkStrategy, StoredStatus
-from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
+from memctl.errors import (
+    ConfigError,
+    DamagedError,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    UsageError,
+)
 from memctl.files import save_file
 from memctl.paths import expanded
 from memctl.rules import check_keys, check_value, read_toml, rules, setting
 
 FORMAT_VERSION = 1
 """The newest layout of a knowledge base's folder that this version can read."""
+_CHANGING_SECONDS = 30.0
 
 LONGEST_NAME = 255
 """Bytes of a file's name; what Linux and macOS allow."""
@@ -198,13 +206,20 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     """Read a kb.toml; relative inboxes are taken from its folder.
 
     Raises:
-        ConfigError: It is missing, not TOML, or a setting in it cannot be used.
+        ConfigError: It cannot be read, or a setting in it cannot be used.
+        DamagedError: It is missing, empty or not TOML.
         KnowledgeBaseUnavailable: A newer version of memctl made it.
     """
-    found = read_toml(path)
     name = path.parent.name
+    whole = f"memctl doctor -k {name} --repair makes it anew and keeps what stands there beside it"
+    try:
+        found = read_toml(path)
+    except ConfigError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        raise DamagedError(error.message, whole) from error
     if not found:
-        raise ConfigError(f"{path}: missing or empty", f"`memctl doctor` can look at {name!r}")
+        raise DamagedError(f"{path}: missing or empty", whole)
     _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
     place = str(path)
     known = [*rules(KnowledgeBaseSettings), "created_at", "inboxes", "private_namespaces"]
@@ -324,6 +339,29 @@ def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
     save_file(path, tomli_w.dumps(values).encode())
 
 
+@contextmanager
+def changing_settings(path: Path) -> Iterator[None]:
+    """Keep every other process from changing a kb.toml, while what it says is read and changed.
+
+    Raises:
+        LockedError: Somebody else is changing it, and does not stop.
+        OSError: It cannot be locked.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path.with_name(f"{path.name}.lock"), mode=0o600, thread_local=False)
+    try:
+        lock.acquire(timeout=_CHANGING_SECONDS)
+    except Timeout as error:
+        raise LockedError(
+            f"another process is changing {path}", "wait for it, and run this again"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def pin_embedder(path: Path, embedder: str, dimension: int) -> KnowledgeBaseSettings:
     """Write what the vectors are from into a kb.toml, and return the settings.
 
@@ -331,8 +369,9 @@ def pin_embedder(path: Path, embedder: str, dimension: int) -> KnowledgeBaseSett
         ConfigError: As ``load_settings``.
         OSError: It cannot be written.
     """
-    settings = replace(load_settings(path), embedder=embedder, dimension=dimension)
-    save_settings(path, settings)
+    with changing_settings(path):
+        settings = replace(load_settings(path), embedder=embedder, dimension=dimension)
+        save_settings(path, settings)
     return settings
 
 

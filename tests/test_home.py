@@ -23,7 +23,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.home import Home
-from memctl.pinned import Inbox, Layout
+from memctl.pinned import Inbox, KnowledgeBaseSettings, Layout
 from memctl.retrieve.search import Searcher
 from memctl.store.transfer import export_batches
 
@@ -327,3 +327,20 @@ def test_locks_left_by_one_who_waited_do_not_take_the_name(home: Home) -> None:
     (left / "lock").touch()
     home.create("notes")
     assert home.names() == ["notes"]
+
+
+def test_settings_that_are_changed_by_two_at_once_are_both_changed(home: Home) -> None:
+    home.create("notes")
+    other = threading.Thread(target=lambda: home.change("notes", always_on=False))
+    reads = iter([lambda: None, other.start])  # it begins when these have been read to be changed
+
+    def meanwhile(_: KnowledgeBaseSettings) -> bool:
+        next(reads)()
+        if other.ident is not None:
+            other.join(1.0)
+        return True
+
+    home.change("notes", redact=meanwhile)
+    other.join(60)
+    settings = home.settings("notes")
+    assert (settings.redact, settings.always_on) == (True, False)

@@ -79,7 +79,9 @@ def doctor(
     where vectors are from an endpoint, it asks before it sends those texts there.
     """
     from memctl.doctor.doctor import Doctor
+    from memctl.watch.memory import give_memory_back
 
+    give_memory_back()
     if dry_run and not repair:
         raise UsageError("--dry-run is for --repair", "without either, nothing is changed anyway")
     attending = Doctor(session.home)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from memctl.cli.inputs import input_file, input_folder, path_of
 from memctl.cli.output import Column, chosen, emit, emit_one, paragraph
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count
+from memctl.cli.text import count, json_text
 from memctl.errors import PartialFailure, UsageError
 
 if TYPE_CHECKING:
@@ -381,7 +380,7 @@ def _make(session: Session, name: str, kb: KnowledgeBasesOption, most: int) -> N
     with session.reading_one(kb) as base:
         drafts = make_questions(base, most)
         base_name = base.name
-    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in as_lines(drafts))
+    text = "".join(f"{json_text(line)}\n" for line in as_lines(drafts))
     if path is None:
         sys.stdout.write(text)
     elif drafts:

@@ -19,6 +19,8 @@ from memctl.errors import UsageError
 from memctl.store.unicode import storable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memctl.home import KnowledgeBaseEntry
     from memctl.knowledge_base import KnowledgeBase
     from memctl.pinned import Inbox, KnowledgeBaseSettings
@@ -295,11 +297,11 @@ def set_(
         half_life=half_life,
     )
     if inbox or remove_inbox:
-        changes["inboxes"] = _changed_inboxes(session, name, inbox or [], remove_inbox or [])
+        own = session.home.layout(name).inbox
+        changes["inboxes"] = lambda now: _inboxes(own, now, inbox or [], remove_inbox or [])
     if private_namespace or open_namespace:
-        before = session.home.settings(name).private_namespaces
-        changes["private_namespaces"] = _namespaces(
-            before, private_namespace or (), open_namespace or ()
+        changes["private_namespaces"] = lambda now: _namespaces(
+            now.private_namespaces, private_namespace or (), open_namespace or ()
         )
     if not changes:
         raise UsageError("nothing to set", "see memctl kb set --help for what can be")
@@ -324,17 +326,16 @@ def _namespaces(
     return tuple(sorted({*before, *names}.difference(removed)))
 
 
-def _changed_inboxes(
-    session: Session, name: str, added: list[str], removed: list[str]
+def _inboxes(
+    own: Path, settings: KnowledgeBaseSettings, added: Sequence[str], removed: Sequence[str]
 ) -> tuple[Inbox, ...]:
-    own = session.home.layout(name).inbox
-    inboxes = {inbox.path: inbox for inbox in session.home.settings(name).inboxes}
+    inboxes = {inbox.path: inbox for inbox in settings.inboxes}
     for text in removed:
         path = path_of(text).absolute()
         if path not in inboxes or path == own:
             further = ", ".join(str(other) for other in inboxes if other != own) or "none"
             raise UsageError(
-                f"{str(path)!r} is not a further inbox of {name!r}", f"it has {further}"
+                f"{str(path)!r} is not a further inbox of {settings.name!r}", f"it has {further}"
             )
         del inboxes[path]
     inboxes |= {inbox.path: inbox for inbox in map(_inbox, added)}

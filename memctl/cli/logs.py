@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from memctl.cli.text import one_line
+from memctl.cli.text import json_text, one_line
 
 if TYPE_CHECKING:
     from memctl.config import LogSettings
@@ -47,4 +46,4 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+        return json_text(entry)

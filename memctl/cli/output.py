@@ -6,6 +6,8 @@ Standard output carries data alone.  Nothing here knows what the rows mean.
 from __future__ import annotations
 
 import base64
+import codecs
+import io
 import json
 import math
 import sys
@@ -13,13 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from memctl.cli.text import moment, one_line, safe
+from memctl.cli.text import json_text, moment, one_line, safe
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from _typeshed import ReadableBuffer
     from rich.console import Console
     from rich.text import Text
 
@@ -201,10 +204,7 @@ def _column(values: list[Any]) -> list[Any]:
 
 def _flat(row: Row) -> dict[str, Any]:
     """Return the row with nested values as JSON text, which every tool can hold in a column."""
-    return {
-        key: json.dumps(value, ensure_ascii=False) if _is_nested(value) else value
-        for key, value in row.items()
-    }
+    return {key: json_text(value) if _is_nested(value) else value for key, value in row.items()}
 
 
 def _is_nested(value: object) -> bool:
@@ -218,12 +218,12 @@ def _is_nested(value: object) -> bool:
 
 def print_json(value: object) -> None:
     """Write one JSON document, indented."""
-    _line(json.dumps(plain(value), ensure_ascii=False, indent=2))
+    _line(json_text(plain(value), indent=2))
 
 
 def print_line(value: object) -> None:
     """Write one JSON document on one line."""
-    _line(json.dumps(plain(value), ensure_ascii=False))
+    _line(json_text(plain(value)))
 
 
 def print_text(text: str) -> None:
@@ -239,6 +239,27 @@ def print_piece(text: str) -> None:
 
 def _line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
+
+
+def terminal(made_safe: Callable[[str], str]) -> BinaryIO:
+    """Return standard output as a binary file for text, which is made safe first."""
+    return io.BufferedWriter(_Terminal(made_safe))
+
+
+class _Terminal(io.RawIOBase):
+    def __init__(self, made_safe: Callable[[str], str]) -> None:
+        self._made_safe = made_safe
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        """Whether it can be written to: it can."""
+        return True
+
+    def write(self, content: ReadableBuffer) -> int:
+        """Show some bytes of UTF-8; they may end within a character."""
+        octets = bytes(content)
+        sys.stdout.write(self._made_safe(self._decoder.decode(octets)))
+        return len(octets)
 
 
 def check_format(output: Format | None) -> None:
@@ -274,9 +295,13 @@ def _write_csv(source: object, columns: Sequence[Column]) -> None:
     writer = csv.DictWriter(
         sys.stdout, names, restval="", extrasaction="ignore", lineterminator="\n"
     )
-    writer.writeheader()
+    shown = safe if sys.stdout.isatty() else str
+    writer.writerow({name: shown(name) for name in names})
     for row in chain([first] if first is not None else [], rows):
-        writer.writerow({key: _cell(value) for key, value in row.items()})
+        cells = ((key, _cell(value)) for key, value in row.items())
+        writer.writerow(
+            {key: shown(cell) if isinstance(cell, str) else cell for key, cell in cells}
+        )
 
 
 def _names(source: object, columns: Sequence[Column]) -> list[str]:
@@ -289,7 +314,7 @@ def _names(source: object, columns: Sequence[Column]) -> list[str]:
 
 def _cell(value: object) -> object:
     if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False)
+        return json_text(value)
     return str(value).lower() if isinstance(value, bool) else value
 
 

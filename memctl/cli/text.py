@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from datetime import datetime
+from typing import Any
 
 _KEPT = {"\n", "\t"}
+_BEYOND_ASCII = re.compile("[\x7f-\U0010ffff]")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -27,6 +31,21 @@ def _is_hidden(character: str) -> bool:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON that a terminal can be shown: what could steer it is ``\\u`` escaped.
+
+    Letters of every language stand there as they are, and whoever reads the JSON gets the value.
+    """
+    return json_safe(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def json_safe(text: str) -> str:
+    """Return JSON with the characters escaped that :func:`safe` escapes, the way JSON does it."""
+    return _BEYOND_ASCII.sub(
+        lambda found: json.dumps(found[0])[1:-1] if _is_hidden(found[0]) else found[0], text
+    )
 
 
 def one_line(text: str, width: int = 0) -> str:

@@ -11,9 +11,10 @@ import typer
 
 from memctl.cli.commands import KnowledgeBaseOption, NamespacesOption, command
 from memctl.cli.inputs import input_file, path_of, refuse_empty
+from memctl.cli.output import terminal
 from memctl.cli.progress import progress
 from memctl.cli.session import Session
-from memctl.cli.text import count
+from memctl.cli.text import count, json_safe, safe
 from memctl.errors import UsageError
 
 ExportTable = Literal["documents", "memories", "entities", "relations", "all"]
@@ -82,8 +83,10 @@ def export(
         if to is None or to == "-":
             if sys.stdout.isatty() and (table == "all" or format_ in ("arrow", "parquet")):
                 raise UsageError("that is binary, which a terminal cannot show", "add --to FILE")
-            write(sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            made_safe = safe if format_ == "csv" else json_safe
+            out = terminal(made_safe) if sys.stdout.isatty() else sys.stdout.buffer
+            write(out)
+            out.flush()
             return
         rows = write(path_of(to))
     session.say(f"wrote {count(rows, 'row')} to {to}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from memctl.cli.commands import KnowledgeBasesOption, Output, command
 from memctl.cli.output import Column, chosen, emit, paragraph, plain, shown_instant
 from memctl.cli.session import Session
-from memctl.cli.text import count, moment, one_line
+from memctl.cli.text import count, json_text, moment, one_line
 from memctl.errors import MemctlError, PartialFailure
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def listener(session: Session) -> Listener:
             return
         if event.kind in _DEBUG_KINDS and not session.verbose:
             return
-        line = json.dumps(plain(event), ensure_ascii=False) if as_json else _line(event)
+        line = json_text(plain(event)) if as_json else _line(event)
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 

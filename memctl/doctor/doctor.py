@@ -32,7 +32,7 @@ class Doctor:
 
     def names(self) -> list[str]:
         """Return the names of all knowledge bases, and of what is left of any."""
-        return self._home.remains()
+        return self._home.names()
 
     def machine(self, config_file: Path) -> Iterator[Finding]:
         """Yield what is to be said of the machine and of the program's settings."""
@@ -52,7 +52,7 @@ class Doctor:
         """
         from memctl.doctor.examination import examine
 
-        layout = self._home.remains_of(name)
+        layout = self._home.layout(name)
         return examine(layout, self._home.config, self._clock(), deep=deep)
 
     def repair(self, name: str, *, dry_run: bool = False) -> Iterator[Step]:
@@ -67,7 +67,7 @@ class Doctor:
             DamagedError: Nothing of a table can be read.
             KnowledgeBaseUnavailable: A newer version of memctl made it, or it cannot be entered.
         """
-        layout = self._home.remains_of(name)
+        layout = self._home.layout(name)
         if not dry_run:
             yield from self._repaired(layout, layout)
             return
@@ -125,7 +125,8 @@ class Doctor:
         yield from repaired.steps
         yield from repair_settings(layout, config, clock())
         with KnowledgeBase.open(layout, config, clock) as base:
-            yield from repair_books(base, files, clock())
+            is_whole = "documents" not in repaired.losses
+            yield from repair_books(base, files, clock(), is_whole=is_whole)
             subjects = {step.subject for step in repaired.steps}
             thorough = bool(subjects.intersection(("documents", "memories")))
             losses = Losses.found(repaired.losses, base.store.snapshot())

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from memctl.config import Config
-from memctl.errors import ConfigError
+from memctl.errors import ConfigError, DamagedError
 from memctl.files import save_file
 from memctl.knowledge_base import SETTINGS
 from memctl.pinned import Inbox, KnowledgeBaseSettings, Layout, load_settings, save_settings
@@ -27,7 +27,7 @@ def repair_settings(layout: Layout, config: Config, now: datetime) -> Iterator[S
     try:
         load_settings(layout.settings)
         return
-    except ConfigError:
+    except (ConfigError, DamagedError):
         pass
     beside = ""
     if layout.settings.exists():
@@ -45,7 +45,7 @@ def _written(layout: Layout, config: Config, ledger: Ledger, now: datetime) -> s
         save_file(layout.settings, copy.encode())
         try:
             load_settings(layout.settings)
-        except ConfigError:
+        except (ConfigError, DamagedError):
             pass
         else:
             return "kb.toml brought back as it was last used"

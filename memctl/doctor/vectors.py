@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memctl.doctor.findings import Examined, Finding, counted, damaged, ok
-from memctl.store.inspection import vectors_wide
+from memctl.store.inspection import READ_BYTES, vectors_wide
 from memctl.store.schema import VECTOR, vector_rows
 from memctl.store.store import DIMENSION
 
@@ -43,7 +43,7 @@ def bad_vectors(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
     A zero vector is that of a text without any known word.
     """
-    for batch in snapshot.batches("memories", None, ["id", VECTOR]):
+    for batch in snapshot.batches("memories", None, ["id", VECTOR], batch_bytes=READ_BYTES):
         column = batch.column(VECTOR)
         missing = np.asarray(column.is_null(), dtype=bool)
         lengths = np.linalg.norm(vector_rows(column).astype(np.float32), axis=1)

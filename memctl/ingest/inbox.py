@@ -12,9 +12,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memctl.files import modified_ns
 from memctl.ingest.ignore import IgnoreRules
-from memctl.ingest.leaving import why_left_in_inbox
+from memctl.ingest.leaving import DEEPEST, TOO_DEEP, why_left_in_inbox
 from memctl.ingest.sources import printable
+from memctl.paths import shown
 from memctl.readers.sidecars import by_recording
 
 if TYPE_CHECKING:
@@ -120,6 +122,9 @@ class _Look:
 
     def folders(self, folder: Path, inherited: IgnoreRules) -> Iterator[list[InboxFile]]:
         """The files of a folder and of those in it, folder by folder."""
+        if len(folder.parts) - len(self.inbox.parts) > DEEPEST:
+            self.problems.append(f"cannot list {shown(printable(folder))}: {TOO_DEEP}")
+            return
         rules = inherited.within(folder)
         try:
             with os.scandir(folder) as entries:
@@ -148,10 +153,10 @@ def _file(entry: os.DirEntry[str], inbox: Path) -> InboxFile | None:
         status = entry.stat(follow_symlinks=False)
     except OSError:  # gone since the folder was listed
         return None
+    modified = modified_ns(status)
     # On Windows st_ctime is the time of creation and says nothing about changes.
-    changed = status.st_mtime_ns if os.name == "nt" else status.st_ctime_ns
-    newest = max(status.st_mtime_ns, changed)
-    return InboxFile(Path(entry.path), inbox, status.st_size, status.st_mtime_ns, newest)
+    newest = modified if os.name == "nt" else max(modified, status.st_ctime_ns)
+    return InboxFile(Path(entry.path), inbox, status.st_size, modified, newest)
 
 
 def _with_sidecars(files: Iterable[InboxFile]) -> list[InboxFile]:

@@ -16,6 +16,9 @@ _BROWSERS = (".part", ".partial", ".crdownload", ".download", ".opdownload", ".f
 _EDITORS = (".tmp", ".temp", ".swp", ".swo", ".swx")
 PARTIAL_SUFFIXES = frozenset((*_BROWSERS, *_EDITORS))
 _SYSTEM_NAMES = frozenset(["thumbs.db", "desktop.ini"])
+DEEPEST = 400
+"""Folders within folders are looked into so deep."""
+TOO_DEEP = f"it is more than {DEEPEST} folders deep"
 
 IN_WORDS: Mapping[LeftOutReason, str] = {
     "hidden": "hidden",

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memctl.errors import UnreadableSource
 from memctl.ingest.ignore import IgnoreRules
-from memctl.ingest.leaving import why_left_out
+from memctl.ingest.leaving import DEEPEST, TOO_DEEP, why_left_out
 from memctl.ingest.packing import packed
 from memctl.ingest.spool import is_spool
 from memctl.paths import next_step, reason, shown
@@ -168,8 +168,13 @@ def _file_source(path: Path, labels: Labels) -> Source:
 
 
 def _walk(
-    folder: Path, inherited: IgnoreRules, left_out: LeftOutListener
+    folder: Path, inherited: IgnoreRules, left_out: LeftOutListener, depth: int = 0
 ) -> Iterator[Path | FileOutcome]:
+    if depth > DEEPEST:
+        problem = f"cannot list {shown(printable(folder))}: {TOO_DEEP}"
+        refusal = UnreadableSource(problem, "name the folder itself")
+        yield _failed(printable(folder), refusal.message, refusal.hint, refusal)
+        return
     rules = inherited.within(folder)
     try:
         with os.scandir(folder) as entries:
@@ -189,7 +194,7 @@ def _walk(
     for entry in wanted:
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, rules, left_out)
+            yield from _walk(path, rules, left_out, depth + 1)
         elif path in sidecars:
             left_out(LeftOut(printable(path), "subtitles"))
         else:

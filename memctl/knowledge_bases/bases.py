@@ -146,10 +146,6 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
         asker = self._asker(mode, private=self._names_private(narrowed))
         return asker.context(question, budget, narrowed, auto=auto)
 
-    def without_private(self, filters: Filters) -> Filters:
-        """Return the filters with all namespaces that they leave out for being private."""
-        return self._means.without_private(filters)
-
     def feedback(self, query_id: str, verdict: Verdict) -> str:
         """Note how good what an earlier question gave was; return the question's id.
 
@@ -201,7 +197,7 @@ class KnowledgeBases(Sequence["KnowledgeBase"]):
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
             ledgers={member.name: member.store.ledger for member in self},
-            scope=Scope(self.without_private(Filters(namespaces=tuple(namespaces)))),
+            scope=Scope(self._means.without_private(Filters(namespaces=tuple(namespaces)))),
         )
 
     def cap_memory(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memctl.choices import HOPS
@@ -49,8 +49,9 @@ class Means:
 
     def without_private(self, filters: Filters) -> Filters:
         """Return the filters with all namespaces that they leave out for being private."""
-        private = (name for member in self.members for name in member.settings.private_namespaces)
-        return replace(filters, private=tuple(sorted(set(private))))
+        for member in self.members:
+            filters = member.without_private(filters)
+        return filters
 
     def search_options(self, filters: Filters, limit: int, options: AskOptions) -> SearchOptions:
         """Return how a question is looked for, as it is asked and otherwise as configured."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memctl.errors import DamagedError, DiskRefused
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 INDEX_CACHE_BYTES = 128 << 20
 METADATA_CACHE_BYTES = 64 << 20
+AHEAD_BYTES = 16 << 20
+"""So much a bounded scan reads ahead; a larger page is read all the same."""
 
 _SOURCE_PLACE = re.compile(r",? /\S*\.rs:\d+:\d+")
 # How lance 13 words these; the classes of its errors do not tell them apart.
@@ -32,6 +34,8 @@ _FILE_FAILURES = (
     "Invalid range",
     "does not appear to be a Lance file",
 )
+_KEYWORD_INDEX_MB = "512"
+"""At 2.3 million memories it is made in 1.1 GB so, and not in 1.9, in about the same time."""
 _DISK_REFUSALS = ("No space left", "File too large", "Read-only file", "Permission denied", "quota")
 
 
@@ -40,8 +44,11 @@ def lance() -> ModuleType:
 
     lance 13 logs to standard error from Rust and reads its level from ``LANCE_LOG`` while it is
     being imported, so the variable has to be set here and nowhere else.  ``off`` crashes it.
+    Bringing a keyword index up to date takes no limit as an argument; by itself it would gather
+    2 GB before it writes.
     """
     os.environ.setdefault("LANCE_LOG", "error")
+    os.environ.setdefault("LANCE_FTS_PARTITION_SIZE", _KEYWORD_INDEX_MB)
     import lance as module
 
     return module
@@ -53,6 +60,19 @@ def lancedb() -> ModuleType:
     import lancedb as module
 
     return module
+
+
+def bounded(batch_bytes: int) -> dict[str, Any]:
+    """Return how to scan within about so many bytes a batch and little more.
+
+    By default lance 13 reads up to 2 GB ahead of what is asked for: 300,000 vectors take 190 MB
+    while they are read, and 100 MB so.
+    """
+    return {
+        "batch_size_bytes": batch_bytes,
+        "batch_readahead": 1,
+        "io_buffer_size": AHEAD_BYTES,
+    }
 
 
 class EnginePanic(RuntimeError):

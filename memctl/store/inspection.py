@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
 from memctl.store.durability import manifest_version
-from memctl.store.engine import without_panics
+from memctl.store.engine import bounded, lance, without_panics
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
@@ -18,16 +20,15 @@ if TYPE_CHECKING:
 
     from memctl.store.snapshot import Snapshot
 
+INDEXES = "_indices"
 ENGINE_ERRORS = (OSError, ValueError, RuntimeError)
 READ_BYTES = 8 << 20
 """Rows are read in pieces of about so many bytes."""
 
-_READ_BUT_NOT_KEPT = (
-    "Encountered internal error. Please file a bug report at https://github.com/lance-format/lance"
-    "/issues. FTS prewarm completed"
-)
-"""lance 13 has read all of a full-text index by then, and complains that the cache, which is
-bounded here, has no room for it: so from some hundred thousand rows on."""
+_LARGE_INDEXES = ("Inverted", "IVF")
+"""How the types begin of indexes that the engine (lance 13) loads whole, however large, when it is
+asked to load them: of a million memories into some 300 MB."""
+_END_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +108,49 @@ def can_be_opened(datasets: Datasets, table: TableName, version: int) -> bool:
 def rows_of(dataset: LanceDataset, fragment: LanceFragment) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one file, in pieces; reading can raise one of ``ENGINE_ERRORS``."""
     with without_panics():
-        yield from dataset.scanner(
-            fragments=[fragment], batch_size_bytes=READ_BYTES, batch_readahead=1
-        ).to_reader()
+        yield from dataset.scanner(fragments=[fragment], **bounded(READ_BYTES)).to_reader()
 
 
 def broken_indexes(dataset: LanceDataset) -> Iterator[str]:
-    """Yield the names of indexes that cannot be loaded."""
+    """Yield the names of indexes of which a file is gone, or cannot be read to its end."""
     for index in dataset.describe_indices():
+        folders = [Path(dataset.uri) / INDEXES / str(each.uuid) for each in index.segments]
+        sizes = [each.size_bytes for each in index.segments]
         try:
-            with without_panics():
-                dataset.prewarm_index(index.name)
-        except ENGINE_ERRORS as error:
-            if not str(error).startswith(_READ_BUT_NOT_KEPT):
-                yield index.name
+            is_whole = all(map(has_its_size, folders, sizes))
+            for path in (path for folder in folders if is_whole for path in folder.iterdir()):
+                for _ in read_file(path):
+                    pass
+            if is_whole and not index.index_type.startswith(_LARGE_INDEXES):
+                with without_panics():
+                    dataset.prewarm_index(index.name)
+        except ENGINE_ERRORS:
+            is_whole = False
+        if not is_whole:
+            yield index.name
+
+
+def read_file(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield what stands in a file of the engine; reading can raise one of ``ENGINE_ERRORS``."""
+    from lance.file import LanceFileReader
+
+    lance()
+    with without_panics():
+        yield from LanceFileReader(str(path)).read_all(batch_size=1024).to_batches()
+
+
+def has_its_size(folder: Path, size: int | None) -> bool:
+    """Tell whether the files of an index have the bytes that they had; older ones say no size."""
+    files = list(folder.iterdir()) if folder.is_dir() else []
+    total = sum(path.stat().st_size for path in files)
+    return bool(files) and size in (None, 0, total) and all(map(_has_an_end, files))
+
+
+def _has_an_end(path: Path) -> bool:
+    """Tell whether the last bytes of a file are anything but zeros, as the engine's mark is."""
+    with path.open("rb") as file:
+        file.seek(-min(_END_BYTES, path.stat().st_size), os.SEEK_END)
+        return any(file.read())
 
 
 def vectors_wide(snapshot: Snapshot) -> int:

@@ -5,15 +5,15 @@ An index knows the value of a row by its address: the number of its file, and it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memctl.store.engine import lance, without_panics
-from memctl.store.inspection import ENGINE_ERRORS
+from memctl.store.engine import without_panics
+from memctl.store.inspection import ENGINE_ERRORS, INDEXES, read_file
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _indexed(
     found: dict[int, str] = {}
     for index in dataset.describe_indices():
         for part in index.segments if index.name == f"{column}_idx" else ():
-            path = Path(dataset.uri) / "_indices" / str(part.uuid) / _PAGES
+            path = Path(dataset.uri) / INDEXES / str(part.uuid) / _PAGES
             try:
                 for batch in read_file(path):
                     found |= _of_files(batch, places)
@@ -92,12 +92,3 @@ def _of_files(batch: pa.RecordBatch, places: dict[int, NDArray[np.int64]]) -> di
     values = batch["values"].filter(pa.array(wanted)).to_pylist()
     pairs = zip(addresses[wanted].tolist(), values, strict=True)
     return {address: value for address, value in pairs if value is not None}
-
-
-def read_file(path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield what stands in a file of the engine; reading can raise one of ``ENGINE_ERRORS``."""
-    from lance.file import LanceFileReader
-
-    lance()
-    with without_panics():
-        yield from LanceFileReader(str(path)).read_all(batch_size=1024).to_batches()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.store.datasets import Datasets
 from memctl.store.engine import without_panics
-from memctl.store.inspection import ENGINE_ERRORS
+from memctl.store.inspection import ENGINE_ERRORS, INDEXES, has_its_size
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
-
-_END_BYTES = 4
 
 
 def parts_of(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
@@ -27,7 +24,7 @@ def parts_of(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
             yield deleted, 0  # some bytes a row
     for index in dataset.describe_indices():
         for segment in index.segments:
-            yield f"_indices/{segment.uuid}", segment.size_bytes or 0
+            yield f"{INDEXES}/{segment.uuid}", segment.size_bytes or 0
 
 
 def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list[Path]:
@@ -51,8 +48,8 @@ def _damaged_parts(dataset: LanceDataset) -> Iterator[str]:
             yield f"data/{fragment.metadata.files[0].path}"
     for index in dataset.describe_indices():
         for segment in index.segments:
-            place = f"_indices/{segment.uuid}"
-            if not _has_its_size(Path(dataset.uri) / place, segment.size_bytes):
+            place = f"{INDEXES}/{segment.uuid}"
+            if not has_its_size(Path(dataset.uri) / place, segment.size_bytes):
                 yield place
 
 
@@ -64,17 +61,3 @@ def _has_its_files(fragment: LanceFragment) -> bool:
     except ENGINE_ERRORS:
         return False
     return True
-
-
-def _has_its_size(folder: Path, size: int | None) -> bool:
-    """Tell whether the files of an index have the bytes that they had; older ones say no size."""
-    files = list(folder.iterdir()) if folder.is_dir() else []
-    total = sum(path.stat().st_size for path in files)
-    return bool(files) and size in (None, 0, total) and all(map(_has_an_end, files))
-
-
-def _has_an_end(path: Path) -> bool:
-    """Tell whether the last bytes of a file are anything but zeros, as the engine's own mark is."""
-    with path.open("rb") as file:
-        file.seek(-min(_END_BYTES, path.stat().st_size), os.SEEK_END)
-        return any(file.read())

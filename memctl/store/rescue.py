@@ -23,10 +23,11 @@ from memctl.store.inspection import (
     ENGINE_ERRORS,
     can_be_opened,
     can_be_read,
+    read_file,
     rows_of,
     versions_on_disk,
 )
-from memctl.store.lost_rows import LostRow, live_places, named_rows, read_file
+from memctl.store.lost_rows import LostRow, live_places, named_rows
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import DamagedError, UsageError
-from memctl.store.engine import damaged, is_about_files, lance, reason, without_panics
+from memctl.store.engine import bounded, damaged, is_about_files, lance, reason, without_panics
 from memctl.store.filters import Expr, col, is_user_written, render
 from memctl.store.indexes import probes
 from memctl.store.schema import VECTOR, TableName, schemas
@@ -136,7 +136,7 @@ class Snapshot:
         Raises:
             UsageError, DamagedError: As :meth:`scan`; reading the stream can raise them too.
         """
-        options = {} if batch_bytes is None else {"batch_size_bytes": batch_bytes}
+        options = {} if batch_bytes is None else bounded(batch_bytes)
         with self._reading(table, where):
             reader = self._scanner(table, where, columns, **options).to_reader()
         return pa.RecordBatchReader.from_batches(reader.schema, self._stream(table, where, reader))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.choices import After
-from memctl.files import is_temporary, make_folder, sync_file, sync_folder
+from memctl.files import is_temporary, make_folder, modified_ns, sync_file, sync_folder
 from memctl.ingest.inbox import InboxFile, folder_tags
 from memctl.ingest.leaving import is_hidden
 from memctl.ingest.sources import printable
@@ -193,18 +193,21 @@ class Claims:
         """Return a file to the inbox that it came from, under another name if need be."""
         present = [path for path in (claimed.path, *claimed.sidecars) if os.path.lexists(path)]
         if present:
-            parent = claimed.original.parent
-            make_folder(parent)
             first, *others = (Path(path.name) for path in present)
-            places = free_place(parent, first, others)
-            for path in reversed(present):
-                move_file(path, places[Path(path.name)])
-            sync_folder(parent)
+            relative = claimed.relative.parent / first
+            places = free_place(claimed.inbox, relative, others)
+            targets = [places[relative], *(places[other] for other in others)]
+            make_folder(targets[0].parent)
+            for path, target in reversed(list(zip(present, targets, strict=True))):
+                move_file(path, target)
+            sync_folder(targets[0].parent)
         self._ledger.files.remove(str(claimed.original))
         self._drop_folder(claimed)
 
     def send_on(self, fates: Sequence[Fate], told: Callable[[Fate, Path | None], None]) -> None:
         """Move files to ``processed/`` or, with the reason beside it, ``failed/``; or delete them.
+
+        One that somebody has taken away meanwhile has gone nowhere.
 
         Args:
             fates: Which, and what became of them.
@@ -213,7 +216,12 @@ class Claims:
         Raises:
             OSError: One could not be moved; it is, as those after it are, still in processing.
         """
-        moves = self._moves(fates)
+        gone = [fate for fate in fates if not os.path.lexists(fate.claimed.path)]
+        for fate in gone:
+            self._complete_receipt(_Move(fate))
+            self.put_back(fate.claimed)  # its sidecars, if they are still there
+            told(fate, None)
+        moves = self._moves(fate for fate in fates if fate not in gone)
         with self._ledger.transaction():
             for move in moves:
                 if move.target is not None:
@@ -311,7 +319,7 @@ class Claims:
             original,
             inbox,
             entry.size if entry else status.st_size,
-            entry.mtime_ns if entry else status.st_mtime_ns,
+            entry.mtime_ns if entry else modified_ns(status),
             tuple(path for path in files if path != main),
             claimed_at=entry.first_seen if entry else None,
             document_id=entry.document_id if entry and entry.state == "indexed" else None,
@@ -328,7 +336,7 @@ class Claims:
             if path.is_file() and not path.is_symlink() and not is_hidden(path.name):
                 status, inbox = path.stat(), self._layout.inbox
                 original = inbox / path.name
-                found.append(Claimed(path, original, inbox, status.st_size, status.st_mtime_ns))
+                found.append(Claimed(path, original, inbox, status.st_size, modified_ns(status)))
         return found
 
     def _check_moved(self) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 from memctl.files import open_regular, save_file, sync_folder
 from memctl.pinned import LONGEST_NAME, reason_path
 
+_NUMBERS = range(1, 1_000_000)
+_ROOM = 64
 _HALF_COPY = re.compile(r"\.[0-9a-f]{16}\.part")
 
 
@@ -84,15 +86,34 @@ def free_place(
         A target for each sidecar, and under ``relative`` that of the file itself.  All get the
         same suffix, so that they still belong together.
     """
-    parent = folder / relative.parent
-    for number in range(1, 1_000_000):
-        places = {
-            path: parent / _numbered(path.name, relative.stem, number)
-            for path in (relative, *sidecars)
-        }
+    names = (relative, *sidecars)
+    parent = _free_parent(folder, relative.parent, taken)
+    if len(os.fsencode(parent)) + max(len(os.fsencode(path.name)) for path in names) > _longest():
+        parent = folder
+    for number in _NUMBERS:
+        places = {path: parent / _numbered(path.name, relative.stem, number) for path in names}
         if not any(place in taken or os.path.lexists(place) for place in places.values()):
             return places
     raise OSError(errno.EEXIST, "no free name is left", str(parent / relative.name))
+
+
+def _free_parent(folder: Path, relative: Path, taken: Collection[Path]) -> Path:
+    """The folder of that path, numbered where a file has the name of one on the way."""
+    parent = folder
+    for name in relative.parts:
+        places = (parent / _numbered(name, name, number) for number in _NUMBERS)
+        parent = next(
+            place
+            for place in places
+            if place not in taken and (os.path.isdir(place) or not os.path.lexists(place))  # noqa: PTH112 - may be too long
+        )
+    return parent
+
+
+def _longest() -> int:
+    """How many bytes a path may have, with room for a number or for what is written beside it."""
+    most = os.pathconf("/", "PC_PATH_MAX") if hasattr(os, "pathconf") else 32_767
+    return most - _ROOM
 
 
 def _numbered(name: str, stem: str, number: int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from .conftest import Run
 
 
@@ -126,12 +128,23 @@ def test_what_takes_one_refuses_a_second_and_does_nothing(memctl: Run, tmp_path:
     assert memctl("memory", "list", "-k", "notes", "-k", "diary").out == ""
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("chunk_size = \n", "not valid TOML"),
+        ("", "missing or empty"),
+        (None, "missing or empty"),
+    ],
+    ids=["garbage", "empty", "missing"],
+)
 def test_one_whose_settings_are_broken_is_told_of_wherever_it_is_left_out(
-    memctl: Run, tmp_path: Path
+    memctl: Run, tmp_path: Path, content: str | None, why: str
 ) -> None:
     memctl("kb", "create", "broken")
     settings = tmp_path / "home/kb/broken/kb.toml"
-    settings.write_text("chunk_size = \n")
+    settings.unlink()
+    if content is not None:
+        settings.write_text(content)
     alone = memctl("query", "the door code")
     assert alone.code == 10
     assert "hint: broken cannot be opened: see memctl doctor" in alone.err
@@ -140,14 +153,21 @@ def test_one_whose_settings_are_broken_is_told_of_wherever_it_is_left_out(
     for words in (["query", "the door code"], ["memory", "list"], ["stats"]):
         result = memctl(*words)
         assert (result.code, len(result.rows)) == (0, 1)
-        assert result.err.startswith(f"warning: broken is left out: {settings}: not valid TOML")
+        assert result.err.startswith(f"warning: broken is left out: {settings}: {why}")
         assert memctl(*words, "-k", "default").err == ""
+        named = memctl(*words, "-k", "broken")
+        assert named.code == 12
+        assert "hint: memctl doctor -k broken --repair makes it anew" in named.err
+    assert [row["name"] for row in memctl("kb", "list").rows] == ["broken", "default"]
+    assert "broken is there already" in memctl("kb", "create", "broken").err.replace("'", "")
 
     found = memctl("doctor")
     assert found.code == 12
     wrong = [row for row in found.rows if row["verdict"] == "damaged"]
     assert [(row["kb"], row["subject"]) for row in wrong] == [("broken", "settings")]
     assert "hint: put it right: memctl doctor --repair" in found.err
+    assert memctl("doctor", "-k", "broken", "--repair", "--yes").code == 0
+    assert memctl("memory", "list", "-k", "broken").code == 0
 
 
 def test_there_being_none_yet_says_what_to_do(memctl: Run) -> None:

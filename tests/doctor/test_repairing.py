@@ -294,6 +294,31 @@ def test_with_the_ledger_lost_files_are_known_by_what_lies_in_processed(
         assert base.store.ledger.files.counts() == {"done": 3}
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_with_the_ledger_lost_what_was_deleted_stays_so_unless_documents_are_lost_too(
+    home: Home, doctor: Doctor, is_whole: bool
+) -> None:
+    with home.open("notes") as base:
+        gone = {row["source"]: row["id"] for row in base.documents().to_pylist()}["note.txt"]
+        base.delete_document(gone)
+    after = texts(home)
+    folder = home.layout("notes").folder
+    for path in folder.glob("ledger.sqlite*"):
+        path.unlink()
+    for path in () if is_whole else (folder / "lance/documents.lance/data").iterdir():
+        os.truncate(path, path.stat().st_size // 2)
+    steps = told(doctor)
+    left = "left 1 file in processed/ without a document as deleted"
+    again = "nothing says any more which of them you had deleted"
+    assert [any(left in step for step in steps), any(again in step for step in steps)] == [
+        is_whole,
+        not is_whole,
+    ]
+    assert damage(doctor) == []
+    assert (texts(home) == after) is is_whole
+    assert (gone in texts(home)[0]) is not is_whole
+
+
 def test_nothing_is_repaired_while_somebody_writes(home: Home, doctor: Doctor) -> None:
     with (
         WriteLock(home.layout("notes").folder, utc_now).held(1.0),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged import manifests
 from fake_endpoint import FakeEndpoint
 from watched import Place, command
 
@@ -78,7 +79,8 @@ def export(home: Path) -> None:
 
 
 def lose_rows(home: Path) -> None:
-    """Damage the file with the rows of every document."""
+    """Damage the file with the rows of every document; no snapshot needs it."""
+    assert command(home, "snapshot", "delete", "one", "--yes", *NOTES_KB) == 0
     for path in (home / "kb/notes/lance/documents.lance/data").iterdir():
         whole = path.read_bytes()
         path.unlink()  # images share what is not written in place
@@ -88,6 +90,13 @@ def lose_rows(home: Path) -> None:
 def lose_ledger(home: Path) -> None:
     for path in (home / "kb/notes").glob("ledger.sqlite*"):
         path.unlink()
+
+
+def lose_manifest(home: Path) -> None:
+    """Damage the one file that says which others the memories have."""
+    newest = manifests(home / "kb/notes", "memories")[0]
+    newest.unlink()  # images share it
+    newest.touch()
 
 
 def forgetting(*what: str) -> Act:
@@ -138,6 +147,12 @@ ACTS = {
     ),
     "doctor --repair, no ledger": Act(
         ("doctor", "--repair", *NOTES_KB), prepare=lose_ledger, is_one_step=False, is_of_damage=True
+    ),
+    "doctor --repair, no manifest": Act(
+        ("doctor", "--repair", *NOTES_KB),
+        prepare=lose_manifest,
+        is_one_step=False,
+        is_of_damage=True,
     ),
     "doctor --rebuild": Act(("doctor", "--rebuild", "--yes", *NOTES_KB)),
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memctl.ingest.jsonl import LINE_LIMIT, from_jsonl
+from memctl.ingest.leaving import DEEPEST
 from memctl.ingest.sources import Labels, Source, from_paths, from_text
 from memctl.records import FileOutcome, LeftOut
 
@@ -301,3 +302,12 @@ def test_labels_stand_where_a_record_says_nothing() -> None:
         "import",
     )
     assert (other.namespace, other.tags) == ("ns", ("all",))
+
+
+def test_folders_that_are_too_deep_are_told_of(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt")
+    write(tmp_path.joinpath(*["d"] * (DEEPEST + 1), "deep.txt"))
+    taken, deep = from_paths([tmp_path])
+    assert isinstance(taken, Source)
+    assert isinstance(deep, FileOutcome)
+    assert f"more than {DEEPEST} folders deep" in deep.reason

@@ -1,0 +1,193 @@
+"""What a knowledge base offers for its upkeep: insights, vectors, snapshots, forgetting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memctl.errors import NotFoundError, UsageError
+from memctl.knowledge_base.opened import Opened
+from memctl.pinned import pin_embedder
+from memctl.records import ConsolidationReport, ProgressListener, ReembedReport
+
+if TYPE_CHECKING:
+    from memctl.forget import ForgetReport, Selection
+    from memctl.store.snapshots import NamedSnapshot, Restored, Snapshots
+
+
+class Keeping(Opened):
+    """Draws insights, makes vectors anew, takes snapshots, and forgets for good."""
+
+    def consolidate(
+        self, *, dry_run: bool = False, progress: ProgressListener | None = None
+    ) -> ConsolidationReport:
+        """Draw insights from memories that belong together; nothing is deleted.
+
+        The ledger notes when it was done, unless it is a dry run, which asks no model either.
+
+        Raises:
+            ConfigError: The model that is configured cannot be used as it is.
+            KnowledgeBaseUnavailable: It is archived.
+            LockedError: Another process is writing and does not stop.
+        """
+        from memctl.consolidate.job import noted
+
+        batch_size = self.config.consolidate.batch_size
+
+        def run() -> ConsolidationReport:
+            """Do it, with the models that are wanted loaded only now."""
+            consolidator = self._stages.consolidator(asks_model=not dry_run)
+            return consolidator.run(dry_run=dry_run, batch_size=batch_size, progress=progress)
+
+        if dry_run:
+            return run()
+        self._begin_change()
+        if self.config.models.understand and self.store.ledger.comparisons.count():
+            self.ingestor.compare()  # what has ended is not consolidated any more
+        return noted(self.store.ledger, self.clock, run)
+
+    def reembed(
+        self, embedder: str, *, progress: ProgressListener | None = None
+    ) -> ReembedReport | None:
+        """Give every memory a vector of another embedder; the old ones stay on a shelf.
+
+        Questions are answered by the old ones meanwhile.  Interrupted, it goes on where it was.
+
+        Args:
+            embedder: ``builtin``, ``endpoint/MODEL`` or ``onnx/FOLDER``.
+            progress: Told how far it is.
+
+        Returns:
+            What was done; None where the vectors are from that embedder already.
+
+        Raises:
+            UsageError: There is no such embedder.
+            LockedError: Another process does the same.
+            ModelError: The endpoint cannot or will not do it; what was done is kept.
+        """
+        from memctl.models.choosing import chosen_embedder
+
+        if embedder.startswith("endpoint"):
+            self._refuse_distant("embed")
+        wanted = chosen_embedder(self._stages.of_private.config, embedder)
+        return self._reembed(wanted.id, wanted.dimension, progress)
+
+    def reembed_back(self, *, progress: ProgressListener | None = None) -> ReembedReport | None:
+        """Give every memory the vector back that it had before; only newer ones are embedded.
+
+        Raises:
+            NotFoundError: There are no former vectors, or they are not kept any more.
+        """
+        from memctl.memories.reembed import require_shelf
+
+        former = self.store.former()
+        if former is None:
+            raise NotFoundError(f"{self.name!r} has had no other embedder", "there is no way back")
+        require_shelf(self.store, *former)
+        return self._reembed(*former, progress)
+
+    def drop_former_vectors(self) -> int:
+        """Remove the vectors that are kept of other embedders; return how many bytes they had.
+
+        Raises:
+            LockedError: Somebody is making new ones.
+        """
+        from memctl.store.shelf import drop_shelves, shelving
+
+        self._begin_change()
+        with shelving(self.layout.folder):
+            return drop_shelves(self.layout.folder)
+
+    def _reembed(
+        self, wanted: str, dimension: int, progress: ProgressListener | None
+    ) -> ReembedReport | None:
+        from memctl.memories.reembed import Target, reembed
+
+        self._begin_change()
+        current = self.store.embedder or self.settings.embedder
+        report = None
+        if (current, self.store.dimension) != (wanted, dimension):
+            providers, kb = self._stages.of_private.providers, self.name
+            target = Target(wanted, dimension, lambda: providers.embedder(wanted, dimension, kb))
+            report = reembed(self.store, current, target, progress)
+        self.settings = pin_embedder(self.layout.settings, wanted, dimension)
+        return report
+
+    def create_snapshot(self, name: str) -> NamedSnapshot:
+        """Give what it holds now a name, to go back to it; copies nothing and waits for nobody.
+
+        Raises:
+            UsageError: The name cannot be used, or is taken.
+        """
+        self._begin_change()
+        return self._snapshots.create(name)
+
+    def snapshots(self) -> list[NamedSnapshot]:
+        """Return every snapshot, the oldest first."""
+        return self._snapshots.all()
+
+    def snapshot(self, name: str) -> NamedSnapshot:
+        """Return one snapshot.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        return self._snapshots.get(name)
+
+    def restore_snapshot(self, name: str) -> Restored:
+        """Make everything what it was at a snapshot; what is there now becomes one first.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            DamagedError: Files of it are missing; nothing has been changed.
+            LockedError: Another process is writing and does not stop.
+        """
+        self._begin_change()
+        restored = self._snapshots.restore(name)
+        if self.store.embedder is not None:
+            self.settings = pin_embedder(
+                self.layout.settings, self.store.embedder, self.store.dimension
+            )
+        return restored
+
+    def delete_snapshot(self, name: str) -> int:
+        """Forget a snapshot; return how many bytes that freed at once, the rest upkeep frees.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        self._begin_change()
+        return self._snapshots.delete(name)
+
+    @property
+    def _snapshots(self) -> Snapshots:
+        from memctl.store.snapshots import Snapshots
+
+        return Snapshots(self.store, self.clock)
+
+    def forget(
+        self, selection: Selection | None = None, *, snapshots: bool = False, dry_run: bool = False
+    ) -> ForgetReport:
+        """Remove something for good: rows, vectors, index entries, files, history and logs of it.
+
+        Then every byte that is left is searched for it, and what is found is told.
+
+        Args:
+            selection: What; None to complete only what was interrupted.
+            snapshots: Delete all snapshots too, for each may hold it.
+            dry_run: Say what would go, and change nothing.
+
+        Raises:
+            NotFoundError: There is nothing of the kind.
+            UsageError: Nothing is selected, and nothing is to be completed.
+            LockedError: Another process is writing and does not stop.
+        """
+        self._require_writable()
+        self.query_log.flush()
+        self._latest.drop()
+        forgetter = self._forgetter
+        if dry_run and selection is not None:
+            return forgetter.preview(selection)
+        is_of_snapshots = snapshots and bool(self.snapshots())
+        if selection is None and not forgetter.pending() and not is_of_snapshots:
+            raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
+        return forgetter.run(selection, snapshots=snapshots)

@@ -1,0 +1,128 @@
+"""Files that are odd, or that somebody touches meanwhile: none keeps a watcher from the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from watched import Place
+
+from memctl.ingest.leaving import DEEPEST
+from memctl.ingest.sources import Source
+from memctl.ingest.write import Settled
+from memctl.records import FileOutcome
+from memctl.watch.intake import Intake
+
+
+def kinds(place: Place) -> dict[str, str]:
+    """What is said of each file while the inbox is emptied."""
+    said = [event for event in place.drain() if event.source and event.kind != "serving"]
+    return {Path(event.source).name: event.kind for event in said}
+
+
+@pytest.mark.parametrize("seconds", [2**37, 4_000_000_000, 0, -(20 * 365 * 86_400)])
+def test_a_file_of_any_time_is_taken(place: Place, seconds: int) -> None:
+    os.utime(place.drop("odd.txt", "Ann keeps bees."), (seconds, seconds))
+    place.drop("other.txt", "Bob keeps goats.")
+    assert kinds(place) == {"odd.txt": "ingested", "other.txt": "ingested"}
+    assert place.tree(place.layout.processed) == ["odd.txt", "other.txt"]
+
+
+def test_a_kept_file_of_any_time_is_read_once(place: Place, tmp_path: Path) -> None:
+    (vault := tmp_path / "vault").mkdir()
+    place.keep(vault)
+    (vault / "odd.txt").write_text("Ann keeps bees.")
+    os.utime(vault / "odd.txt", (2**37, 2**37))
+    assert kinds(place) == {"odd.txt": "ingested"}
+    assert kinds(place) == {}
+
+
+@pytest.mark.parametrize(
+    ("ends", "content"), [("processed", "Ann keeps bees."), ("failed", "%PDF-1.7 cut")]
+)
+def test_a_folder_that_is_called_as_a_file_was_finds_its_place(
+    place: Place, ends: str, content: str
+) -> None:
+    place.drop("plan", content)
+    kinds(place)
+    place.drop("plan/a", f"{content} And more.")
+    place.drop("other.txt", "Tom keeps geese.")
+    assert kinds(place)["other.txt"] == "ingested"
+    moved = place.tree(place.layout.folder / ends)
+    assert {"plan", "plan-2/a"} <= set(moved)
+
+
+def test_a_path_that_is_too_long_beside_the_inbox_loses_its_folders(place: Place) -> None:
+    most = os.pathconf(place.layout.inbox, "PC_PATH_MAX")
+    folder = place.layout.inbox
+    while len(os.fsencode(folder)) + 202 < most - 60:
+        folder /= "d" * 200
+    folder.mkdir(parents=True)
+    name = "f" * (most - 6 - len(os.fsencode(folder))) + ".txt"
+    (folder / name).write_text("Ann keeps bees.")
+    place.drop("other.txt", "Bob keeps goats.")
+    assert kinds(place) == {name: "ingested", "other.txt": "ingested"}
+    assert place.tree(place.layout.processed) == sorted([name, "other.txt"])
+
+
+def test_folders_that_are_too_deep_are_told_of_and_the_rest_is_taken(place: Place) -> None:
+    deep = place.drop("/".join(["d"] * (DEEPEST + 1)) + "/deep.txt", "Ann keeps bees.")
+    place.drop("/".join(["e"] * 300) + "/less.txt", "Tom keeps geese.")
+    place.drop("other.txt", "Bob keeps goats.")
+    events = place.drain()
+    assert {Path(e.source).name for e in events if e.kind == "ingested"} == {
+        "less.txt", "other.txt",
+    }  # fmt: skip
+    [waiting] = [event for event in events if event.kind == "waiting"]
+    assert f"more than {DEEPEST} folders deep" in waiting.message
+    assert deep.exists()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_file_that_is_taken_away_while_it_is_read_keeps_none_of_the_others(
+    place: Place, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    original = Intake.ingest
+
+    def touched(self: Intake, sources: list[Source], settled: Settled) -> Sequence[FileOutcome]:
+        gone = [each.path for each in sources if each.source == "gone.txt" and each.path]
+        early, late = (gone, []) if when == "before" else ([], gone)
+        for path in early:
+            path.unlink()
+        outcomes = original(self, sources, settled)
+        for path in late:
+            path.unlink()
+        return outcomes
+
+    monkeypatch.setattr(Intake, "ingest", touched)
+    for name in ("a.txt", "gone.txt", "z.txt"):
+        place.drop(name, f"{name} has bees.")
+    gone = "failed" if when == "before" else "ingested"
+    assert kinds(place) == {"a.txt": "ingested", "gone.txt": gone, "z.txt": "ingested"}
+    assert place.tree(place.layout.processed) == ["a.txt", "z.txt"]
+    assert place.tree(place.layout.failed) == place.tree(place.layout.processing) == []
+    assert place.damage() == []
+    assert kinds(place) == {}
+
+
+def test_subtitles_whose_recording_is_taken_away_go_back(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Intake.ingest
+
+    def touched(self: Intake, sources: list[Source], settled: Settled) -> Sequence[FileOutcome]:
+        outcomes = original(self, sources, settled)
+        for each in sources:
+            if each.path and each.path.suffix == ".mp4":
+                each.path.unlink()
+        return outcomes
+
+    monkeypatch.setattr(Intake, "ingest", touched)
+    place.drop("talk.mp4", b"\0\0\0\x18ftypmp42 no film")
+    place.drop("talk.srt", "1\n00:00:01,000 --> 00:00:02,000\nAnn keeps bees.\n")
+    kinds(place)
+    assert place.tree(place.layout.processed) == ["talk.srt"]
+    assert place.tree(place.layout.processing) == []
+    assert any("bees" in row["text"] for row in place.rows("memories", "text"))
