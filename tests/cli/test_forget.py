@@ -348,6 +348,14 @@ def test_a_name_goes_from_a_summary_where_a_line_broke_inside_it(memctl: Run, ho
     assert rows_with(["Zelda", "Quixote"]) == files_with(home, ["Quixote spoke"]) == []
 
 
+def test_a_name_does_not_span_two_items_of_a_list(memctl: Run) -> None:
+    memctl("ingest", "--jsonl", "-", stdin='{"text": "Tea is hot.", "tags": ["ann", "lee"]}')
+    memctl("ingest", "--text", "Ann Lee drinks tea.")
+    report = forget(memctl, "--entity", "Ann Lee")
+    assert (len(report["redacted"]), report["left"]) == (1, [])
+    assert ["ann", "lee"] in [row["tags"] for row in memctl("document", "list").rows]
+
+
 def test_a_name_in_capitals_goes_though_they_are_other_letters(memctl: Run, home: Path) -> None:
     memctl("ingest", "--text", "Straßer Weiß lives here. STRASSER WEISS lives alone.")
     assert forget(memctl, "--entity", "Straßer Weiß")["left"] == []
