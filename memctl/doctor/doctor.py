@@ -65,9 +65,14 @@ class Doctor:
         Raises:
             LockedError: Somebody is writing.
             DamagedError: Nothing of a table can be read.
+            DiskRefused: There is no permission to read it.
             KnowledgeBaseUnavailable: A newer version of memctl made it, or it cannot be entered.
         """
+        from memctl.doctor.access import cannot_be_entered, cannot_be_read
+
         layout = self._home.layout(name)
+        if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
+            raise DiskRefused(f"{layout.folder}: {closed.message}", closed.hint)
         if not dry_run:
             yield from self._repaired(layout, layout)
             return
@@ -109,7 +114,6 @@ class Doctor:
 
     def _repaired(self, layout: Layout, files: Layout, *, dry_run: bool = False) -> Iterator[Step]:
         """Repair what stands in one place; its files are where ``files`` says."""
-        from memctl.doctor.access import cannot_be_entered
         from memctl.doctor.books import repair_books
         from memctl.doctor.folders import repair_folders
         from memctl.doctor.losses import Losses
@@ -118,8 +122,6 @@ class Doctor:
         from memctl.store.repair import repair
 
         config, clock = self._home.config, self._clock
-        if closed := cannot_be_entered(layout.folder):
-            raise DiskRefused(f"{layout.folder} {closed.message}", closed.hint)
         yield from repair_folders(layout)
         repaired = repair(layout.folder, clock)
         yield from repaired.steps

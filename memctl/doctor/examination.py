@@ -7,7 +7,7 @@ from contextlib import closing
 from datetime import datetime
 
 from memctl.config import Config
-from memctl.doctor.access import cannot_be_entered
+from memctl.doctor.access import cannot_be_entered, cannot_be_read
 from memctl.doctor.citations import check_citations
 from memctl.doctor.findings import Check, Examined, Finding, damaged
 from memctl.doctor.folders import check_disk, check_folders, check_prompts, check_settings
@@ -45,7 +45,7 @@ def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Ite
         now: The time.
         deep: Look at every row where by default a sample of a large table is.
     """
-    if closed := cannot_be_entered(layout.folder):
+    if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
         yield closed
         return
     yield from check_settings(layout)

@@ -36,6 +36,12 @@ _FILE_FAILURES = (
 )
 _KEYWORD_INDEX_MB = "512"
 """At 2.3 million memories it is made in 1.1 GB so, and not in 1.9, in about the same time."""
+_OPEN_REFUSALS = {
+    "Permission denied": "`memctl doctor` names the files",
+    "Operation not permitted": "`memctl doctor` names the files",
+    "Too many open files": "allow more open files: ulimit -n",
+}
+"""What keeps a file that may well be whole from being read, and what to do about it."""
 _DISK_REFUSALS = ("No space left", "File too large", "Read-only file", "Permission denied", "quota")
 
 
@@ -133,7 +139,9 @@ def is_about_files(error: Exception) -> bool:
 
 def damaged(what: Path, error: Exception) -> DamagedError:
     """Return the error that says that ``what`` cannot be read."""
-    return DamagedError(f"cannot read {what}: {first_line(error)}", "run `memctl doctor --repair`")
+    hints = (hint for mark, hint in _OPEN_REFUSALS.items() if mark in str(error))
+    hint = next(hints, "run `memctl doctor --repair`")
+    return DamagedError(f"cannot read {what}: {first_line(error)}", hint)
 
 
 def first_line(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from fake_endpoint import FakeEndpoint
+
+from .conftest import Run
 
 LIMITED = (
     ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
@@ -93,3 +96,30 @@ def test_a_home_that_cannot_be_made_is_one_line(limited: Limited, tmp_path: Path
     done = limited("--home", str(tmp_path / "home" / "below"), "ingest", "--text", "more")
     assert done.returncode == 1
     assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["error", "hint"]
+
+
+@pytest.mark.parametrize("where", ["lance/memories.lance/data/*", "ledger.sqlite", "kb.toml"])
+def test_what_may_not_be_read_is_not_taken_for_lost(
+    memctl: Run, limited: Limited, tmp_path: Path, where: str
+) -> None:
+    folder = tmp_path / "home" / "kb" / "default"
+    closed = list(folder.glob(where))
+    assert closed
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700)
+    for path in closed:
+        path.chmod(0o000)
+    asked, seen = limited("query", "door code"), limited("doctor")
+    assert "4711" not in asked.stdout
+    assert "--repair" not in asked.stderr
+    (row,) = [json.loads(line) for line in seen.stdout.splitlines() if '"damaged"' in line]
+    assert "Permission denied" in row["message"]
+    assert "chmod u+r" in row["hint"]
+    for command in (["--repair", "--yes"], ["--repair", "--dry-run"]):
+        done = limited("doctor", *command)
+        assert done.returncode == 1
+        assert "chmod u+r" in done.stderr
+    for path in closed:
+        path.chmod(0o600)
+    assert memctl("doctor").code == 0
+    assert "4711" in memctl("query", "door code").out
