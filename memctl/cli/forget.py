@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,10 +13,12 @@ from memctl.cli.inputs import refuse_empty
 from memctl.cli.output import emit_one, facts, plain
 from memctl.cli.session import Session
 from memctl.cli.text import count, duration, one_line, size
-from memctl.errors import PartialFailure, UsageError
+from memctl.errors import KnowledgeBaseNotFound, NotFoundError, PartialFailure, UsageError
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Selection
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.store.names import TableName
 
 _Words = list[str] | None
 
@@ -85,9 +89,10 @@ def forget(
     selection = _selection(
         document or [], memory or [], entity or [], namespace, before, whole_documents
     )
-    with session.writing(kb) as base:
+    with _opened(session, selection, kb) as base:
+        others = _others(session, base, kb)
         if selection is not None:
-            preview = base.forget(selection, dry_run=True)
+            preview = _preview(base, selection, others)
             if dry_run:
                 emit_one(preview, output, lambda: _show(session, preview))
                 return
@@ -96,9 +101,65 @@ def forget(
             session.confirm(f"delete {count(len(known), 'snapshot')} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
     emit_one(report, output, lambda: _show(session, report))
+    if others and selection is not None:
+        session.suggest(f"of {base.name} alone; name others with -k: {', '.join(others)}")
     if report.left:
         places = ", ".join(dict.fromkeys(left.place for left in report.left))
         raise PartialFailure(f"some of it is left in {one_line(places, 200)}", report.left[0].hint)
+
+
+@contextmanager
+def _opened(
+    session: Session, selection: Selection | None, kb: list[str] | None
+) -> Iterator[KnowledgeBase]:
+    """Open the knowledge base to forget in; what has never been written to is not made for it.
+
+    Raises:
+        KnowledgeBaseNotFound: None is named, and the default one is not there.
+        UsageError: Several are named.
+    """
+    wanted = session.home.name_to_write(None)
+    if not kb and session.config.kb is None:
+        if owner := _owner(session, selection):
+            kb = [owner]
+        elif not session.home.exists(wanted):
+            there = session.home.names()
+            hint = f"name one with -k: {', '.join(there)}" if there else "there is none at all"
+            raise KnowledgeBaseNotFound(f"there is no knowledge base {wanted!r}", hint)
+    with session.writing(kb) as base:
+        yield base
+
+
+def _owner(session: Session, selection: Selection | None) -> str | None:
+    """Return the knowledge base that has the first document or memory, of those asked anyway."""
+    ids: list[tuple[TableName, str]] = []
+    if selection is not None:
+        ids += [("documents", id_) for id_ in selection.documents]
+        ids += [("memories", id_) for id_ in selection.memories]
+    for table, id_ in ids[:1]:
+        with suppress(NotFoundError, KnowledgeBaseNotFound), session.owning(table, id_, None) as b:
+            return b.name
+    return None
+
+
+def _others(session: Session, base: KnowledgeBase, kb: list[str] | None) -> list[str]:
+    """Return the knowledge bases that are not looked at, where nobody has named one."""
+    if kb or session.config.kb is not None:
+        return []
+    return [name for name in session.home.names() if name != base.name]
+
+
+def _preview(base: KnowledgeBase, selection: Selection, others: list[str]) -> ForgetReport:
+    """Say what would go.
+
+    Raises:
+        NotFoundError: There is nothing of the kind.
+    """
+    try:
+        return base.forget(selection, dry_run=True)
+    except NotFoundError as error:
+        hint = f"name another with -k: {', '.join(others)}" if others else error.hint
+        raise NotFoundError(f"{error.message} in {base.name}", hint) from error
 
 
 def _selection(

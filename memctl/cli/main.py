@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.umask(_NOBODY_ELSE)
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        _accept_any_text(stream)
+        accept_any_text(stream)
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)  # rows are small objects without cycles
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = run(given)
@@ -163,7 +163,7 @@ def _open_closed_streams() -> None:
             setattr(sys, name, stream)
 
 
-def _accept_any_text(stream: TextIO | object) -> None:
+def accept_any_text(stream: TextIO | object) -> None:
     """Let names that are not UTF-8, and text an odd locale lacks, be written escaped."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:

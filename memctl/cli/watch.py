@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ from memctl.errors import MemctlError, PartialFailure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memctl.pinned import KnowledgeBaseSettings
     from memctl.watch.report import Drained, Left, Listener, WatchEvent
     from memctl.watch.status import WatchStatus
 
@@ -160,7 +162,9 @@ def status(session: Session, kb: KnowledgeBasesOption = None, output: Output = N
     for name in names:
         try:
             with session.home.open(name) as base:
-                rows.append(watch_status(base))
+                found = watch_status(base)
+                is_named = kb is not None or not _takes_private(base.settings)
+                rows.append(found if is_named else _discreet(found))
         except MemctlError as error:
             if kb:
                 raise
@@ -171,6 +175,19 @@ def status(session: Session, kb: KnowledgeBasesOption = None, output: Output = N
             _show_details(session, row)
     if not names:
         session.hint("there is no knowledge base yet: memctl kb create NAME")
+
+
+def _takes_private(settings: KnowledgeBaseSettings) -> bool:
+    """Whether what is dropped into inboxes becomes private."""
+    from memctl.ingest.sources import DEFAULT_NAMESPACE
+
+    return settings.private or DEFAULT_NAMESPACE in settings.private_namespaces
+
+
+def _discreet(row: WatchStatus) -> WatchStatus:
+    """Return what there is to tell of a private knowledge base that nobody has named."""
+    told = f"memctl status -k {row.kb} tells it" if row.last_error else ""
+    return replace(row, oldest_waiting="", working="", last_error=told, never_taken=())
 
 
 def _show_details(session: Session, row: WatchStatus) -> None:

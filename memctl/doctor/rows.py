@@ -139,10 +139,15 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
     """Look for rows that are there twice, or belong to or name what is not there."""
     agreement = Agreement(examined.snapshot)
     readable = [table for table in TABLES if examined.can_read(table)]
+    known = examined.ledger.manifests.rows()
     for table in readable:
         ids = agreement.of(table)
+        committed = known.get((table, examined.states[table].version), len(ids))
         if ids.twins:
             yield damaged("rows", table, f"{counted(ids.twins, 'id')} there twice")
+        elif len(ids) != committed:
+            told = f"{counted(len(ids), 'row')}, where the ledger knows of {committed:,}"
+            yield damaged("rows", table, told)
         else:
             yield ok("rows", table, f"{len(ids):,} ids, each once")
     if {"documents", "memories"}.issubset(readable):

@@ -9,6 +9,7 @@ from memctl.store.datasets import Datasets
 from memctl.store.inspection import TableState
 from memctl.store.ledger import HEAD, Ledger
 from memctl.store.ledger_schema import VERSION
+from memctl.store.manifests import lost_manifests
 from memctl.store.names import FORGET, TABLES, TableName
 from memctl.store.parts import damaged_files
 from memctl.store.store import TABLES_FOLDER
@@ -34,8 +35,12 @@ def check_ledger(ledger: Ledger) -> Iterator[Finding]:
 
 def check_tables(examined: Examined) -> Iterator[Finding]:
     """Tell what cannot be read of each table: its manifest, its rows, its indexes."""
+    datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
+    changed = {place for place, _ in lost_manifests(datasets, examined.ledger)}
     for table, state in examined.states.items():
         found = list(_check_files(state))
+        if not state.problem and (table, state.version) in changed:
+            found.append(damaged("tables", table, "its manifest is not the one that was committed"))
         yield from found
         if not found:
             told = f"{counted(state.rows, 'row')} in {counted(state.files, 'file')}"
@@ -103,13 +108,14 @@ def _told_of_later(state: TableState, is_written_to: bool) -> Finding:
 
 
 def _check_named(examined: Examined) -> Iterator[Finding]:
-    """Look whether each snapshot can still be gone back to, without reading its rows."""
+    """Look whether each snapshot can still be gone back to; its rows are read if all are."""
     datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
     named = {name: head for name, head in examined.ledger.heads().items() if name != HEAD}
+    read: set[str] | None = set() if examined.deep else None
     for name, head in named.items():
         if lost := _lost(examined, head):
             yield damaged("snapshots", name, f"its {', '.join(lost)} cannot be opened")
-        elif files := damaged_files(datasets, head):
+        elif files := damaged_files(datasets, head, read):
             told = f"{counted(len(files), 'file')} of it damaged or gone"
             hint = f"let it go: memctl snapshot delete {name} -k {examined.layout.name}"
             yield damaged("snapshots", name, f"{told}: it cannot be restored", hint)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.errors import DiskRefused, LockedError, MemctlError, NotFoundError, UsageError
 from memctl.forget.copies import Copies, Sources
 from memctl.forget.deleted import Deleted, deleted_documents
-from memctl.forget.leftovers import AGAIN, READ, Leftovers
+from memctl.forget.leftovers import AGAIN, READ, Leftovers, set_aside
 from memctl.forget.report import ForgetReport, Left
 from memctl.ids import root_id
 from memctl.ingest.sources import printable
@@ -330,6 +330,8 @@ class Forgetter:
             self._note_try()
         for job in jobs:
             self._search(job, done, is_complete=is_complete)
+        told = {left.place for left in done.left}
+        done.left += [left for left in set_aside(self._layout) if jobs and left.place not in told]
         return done
 
     def _search(self, job: Job, done: _Done, *, is_complete: bool) -> None:

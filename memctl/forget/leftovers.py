@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -121,6 +121,13 @@ class Leftovers:
         if first.startswith(LEDGER_FILE) or first in (TABLES_FOLDER, "derived", "vectors"):
             return Left(place, READ, AGAIN)
         return Left(place, "it is a file of yours", f"delete it, if need be: {_removing(path)}")
+
+
+def set_aside(layout: Layout) -> Iterator[Left]:
+    """Yield the damaged ledgers that a repair has kept: what is packed in them cannot be seen."""
+    for path in sorted(layout.folder.glob(f"{LEDGER_FILE}*.damaged-*")):
+        why = "a repair has kept it, and it may have it: it cannot be looked into"
+        yield Left(path.name, why, f"delete it: {_removing(path)}")
 
 
 def _removing(path: Path) -> str:

@@ -16,6 +16,7 @@ from memctl.ingest.stored import REDACTED
 from memctl.memories.editing import forget
 from memctl.store.filters import col
 from memctl.store.schema import VECTOR, vector_array
+from memctl.store.sought import ITEMS_APART
 from memctl.understand.dates import date_spans
 from memctl.understand.passage import passage_for_embedding, passage_terms
 from memctl.understand.protocol import MODEL
@@ -54,7 +55,7 @@ def matches(row: dict[str, Any], patterns: Patterns, kept: frozenset[str] = KEPT
     """Tell whether a column of a row has some of what goes, those that are kept aside."""
     for name, value in row.items():
         if value and name not in kept:
-            whole = "\n".join(value) if isinstance(value, list) else str(value)
+            whole = ITEMS_APART.join(value) if isinstance(value, list) else str(value)
             if any(pattern.search(whole) for pattern in patterns):
                 return True
     return False

@@ -77,6 +77,16 @@ def _as_stored(statement: Statement) -> Statement:
     )
 
 
+def _with_texts(edit: Edit, changed: Callable[[str], str]) -> Edit:
+    """Return an edit with each of its texts changed."""
+    return dataclasses.replace(
+        edit,
+        text=edit.text and changed(edit.text),
+        type=edit.type and changed(edit.type),
+        tags=edit.tags and tuple(map(changed, edit.tags)),
+    )
+
+
 class Editor:
     """Changes single memories and documents of one knowledge base.
 
@@ -153,12 +163,9 @@ class Editor:
         old = get_memory(self._store.snapshot(), given)
         _check_editable(old)
         now = self._clock()
+        edit = _with_texts(edit, storable)
         if self._redacts:
-            edit = dataclasses.replace(
-                edit,
-                text=edit.text and without_secrets(edit.text),
-                tags=edit.tags and tuple(map(without_secrets, edit.tags)),
-            )
+            edit = _with_texts(edit, without_secrets)
         new = _edited(old, edit, now)
         if new is None:
             return old

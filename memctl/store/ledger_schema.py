@@ -120,6 +120,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             table_name TEXT NOT NULL, version INTEGER NOT NULL, content BLOB NOT NULL,
             PRIMARY KEY (table_name, version)) WITHOUT ROWID""",
     ),
+    ("ALTER TABLE manifests ADD COLUMN rows INTEGER",),
 )
 VERSION = len(_MIGRATIONS)
 

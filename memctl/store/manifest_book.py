@@ -35,13 +35,26 @@ class ManifestBook:
             rows = connection.execute("SELECT table_name, version, content FROM manifests")
             return {(row[0], row[1]): zlib.decompress(row[2]) for row in rows.fetchall()}
 
-    def put(self, place: Place, content: bytes) -> None:
-        """Keep a copy."""
+    def rows(self) -> dict[Place, int]:
+        """Return how many rows each version had when it was committed, as far as it is known."""
+        known = "SELECT table_name, version, rows FROM manifests WHERE rows IS NOT NULL"
+        with self._ledger.reading() as connection:
+            found = connection.execute(known)
+            return {(table, version): rows for table, version, rows in found.fetchall()}
+
+    def put(self, place: Place, content: bytes, rows: int) -> None:
+        """Keep a copy of the manifest of a version that has so many rows."""
         with self._ledger.transaction() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO manifests VALUES (?, ?, ?)",
-                (*place, zlib.compress(content)),
+                "INSERT OR REPLACE INTO manifests (table_name, version, content, rows)"
+                " VALUES (?, ?, ?, ?)",
+                (*place, zlib.compress(content), rows),
             )
+
+    def drop(self, place: Place) -> None:
+        """Drop the copy of one version."""
+        with self._ledger.transaction() as connection:
+            connection.execute("DELETE FROM manifests WHERE table_name = ? AND version = ?", place)
 
     def drop_nameless(self) -> None:
         """Drop the copies of versions that have no name any more: their numbers may come again."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memctl.errors import DamagedError
 from memctl.store.datasets import Datasets
 from memctl.store.durability import manifest_path
-from memctl.store.inspection import can_be_opened
 from memctl.store.ledger import Ledger
 from memctl.store.manifest_book import Place
 
@@ -24,14 +24,15 @@ def keep_manifests(datasets: Datasets, ledger: Ledger) -> None:
     for table, version in ledger.manifests.lacking():
         try:
             content = manifest_path(datasets.path(table), version).read_bytes()
-        except FileNotFoundError:  # of a snapshot that is damaged
+            rows = int(datasets.at(table, version).count_rows())
+        except (FileNotFoundError, DamagedError):  # of a snapshot that is damaged
             continue
-        ledger.manifests.put((table, version), content)
+        ledger.manifests.put((table, version), content, rows)
 
 
 def lost_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[tuple[Place, bytes]]:
-    """Yield the versions with a name that cannot be opened, each with the copy of its manifest."""
-    ledger.manifests.drop_nameless()
+    """Yield the versions with a name whose manifest is not the one that the ledger has."""
     for (table, version), content in ledger.manifests.all().items():
-        if not can_be_opened(datasets, table, version):
+        path = manifest_path(datasets.path(table), version)
+        if not path.is_file() or path.read_bytes() != content:
             yield (table, version), content

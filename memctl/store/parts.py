@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memctl.store.datasets import Datasets
 from memctl.store.engine import without_panics
-from memctl.store.inspection import ENGINE_ERRORS, INDEXES, has_its_size
+from memctl.store.inspection import ENGINE_ERRORS, INDEXES, can_be_read, has_its_size
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
@@ -27,10 +27,17 @@ def parts_of(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
             yield f"{INDEXES}/{segment.uuid}", segment.size_bytes or 0
 
 
-def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list[Path]:
+def damaged_files(
+    datasets: Datasets, versions: Mapping[TableName, int], read: set[str] | None = None
+) -> list[Path]:
     """Return the files of versions that are gone, cut short or zeroed.
 
-    Of a file that is long enough its end alone is read, which says where everything stands in it.
+    Args:
+        datasets: The tables.
+        versions: Which ones.
+        read: Where it is given every row is read, and of each file by default its end alone, which
+            says where everything stands in it.  Files of rows that are named here are passed over,
+            and those that could be read are added.
 
     Raises:
         DamagedError: A manifest cannot be read.
@@ -38,14 +45,21 @@ def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list
     return [
         datasets.path(table) / part
         for table, version in versions.items()
-        for part in _damaged_parts(datasets.at(table, version))
+        for part in _damaged_parts(datasets.at(table, version), read)
     ]
 
 
-def _damaged_parts(dataset: LanceDataset) -> Iterator[str]:
+def _damaged_parts(dataset: LanceDataset, read: set[str] | None) -> Iterator[str]:
     for fragment in dataset.get_fragments():
-        if not _has_its_files(fragment):
+        files = f"{[part.path for part in fragment.metadata.files]} {fragment.deletion_file()}"
+        if read is not None and files in read:
+            continue
+        if not _has_its_files(fragment) or (
+            read is not None and not can_be_read(dataset, fragment)
+        ):
             yield f"data/{fragment.metadata.files[0].path}"
+        elif read is not None:
+            read.add(files)
     for index in dataset.describe_indices():
         for segment in index.segments:
             place = f"{INDEXES}/{segment.uuid}"

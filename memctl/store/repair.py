@@ -187,15 +187,25 @@ def _repaired(
 
 def _with_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[Step]:
     """Write manifests again that are lost alone: with them every row is back."""
+    ledger.manifests.drop_nameless()
     for (table, version), content in lost_manifests(datasets, ledger):
         path = manifest_path(datasets.path(table), version)
         if not path.parent.parent.is_dir():
             continue
         path.parent.mkdir(exist_ok=True)
+        former = path.read_bytes() if can_be_opened(datasets, table, version) else None
         if path.exists():
             _set_aside(datasets, table, path)
         save_file(path, content)
-        yield Step(table, f"wrote the manifest of version {version} again, from the ledger")
+        datasets.renew()
+        if former is None or not damaged_files(datasets, {table: version}):
+            yield Step(table, f"wrote the manifest of version {version} again, from the ledger")
+            continue
+        save_file(path, former)  # its own files are there, those of the one that counted are not
+        datasets.renew()
+        ledger.manifests.drop((table, version))
+        told = f"version {version} is not the one that was committed, of which files are gone"
+        yield Step(table, f"{told}: what differed is lost", lost_rows=1)
 
 
 def _without_lost_manifests(

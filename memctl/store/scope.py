@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from memctl.records import Filters
 from memctl.store.filters import Expr, col, namespace_filter
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
 
@@ -44,6 +47,28 @@ class Scope:
             return within
         left_out = _unnamed(snapshot, within) if table == "entities" else _tied(snapshot, within)
         return ~col("id").is_in(sorted(left_out))
+
+    def of_ledger(
+        self, snapshot: Snapshot, tables: Mapping[str, pa.Table]
+    ) -> Mapping[str, pa.Table]:
+        """Return tables of the ledger, in which only a file's document tells its namespace.
+
+        A file of no document, and what is noted of a file, may be of any, and are left out.
+        """
+        if self._within is None or not tables["files"].num_rows + tables["events"].num_rows:
+            return tables
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        ids = snapshot.scan("documents", self._within, ["id"])["id"].to_pylist()
+        meant = pa.array(ids, pa.string())
+        files, events = tables["files"], tables["events"]
+        is_of_file = pc.match_substring(events["subject"], os.sep)
+        return {
+            **tables,
+            "files": files.filter(pc.is_in(files["document_id"], meant)),
+            "events": events.filter(pc.invert(is_of_file)),
+        }
 
 
 def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:

@@ -152,14 +152,16 @@ class Snapshots:
 
         Raises:
             NotFoundError: There is none of that name.
-            DamagedError: Files of it are missing; nothing has been changed.
+            DamagedError: Files of it are missing or damaged; nothing has been changed.
             LockedError: Another process kept writing.
         """
         self._entry(name)
+        read: set[str] = set()
+        self._require_whole(name, self._ledger.head(name), read)
         with self._store.write(wait) as transaction:
             entry = self._entry(name)  # somebody may have deleted it while this waited
             versions, before = self._ledger.head(name), transaction.versions
-            self._require_whole(name, versions)
+            self._require_whole(name, versions, read)
             saved = self._free_name()
             transaction.restore(versions, int(entry.pinned[DIMENSION]))
             snapshot = transaction.snapshot()
@@ -232,8 +234,8 @@ class Snapshots:
         for table, version in versions.items():
             write_tag(self._datasets, table, name, version, pinned)
 
-    def _require_whole(self, name: str, versions: Versions) -> None:
-        if lost := damaged_files(self._datasets, versions):
+    def _require_whole(self, name: str, versions: Versions, read: set[str] | None = None) -> None:
+        if lost := damaged_files(self._datasets, versions, read):
             raise DamagedError(
                 f"{len(lost)} files of the snapshot {name!r} are missing or damaged,"
                 f" {lost[0]} first",

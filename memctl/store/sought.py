@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 
 FEWEST_BYTES = 5
 """What is shorter is not looked for byte by byte: vectors and packed tables have it by chance."""
+ITEMS_APART = "\0"
+"""Stands between items of a list that are searched as one text: no name spans two of them."""
 _GAP = r"(?:\.?(?:\s|%20)+|[._+-])"
 _GAP_IN_TABLES = r"(?:\.?(?:[\s\pZ]|%20)+|[._+-])"
 _GAP_IN_BYTES = rb"(?:\.?(?:\s|%20|\xc2\xa0)+|[._+-])"

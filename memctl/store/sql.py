@@ -85,12 +85,16 @@ def run_sql(
         UsageError: The statement is wrong, or isn't one that may run.
         MemctlError: It ran out of time or memory; reading the result can raise this too.
     """
-    further = {kb: ledger_tables(ledger, sql.lower()) for kb, ledger in (ledgers or {}).items()}
+    scope = scope or Scope(Filters())
+    further = {
+        kb: scope.of_ledger(snapshots[kb], ledger_tables(ledger, sql.lower()))
+        for kb, ledger in (ledgers or {}).items()
+    }
     tables = [*TABLES, *(LEDGER_TABLES if ledgers else ())]
     connection = _connect()
     guard = _Guard(connection, timeout, tables)
     try:
-        _register(connection, snapshots, further, scope or Scope(Filters()))
+        _register(connection, snapshots, further, scope)
         _lock(connection, memory_limit)
         with guard:
             reader = _start(connection, sql)

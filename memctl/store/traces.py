@@ -18,7 +18,7 @@ from memctl.files import NotRegular, open_regular
 from memctl.store.datasets import Datasets
 from memctl.store.filters import Expr, render
 from memctl.store.names import TABLES, TableName
-from memctl.store.sought import Sought
+from memctl.store.sought import ITEMS_APART, Sought
 from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
 from memctl.store.unicode import storable
 from memctl.store.unpacking import unpacked
@@ -151,7 +151,7 @@ def _has_any(batch: pa.RecordBatch, texts: Sequence[Sought]) -> pa.Array:
     has = pa.array([False] * batch.num_rows)
     for column in batch.columns:
         if pa.types.is_list(column.type):
-            column = pc.binary_join(column, "\n")
+            column = pc.binary_join(column, ITEMS_APART)
         for text in texts:
             said = pc.match_substring_regex(column, text.in_tables)
             has = pc.or_(has, pc.fill_null(said, False))

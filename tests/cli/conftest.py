@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memctl.cli.main import run
+from memctl.cli.main import accept_any_text, run
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ def memctl(
     def command(*arguments: str, stdin: str | bytes = "") -> Result:
         content = stdin.encode() if isinstance(stdin, str) else stdin
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
+        for stream in (sys.stdout, sys.stderr):
+            accept_any_text(stream)
         code = run(arguments)
         raw, err = capsysbinary.readouterr()
         return Result(code, raw.decode("utf-8", "replace"), err.decode("utf-8", "replace"), raw)

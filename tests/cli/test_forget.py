@@ -206,6 +206,25 @@ def test_nothing_goes_where_it_is_only_tried_or_nobody_agrees(memctl: Run, home:
     assert (home / "kb/default/processed/plan.md").exists()
 
 
+def test_without_a_name_it_says_where_it_looked_and_makes_no_knowledge_base(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("kb", "create", "notes")
+    told = memctl("ingest", "--text", "Zorba has the code.", "-k", "notes", "-o", "json")
+    assert told.code == 0
+    nowhere = memctl("forget", "--entity", "Zorba", "--yes")
+    assert (nowhere.code, "-k: notes" in nowhere.err) == (10, True)
+    assert [row["name"] for row in memctl("kb", "list").rows] == ["notes"]
+    memctl("memory", "add", "Tea.")
+    elsewhere = memctl("forget", "--entity", "Zorba", "--yes")
+    assert "nothing names 'Zorba' in default" in elsewhere.err
+    assert (elsewhere.code, "-k: notes" in elsewhere.err) == (1, True)
+    (row,) = memctl("document", "list").rows
+    done = memctl("forget", "--document", row["id"], "--yes", "-o", "json")
+    assert (done.code, done.json["kb"]) == (0, "notes")
+    assert "of notes alone; name others with -k: default" in done.err
+
+
 def test_what_cannot_be_forgotten_is_told(memctl: Run, home: Path) -> None:
     plan = document(memctl, "plan")
     for arguments, code in (
@@ -327,6 +346,14 @@ def test_a_name_goes_from_a_summary_where_a_line_broke_inside_it(memctl: Run, ho
     memctl("watch", "--once")
     assert forget(memctl, "--entity", "Zelda Quixote")["left"] == []
     assert rows_with(["Zelda", "Quixote"]) == files_with(home, ["Quixote spoke"]) == []
+
+
+def test_a_name_does_not_span_two_items_of_a_list(memctl: Run) -> None:
+    memctl("ingest", "--jsonl", "-", stdin='{"text": "Tea is hot.", "tags": ["ann", "lee"]}')
+    memctl("ingest", "--text", "Ann Lee drinks tea.")
+    report = forget(memctl, "--entity", "Ann Lee")
+    assert (len(report["redacted"]), report["left"]) == (1, [])
+    assert ["ann", "lee"] in [row["tags"] for row in memctl("document", "list").rows]
 
 
 def test_a_name_in_capitals_goes_though_they_are_other_letters(memctl: Run, home: Path) -> None:
@@ -810,6 +837,22 @@ def test_what_is_packed_in_the_file_of_another_document_is_told(memctl: Run, hom
     assert left["place"] == "processed/crane.docx"
     assert memctl(*shlex.split(left["hint"])[1:], "--yes").code == 0
     assert not (home / "kb/default" / left["place"]).exists()
+
+
+def test_a_damaged_ledger_that_a_repair_kept_is_named_until_it_is_deleted(
+    memctl: Run, home: Path
+) -> None:
+    ledger = home / "kb/default/ledger.sqlite"
+    ledger.write_bytes(b"XXXXXXXX" + ledger.read_bytes()[8:])
+    assert memctl("doctor", "--repair", "--yes").code in (0, 3)
+    (kept,) = home.glob("kb/default/ledger.sqlite.damaged-*")
+    report = forget(memctl, "--document", document(memctl, "plan"), code=3)
+    assert [left["place"] for left in report["left"]].count(kept.name) == 1
+    for each in report["left"]:
+        subprocess.run(shlex.split(each["hint"].split(": ", 1)[1]), check=True)
+    assert not kept.exists()
+    assert forget(memctl, "--document", document(memctl, "garden"))["left"] == []
+    assert files_with(home, SECRETS) == []
 
 
 def test_where_the_home_stands_is_no_name(memctl: Run, home: Path, tmp_path: Path) -> None:

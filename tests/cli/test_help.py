@@ -7,12 +7,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
-
-from memctl.cli.main import app
+from command_tree import commands
 
 README = Path(__file__).parents[2] / "README.md"
 HEAVY = [
@@ -28,19 +25,6 @@ HEAVY = [
     "rich",
     "networkx",
 ]
-
-
-def commands() -> dict[str, Any]:
-    """Return every command by the words that call it."""
-    found: dict[str, Any] = {}
-    pending = [((), typer.main.get_command(app))]
-    while pending:
-        words, command = pending.pop()
-        for name, child in getattr(command, "commands", {}).items():
-            pending.append(((*words, name), child))
-        if not hasattr(command, "commands"):
-            found[" ".join(words)] = command
-    return found
 
 
 def test_there_are_commands_to_look_at() -> None:

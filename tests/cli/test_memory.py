@@ -90,6 +90,15 @@ def test_an_edit_that_changes_nothing_makes_no_version(note: Run) -> None:
     assert decision(note)["version"] == 1
 
 
+def test_an_edit_tells_the_text_as_it_is_stored_and_knows_it_again(note: Run) -> None:
+    row = decision(note)
+    odd = ("--text", "caf\udce9", "--tag", "\udce9", "-o", "json")
+    new = note("memory", "edit", str(row["id"]), *odd).json
+    assert (new["version"], new["text"], new["tags"]) == (2, "caf?", ["?"])
+    assert note("memory", "edit", new["id"], *odd).json == new
+    assert decision(note)["text"] == new["text"]
+
+
 def test_a_statement_said_twice_is_there_once(memctl: Run) -> None:
     first = memctl("memory", "add", "tea, not coffee", "--type", "preference", "-o", "json").json
     second = memctl(

@@ -255,6 +255,25 @@ def test_a_snapshot_with_a_damaged_file_is_told_and_not_restored(
     assert texts(memctl) == known
 
 
+def test_a_snapshot_of_which_rows_cannot_be_read_is_not_restored(
+    memctl: Run, tmp_path: Path
+) -> None:
+    take_in(memctl, BOATS)
+    memctl("snapshot", "create", "one")
+    of_one = set((table(tmp_path, "memories") / "data").iterdir())
+    take_in(memctl, CRANES)
+    tidy()
+    for path in of_one:
+        whole = path.read_bytes()
+        at = whole.index(BOATS.encode())  # the rows come first, then what says where they stand
+        path.write_bytes(b"\xff" * at + whole[at:])
+    assert memctl("doctor").code == 0
+    assert memctl("doctor", "--deep").code == 12
+    failed = memctl("snapshot", "restore", "one", "--yes")
+    assert (failed.code, "nothing has been changed" in failed.err) == (12, True)
+    assert (list(snapshots(memctl)), texts(memctl)) == (["one"], {BOATS, CRANES})
+
+
 def test_killed_while_restoring_it_is_as_if_nothing_had_been_done(
     memctl: Run, tmp_path: Path
 ) -> None:

@@ -6,15 +6,19 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from damaged import manifests
 
-from memctl.doctor import citations
+from memctl.doctor import citations, machine
 from memctl.doctor.doctor import Doctor
 from memctl.doctor.findings import Finding
+from memctl.doctor.folders import LEAST_FREE
 from memctl.home import Home
+from memctl.store import upkeep
 from memctl.store.filters import col
 from memctl.store.lock import WriteLock
 from memctl.store.schema import memory_rows, vector_array
@@ -264,3 +268,89 @@ def test_an_index_that_does_not_fit_into_the_cache_is_no_damage(
             os.truncate(path, path.stat().st_size // 2)
     monkeypatch.setattr("memctl.store.datasets.INDEX_CACHE_BYTES", 100)
     assert bool(examined(doctor)) is damages
+
+
+def test_too_little_room_on_the_disk_is_told(
+    home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(home.config.home)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=LEAST_FREE - 1))
+    finding = only(examined(doctor))
+    assert (finding.layer, finding.verdict) == ("disk", "warning")
+    assert "upkeep needs up to" in finding.message
+    assert finding.hint == "free some space on the disk"
+
+
+@pytest.mark.parametrize("name", ["max_user_watches", "max_user_instances"])
+def test_a_limit_on_watching_that_is_too_low_is_told(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    limits = {"max_user_watches": 1_000_000, "max_user_instances": 1_000} | {name: 3}
+    for each, value in limits.items():
+        (tmp_path / each).write_text(f"{value}\n")
+    monkeypatch.setattr(machine, "_INOTIFY", tmp_path)
+    found = [each for each in doctor.machine(tmp_path / "none.toml") if each.layer == "inotify"]
+    assert [each.subject for each in found if each.verdict == "ok"] == [*limits.keys() - {name}]
+    finding = only(not_ok(found))
+    assert (finding.subject, finding.verdict) == (name, "warning")
+    assert "3 may be too few" in finding.message
+    assert f"sysctl fs.inotify.{name}=" in finding.hint
+
+
+def test_a_setting_that_there_is_none_of_and_settings_open_to_all_are_told(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "config.toml"
+    settings.touch()
+    settings.chmod(0o666)
+    monkeypatch.setenv("MEMCTL_LOG_LEVLE", "debug")
+    found = [each for each in doctor.machine(settings) if each.layer == "config"]
+    assert {each.verdict for each in found} == {"warning"}
+    unknown, loose = found
+    assert unknown.subject == "MEMCTL_LOG_LEVLE"
+    assert "MEMCTL_LOG" in unknown.hint
+    assert loose.message == f"anybody may change {settings}"
+    assert loose.hint == f"chmod o-w {settings}"
+
+
+def test_too_many_rows_that_no_index_knows_are_told(
+    home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with home.open("notes") as base:
+        base.store.upkeep(force=True)
+        base.ingest(text="The boiler is serviced in May.")
+    assert examined(doctor) == []
+    monkeypatch.setattr(upkeep, "FEWEST_UNINDEXED", 0)
+    monkeypatch.setattr(upkeep, "UNINDEXED_SHARE", 0)
+    told = {each.subject: each for each in examined(doctor)}
+    assert {each.layer for each in told.values()} == {"indexes"}
+    assert {each.verdict for each in told.values()} == {"warning"}
+    assert "so that searches are slower" in told["memories"].message
+    assert "memctl watch" in told["memories"].hint
+
+
+def test_vectors_of_another_length_than_is_pinned_are_damage(home: Home, doctor: Doctor) -> None:
+    with home.open("notes") as base:
+        base.store.ledger.set_meta("dimension", "8")
+    finding = only([each for each in examined(doctor) if each.layer == "vectors"])
+    assert finding.verdict == "damaged"
+    assert finding.message == "256 numbers each, where 8 are pinned"
+    assert "doctor --repair" in finding.hint
+    list(doctor.repair("notes"))
+    assert examined(doctor) == []
+
+
+def test_a_snapshot_whose_version_cannot_be_opened_is_damage(home: Home, doctor: Doctor) -> None:
+    with home.open("notes") as base:
+        base.create_snapshot("one")
+        base.add_memory("The spare key is with Ida.")
+    folder = home.layout("notes").folder
+    newest, *others = manifests(folder, "memories")
+    for path in others:
+        path.unlink()
+    finding = only(examined(doctor))
+    assert (finding.layer, finding.subject, finding.verdict) == ("snapshots", "one", "damaged")
+    assert finding.message == "its memories cannot be opened"
+    assert "doctor --repair" in finding.hint
+    list(doctor.repair("notes"))
+    assert (examined(doctor), newest.exists()) == ([], True)

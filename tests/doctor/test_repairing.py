@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from damaged import lose_copies_of_manifests, manifests
 
+from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
 from memctl.home import Home
@@ -25,6 +26,7 @@ from memctl.store.store import utc_now
 from .conftest import not_ok
 
 Rows = dict[str, str]
+DOOR = "The door code is 4711."
 
 
 def texts(home: Home) -> tuple[Rows, Rows]:
@@ -154,11 +156,45 @@ def test_what_may_be_undone_is_told_when_no_copy_of_the_manifest_is_left(
     assert (damage(doctor), told(doctor)) == ([], [])
 
 
+def put_another_manifest(home: Home) -> None:
+    """Have the version that counts be one that lacks the door code, behind the ledger's back."""
+    folder = home.layout("notes").folder
+    other = Path(shutil.copytree(home.config.home, home.config.home.with_name("other")))
+    lose(Home(load_config({"home": str(other)}, {})), "memories", col("text") == DOOR)
+    do_one_thing_more(home)
+    beside = other / "kb/notes/lance/memories.lance"
+    for path in [path for path in beside.rglob("*") if path.is_file()]:
+        place = folder / "lance/memories.lance" / path.relative_to(beside)
+        if not place.exists() or path == manifests(other / "kb/notes", "memories")[0]:
+            shutil.copy(path, place)
+
+
+@pytest.mark.parametrize("are_files_left", [True, False])
+def test_a_table_that_is_not_the_one_that_was_committed_is_damage(
+    home: Home, doctor: Doctor, are_files_left: bool
+) -> None:
+    there = set((home.layout("notes").folder / "lance/memories.lance/data").iterdir())
+    put_another_manifest(home)
+    before = len(everything(home))
+    for path in (home.layout("notes").folder / "lance/memories.lance/data").iterdir():
+        if path not in there and not are_files_left:
+            path.unlink()  # what was committed, and is not in the other version
+    assert damage(doctor) == [
+        "its manifest is not the one that was committed",
+        f"{before} rows, where the ledger knows of {before + 1}",
+    ]
+    steps = list(doctor.repair("notes"))
+    assert any(step.lost_rows for step in steps) is not are_files_left
+    assert damage(doctor) == []
+    assert len(everything(home)) == before + are_files_left
+    assert told(doctor) == []
+
+
 def do_one_thing_more(home: Home) -> str:
     """Set how important a memory is; return which."""
     with home.open("notes") as base:
         snapshot = base.store.snapshot()
-        row = snapshot.scan("memories", col("text") == "The door code is 4711.").to_pylist()[0]
+        row = snapshot.scan("memories", col("text") == DOOR).to_pylist()[0]
         change = pa.table({"id": [row["id"]], "importance": [0.125]})
         with base.store.write() as transaction:
             transaction.update("memories", change)

@@ -134,6 +134,17 @@ def test_a_consolidation_that_loses_one_row_of_many_is_rolled_back(
     assert state(place) == before
 
 
+def test_a_snapshot_takes_back_what_a_consolidation_and_an_upkeep_wrote(filled: Place) -> None:
+    before = state(filled)
+    assert run(["snapshot", "create", "-k", "notes", "before"]) == 0
+    assert run(["consolidate", "-k", "notes"]) == 0
+    with filled.open() as base:
+        base.store.upkeep(force=True)
+    assert state(filled) != before
+    assert run(["snapshot", "restore", "-k", "notes", "before", "--yes"]) == 0
+    assert state(filled) == before
+
+
 def lose_the_words(transaction: Transaction) -> None:
     """Make the keyword index anew, so that it knows every row and no word of it."""
     transaction.dataset("memories").create_scalar_index(

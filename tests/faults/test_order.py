@@ -17,6 +17,7 @@ import pytest
 from watched import Place
 
 from memctl.pinned import Inbox
+from memctl.store.engine import lance
 
 TELLING = """
 import json, os, sys
@@ -189,3 +190,21 @@ def test_a_reason_is_durable_before_the_file_it_is_about_moves(
     )
     assert synced(steps[:named], steps[named].old)
     assert [at for at in synced(steps, reason.parent) if named < at < moved]
+
+
+def test_what_a_killed_writer_left_is_taken_back_durably_before_anything_counts(
+    place: Place, steps_of: Callable[..., list[Step]]
+) -> None:
+    place.drop("a.txt", "Ann sails to Lisbon on Friday.")
+    place.drain()
+    table = place.layout.folder / "lance" / "memories.lance"
+    left = lance().dataset(str(table))
+    left.delete("true")  # a version beyond the one that counts
+    before = files_of(place)
+    steps = steps_of("memory", "add", "-k", "notes", "Bo has the keys.")
+    heads = [n for n, step in enumerate(steps) if step.says("INTO heads", "'HEAD'")]
+    assert heads
+    for head in heads:
+        require_durable(steps, head, before)
+    texts = {row["text"] for row in place.rows("memories", "text")}
+    assert {"Bo has the keys."} < texts

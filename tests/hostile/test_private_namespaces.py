@@ -125,6 +125,28 @@ def test_by_its_id_a_private_memory_is_shown(guarded: Run) -> None:
     assert tells(guarded("memory", "show", row["id"])) != []
 
 
+@pytest.mark.parametrize("is_whole", [True, False], ids=["the whole", "its namespace"])
+def test_names_of_private_files_are_told_where_they_are_named_alone(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_whole: bool
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+    options = ("--private",) if is_whole else ("--private-namespace", "default")
+    memctl("kb", "create", "diary", *options)
+    memctl("ingest", "--text", OPEN)
+    inbox = tmp_path / "home/kb/diary/inbox"
+    (inbox / "Zanzibar.md").write_text("We sailed in May.")
+    (inbox / "Zanzibar fails.pdf").write_bytes(b"%PDF-1.7")
+    memctl("watch", "--once")
+    (inbox / "Quillfeather.md").write_text("It waits.")
+    asking = [("sql", f"from {book}") for book in ("files", "events")] + [("status",)]
+    for command in asking:
+        unnamed = memctl(*command, "-o", "json")
+        assert (unnamed.code, tells(unnamed)) == (0, [])
+        named = () if is_whole or command[0] == "status" else ("--namespace", "default")
+        is_told = is_whole or command[-1] != "from events"  # which know of no namespace
+        assert bool(tells(memctl(*command, "-k", "diary", *named, "-o", "json"))) is is_told
+
+
 def test_questions_on_a_private_namespace_are_noted_without_their_text(
     guarded: Run, tmp_path: Path
 ) -> None:

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from command_tree import commands, takes_text
+
+from memctl.cli.main import run
 
 if TYPE_CHECKING:
     from cli.conftest import Run
 
-INJECTIONS = ["x' OR '1'='1", "'; DROP TABLE memories; --", 'x" OR 1=1 --', "%", "../../etc", "\\"]
-ANSWERS = {
-    "document show": ["document", "show", "@"],
-    "document delete": ["document", "delete", "@", "--yes"],
-    "document reprocess": ["document", "reprocess", "@"],
-    "memory show": ["memory", "show", "@"],
-    "memory edit": ["memory", "edit", "@", "--text", "mine"],
-    "memory delete": ["memory", "delete", "@", "--yes"],
-    "memory history": ["memory", "history", "@"],
-    "insight show": ["insight", "show", "@"],
-    "graph neighbors": ["graph", "neighbors", "@"],
-    "a knowledge base": ["query", "ferry", "-k", "@"],
-    "a knowledge base to delete": ["kb", "delete", "@", "--yes"],
-    "feedback": ["query", "--feedback", "@", "good"],
-}
-NOTHING = {
-    "namespace": ["--namespace", "@"],
-    "tag": ["--tag", "@"],
-    "type": ["--type", "@"],
-    "session": ["--session", "@"],
-    "source": ["--source", "@"],
-}
-NASTY = {
+WORDS = {
     "a quote": "x' OR '1'='1",
+    "a statement": "'; DROP TABLE memories; --",
+    "a double quote": 'x" OR 1=1 --',
+    "a wildcard": "%",
+    "a backslash": "\\",
     "a climber": "../../etc/passwd",
     "a NUL": "nul\x00here",
     "a newline": "two\nlines",
@@ -44,87 +32,165 @@ NASTY = {
     "much": "x" * 10_000,
     "no UTF-8": "\udcff",
 }
-EVERYWHERE = """
-query ferry --level @ | query ferry --since @ | query ferry --until @ | query ferry --as-of @
-query ferry --where @ | query ferry --namespace @ | query ferry --session @ | query ferry --tag @
-query ferry --type @ | query ferry --source @ | query ferry -k @ | query --feedback @ good
-query --batch @ | query @ | context @ | memory list --where @ | memory list --since @
-document list --where @ | document list --source @ | insight list --where @ | memory show @
-memory add text --namespace @ --tag @ --session @ | document reprocess @ | why @
-export memories -k @ | export memories --namespace @ | export memories --to @/x.csv
-import @ | import - -k @ | snapshot create @ | snapshot restore @ --yes | snapshot delete @ --yes
-snapshot list -k @ | forget --document @ --yes | forget --memory @ --yes | forget --entity @ --yes
-forget --namespace @ --yes | forget --before @ --yes | kb create @ | kb create new --embedder @
-kb show @ | kb set @ --private | kb set default --inbox @ | kb set default --remove-inbox @
-kb set default --private-namespace @ | kb set default --open-namespace none@
-kb rename @ other | kb rename default @ | kb delete @ --yes | kb pause @ | kb archive @
-kb resume @ | kb reembed default --embedder @ | graph neighbors @ | graph path @ Ann
-graph merge @ Ann | graph unmerge @ Ann | graph export --to @/y | graph show --namespace @ | sql @
-sql |select 1| --namespace @ | eval @ | config show @ | doctor -k @ | watch --once -k @
-stats -k @ | status -k @ | consolidate -k @ | models test @ | ingest @ | ingest --jsonl @
-"""
-COMMANDS = [
-    line.split()
-    for line in EVERYWHERE.replace("|select 1|", "select_1").replace("\n", " | ").split(" | ")
-    if line
-]
+GIVEN = {
+    "table": "memories",
+    "statement": "select text from memories",
+    "question": "ferry",
+    "file": "all.memctl",
+    "text": "Said by the way.",
+    "kb name": "default",
+    "kb new_name": "other",
+    "kb create name": "other",
+    "graph name": "Ann Keller",
+    "graph other": "Bo Lind",
+    "snapshot name": "one",
+    "snapshot create name": "other",
+    "document id_": "DOCUMENT",
+    "document ids": "DOCUMENT",
+    "memory id_": "MEMORY",
+    "insight id_": "MEMORY",
+    "memory edit id_": "SPARE",
+    "eval folder": "set",
+}
+"""The arguments of commands while something else of them is tried."""
+BESIDE = {"ingest": ("--text", "Filed.")}
+"""What a command needs besides."""
+BY_HAND = {
+    "ingest paths": "ingest @",
+    "ingest text": "ingest --text @",
+    "ingest jsonl": "ingest --jsonl @",
+    "query batch": "query --batch @",
+    "query feedback": "query --feedback @ good",
+    "eval make": "eval --make made/@",
+    "eval save": "eval set --save made/@",
+    "export to": "export memories --to made/@",
+    "graph export to": "graph export --to made/@",
+    "eval kb": "eval --make made.jsonl -k @",
+    "kb set name": "kb set @ --redact",
+    "kb reembed name": "kb reembed @ --back",
+    "memory edit id_": "memory edit @ --importance 0.5",
+    "memory edit kb": "memory edit SPARE --importance 0.5 -k @",
+}
+"""What is tried with less than is given otherwise, with more, or where no other call finds it."""
+TOGETHER = {"--namespace", "--tag", "--type", "--session", "--source"}
+"""Options that take any text, so that one call may try them all."""
+ANSWERED = {"ingest text", "query question", "context question", "memory add text", "why file"}
+"""Arguments that may be anything and still get an answer, which may show what is remembered."""
+TEXTS = ("The ferry leaves at nine.", "Tomatoes want sun.", "Ann Keller met Bo Lind in Oslo.")
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 ODD = "a\x1b[2J\n\x07\u202egnp\u200f.txt"
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a home, an export of it and a set of questions."""
+    folder = tmp_path_factory.mktemp("words")
+    (folder / "made").mkdir()
+    (folder / "set").mkdir()
+    (folder / "set/corpus.jsonl").write_text('{"_id": "a", "text": "The ferry leaves at nine."}\n')
+    (folder / "set/queries.jsonl").write_text('{"_id": "q", "text": "ferry", "answer": ["a"]}\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMCTL_HOME", str(folder / "home"))
+        for namespace, text in zip(("default", "garden", "people"), TEXTS, strict=True):
+            assert run(["ingest", "--text", text, "--namespace", namespace]) == 0
+        for number in range(5):
+            assert run(["memory", "add", f"Spare number {number}."]) == 0
+        assert run(["snapshot", "create", "one"]) == 0
+        assert run(["export", "all", "--to", str(folder / "all.memctl")]) == 0
+    return folder
+
+
 @pytest.fixture
-def notes(memctl: Run) -> Run:
-    memctl("ingest", "--text", "The ferry leaves at nine.", "--tag", "sea")
-    memctl("ingest", "--text", "Tomatoes want sun.", "--namespace", "garden")
+def notes(memctl: Run, filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("MEMCTL_KB", "default")
     return memctl
 
 
 def rows(run: Run) -> list[tuple[str, str]]:
     found = run("memory", "list").rows
-    return sorted((row["id"], row["text"]) for row in found)
+    return sorted((row["id"], row["text"]) for row in found if row["text"] in TEXTS)
 
 
-@pytest.mark.parametrize("word", INJECTIONS)
-def test_an_id_or_a_name_is_never_code(notes: Run, word: str) -> None:
-    before = rows(notes)
-    for what, words in ANSWERS.items():
-        done = notes(*(word if each == "@" else each for each in words))
-        assert done.code in (1, 2, 10), (what, done)
-        assert done.err.startswith("error: "), what
-        assert "unexpected" not in done.err, what
-    assert rows(notes) == before
+# --- every parameter of every command ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("word", NASTY.values(), ids=NASTY)
-def test_whatever_a_name_or_a_filter_is_every_command_ends_as_it_should(
-    notes: Run, word: str
+@dataclass(frozen=True)
+class Trial:
+    """A call that tries a word as one or more parameters of a command."""
+
+    tried: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def trials(name: str, command: Any, *, is_apart: bool) -> Iterator[list[Trial]]:
+    """The calls of a command, by those of which one is enough as long as it is not refused."""
+    parameters = [each for each in command.params if takes_text(each)]
+    shared = [each for each in parameters if not is_apart and TOGETHER & {*each.opts}]
+    for parameter in parameters:
+        if parameter not in shared:
+            yield [trial(name, command, parameter)]
+    if shared:
+        yield [trial(name, command, *shared), *(trial(name, command, each) for each in shared)]
+
+
+def trial(name: str, command: Any, *tried: Any) -> Trial:
+    names = tuple(f"{name} {each.name}" for each in tried)
+    if names[0] in BY_HAND:
+        return Trial(names, tuple(BY_HAND[names[0]].split()))
+    words = [*name.split(), *BESIDE.get(name, ())]
+    for each in command.params:
+        is_argument = each.param_type_name == "argument"
+        if each in tried:
+            words += ["@"] if is_argument else [each.opts[0], "@"]
+        elif is_argument:
+            words += given(name, each.name)
+        elif {"--yes", "--once"} & {*each.opts}:
+            words.append(each.opts[0])
+    return Trial(names, tuple(words))
+
+
+def given(name: str, argument: str) -> list[str]:
+    noun = name.partition(" ")[0]
+    keys = (f"{name} {argument}", f"{noun} {argument}", argument)
+    return next(([GIVEN[key]] for key in keys if key in GIVEN), [])
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_whatever_an_id_or_a_filter_is_every_command_ends_as_it_should_and_tells_nothing(
+    notes: Run, kind: str
 ) -> None:
     before = rows(notes)
-    for words in COMMANDS:
-        done = notes(*(each.replace("@", word).replace("_", " ", 1) for each in words))
-        assert done.code in (0, 1, 2, 3, 4, 10), (words, done.code)
-        assert "unexpected" not in done.err, (words, done.err)
-        assert not STEERING.search(done.err), (words, done.err)
-        assert len(done.err) < 5_000, words
-    notes("kb", "set", "default", "--open-namespace", word)
-    kept = [row for row in rows(notes) if row[1] != "text"]
-    assert kept == before
+    spare = [row["id"] for row in notes("memory", "list").rows if row["text"].startswith("Spare")]
+    ids = {"MEMORY": before[0][0], "DOCUMENT": notes("document", "list").rows[0]["id"]}
 
+    def is_refused(trial: Trial) -> bool:
+        own = ids | ({"SPARE": spare.pop()} if "SPARE" in trial.words else {})
+        done = notes(*(own.get(word, word).replace("@", WORDS[kind]) for word in trial.words))
+        assert done.code in (0, 1, 2, 3, 4, 10), (trial, done)
+        assert "unexpected" not in done.err, (trial, done)
+        assert not STEERING.search(done.err), (trial, done)
+        assert len(done.err) < 5_000, trial
+        assert ANSWERED & {*trial.tried} or not any(text in done.out for text in TEXTS), trial
+        return done.code in (1, 2, 10)
 
-@pytest.mark.parametrize("word", INJECTIONS)
-def test_a_filter_is_never_code(notes: Run, word: str) -> None:
-    before = rows(notes)
-    for what, words in NOTHING.items():
-        limits = [word if each == "@" else each for each in words]
-        done = notes("query", "ferry", "-o", "json", *limits)
-        if done.code == 0:  # a part of a name may match, as in a source
-            assert what == "source" or done.json["hits"] == [], what
-        else:
-            assert done.code == 2, (what, done)
+    for name, command in commands().items():
+        arguments = {f"{name} {p.name}" for p in command.params if p.param_type_name == "argument"}
+        for first, *others in trials(name, command, is_apart=kind == "a quote"):
+            refused = is_refused(first)
+            assert refused or not arguments - ANSWERED & {*first.tried}, first
+            for other in others if refused else ():
+                is_refused(other)
     assert rows(notes) == before
 
 
-@pytest.mark.parametrize("word", INJECTIONS)
+def test_what_is_tried_by_hand_is_there() -> None:
+    names = {f"{name} {each.name}" for name, found in commands().items() for each in found.params}
+    assert {*BY_HAND, *ANSWERED} <= names
+    assert {"memory list levels", "query feedback", "graph neighbors namespace"} <= names
+
+
+@pytest.mark.parametrize("word", [*WORDS.values()][:6], ids=[*WORDS][:6])
 def test_what_a_text_is_filed_under_is_kept_as_it_is(notes: Run, word: str) -> None:
     filed = ["--namespace", word, "--tag", word]
     assert notes("ingest", "--text", "Filed oddly.", *filed, "--source", word).code == 0
