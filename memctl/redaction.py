@@ -15,9 +15,10 @@ from itertools import accumulate
 MARK = "[redacted]"
 
 _BLOCK = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:(?:(?!-----BEGIN).){0,20000}?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
-    r"|(?:\s*[A-Za-z0-9+/=]{16,}(?!\S))*)",
+    r"-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+    r"(?:(?:(?!- ?BEGIN).){0,60000}?-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+    r"|(?:\s*(?:>\s?)*(?:(?:Proc-Type|DEK-Info|Comment): [^\n]*|[A-Za-z0-9+/=]{16,})(?!\S))*)"
+    r"|\bPuTTY-User-Key-File-\d:(?:(?!PuTTY-User).){0,60000}?Private-MAC: [0-9a-f]+",
     re.DOTALL,
 )
 _KEY = re.compile(
@@ -45,6 +46,20 @@ _KEY = re.compile(
       | secret_[A-Za-z0-9]{43}(?!\w)
       | PMAK-[0-9a-f]{24}-[0-9a-f]{34} | ATATT3[\w=-]{60,}  # Postman, Atlassian
       | AGE-SECRET-KEY-1[A-Z0-9]{58}
+      | glsa_\w{32,} | tskey-[a-z]+-[\w-]{16,}          # Grafana, Tailscale
+      | NRAK-[A-Z0-9]{27} | dp\.(?:pt|st|ct|sa)\.\w{40,}  # New Relic, Doppler
+      | figd_[\w-]{36,} | sq0[a-z]{3}-[\w-]{20,}        # Figma, Square
+      | pscale_(?:tkn|pw|oauth)_[\w.-]{32,}             # PlanetScale
+      | pul-[0-9a-f]{40} | xkeysib-[0-9a-f]{64}-\w{16}  # Pulumi, Brevo
+      | rubygems_[0-9a-f]{48} | \w{14}\.atlasv1\.[\w=-]{60,}  # RubyGems, Terraform
+      | pat[A-Za-z0-9]{14}\.[0-9a-f]{64}               # Airtable
+      | \w{3}\d?8Q~[\w.~-]{31,} | dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64}  # Azure AD, Dynatrace
+      | fo1_[\w-]{40,} | EAA[A-Za-z0-9]{90,}           # Fly, Facebook
+      | CCIPAT_\w{22}_[0-9a-f]{40} | nvapi-[\w-]{60,}  # CircleCI, NVIDIA
+      | sntry[su]_[\w=+/-]{40,} | ph[cx]_\w{40,}        # Sentry, PostHog
+      | bk[au]a_[0-9a-f]{40} | sbp_[0-9a-f]{40}         # Buildkite, Supabase
+      | vc[pk]_\w{50,} | HRKU-[0-9a-f-]{12,}            # Vercel, Heroku
+      | sk\.eyJ[\w-]{20,}\.[\w-]{20,}                  # Mapbox
       | eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?            # JSON web tokens
     )""",
     re.VERBOSE,
@@ -54,27 +69,65 @@ _RANDOM = re.compile(
 )
 _BEARER = re.compile(
     r"(?i)\b((?:bearer|basic|authorization[\"']?\s*[=:]\s*[\"']?(?:token|api-?key|key))\s+)"
-    r"(?=\S*\d)[\w.~+/=-]{12,}"
+    r"(?:(?=\S*\d)[\w.~+/=-]{12,}|[\w.~+/=-]{30,})"
+)
+_NAMES = (
+    r"password|passwd|passphrase|passwort|kennwort|mot\ de\ passe|contrase[ñn]a"
+    r"|(?<![^\W_])(?:pass|pwd?)|secret|token|credentials?"
+    r"|(?:api|access|account|secret|encryption|private|signing)[_-]?key"
 )
 _ASSIGNED = re.compile(
-    r"(?i)\b((?:[\w-]{0,40}(?:password|passwd|passphrase|secret|token|api[_-]?key|(?:access|account)[_-]?key))"
-    r"[\"']?\s*[=:]\s*[\"']?)(?!\[redacted\])[^\s\"',;]{4,}"
+    rf"""(?ix)
+    (
+        (?=[pkmcstaei])(?:{_NAMES})s?
+        (?:
+            [\"'\]`*\\]{{0,4}} \s* (?:=>|:=|[=:：]) \*{{0,2}} \s* (?:[|>][-+]?\s+)?  # name = value
+          | [ ]+\|[ ]+(?=[^|\n]+[ ]\|)                    # a row of a table
+          | >(?=[^<\n]+</)                                # an element
+          | [\"']?[,;]?\s*[\"']?\bvalue[\"']?\s*[=:]\s*    # one that is named beside its value
+          | (?<=--password|..--secret|...--token)[ ]      # an option
+        )
+        (?:\\?[\"'`“‘])?
+    )
+    (?!\[redacted\])
+    (?: (?<=[\"]) [^\"\\\n]{{4,200}} (?=\\?[\"])
+      | (?<=') [^'\\\n]{{4,200}} (?=\\?')
+      | (?<=`) [^`\n]{{4,200}} (?=`)
+      | (?<=“) [^”\n]{{4,200}} (?=”)
+      | (?:(?!</)[^\s\"',;`]){{4,}}
+    )"""
 )
-_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,100}:)[^\s/@]{1,200}(?=@)")
+_LOGIN = re.compile(
+    r"(?i)(\blogin\s+\S{1,100}\s+password\s+|\bjdbc:oracle:\w+:[^\s:/@]{1,100}/"
+    r"|\bsshpass\s+-p\s*|\bmysql\b[^\n]{0,100}\s-p)[^\s@]{4,100}"
+)
+_COOKIE = re.compile(r"(?i)(\b(?:set-)?cookie:\s*[\w-]{1,60}=)[\w.%+/=-]{20,}")
+_SQL = re.compile(r"(?i)\b((?:identified\s+by|with\s+password)\s+')[^'\n]{4,200}(?=')")
+_IN_URL = re.compile(
+    r"(\b[A-Za-z][A-Za-z0-9+.-]{0,20}://(?:[^\s:/@]{0,100}:(?!\d{1,5}/))?)"
+    r"(?:(?<=:)[^\s\"'<>]{1,200}|(?<=/)(?=[\w-]*\d)[\w-]{20,200})(?=@[\w.\[-])"
+)
 _SIGNED = re.compile(
-    r"([?&]sig=|hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/)[\w%+/=-]{30,}"
+    r"([?&](?:sig|key|X-Amz-Signature|X-Goog-Signature)=|hooks\.slack\.com/services/"
+    r"|discord(?:app)?\.com/api/webhooks/)[\w%+/=-]{30,}"
 )
 _USER = re.compile(
     r"(\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:)[^\s\"']{4,200}"
 )
-_TOLD_BY_WHAT_IS_BEFORE = (_BEARER, _ASSIGNED, _IN_URL, _SIGNED, _USER)
+_TOLD_BY_WHAT_IS_BEFORE = (_BEARER, _ASSIGNED, _SQL, _LOGIN, _COOKIE, _IN_URL, _SIGNED, _USER)
 
 
 _SHORTEST_VALUE = 6
 _UNLIKE_WORDS = re.compile(r"\d|[^\W\d_][^\w\s.:/()\[\]-][^\W\d_]|[a-z][A-Z]")
 """A digit, a sign between letters, or a capital within: what words seldom have."""
-_CODE = re.compile(r"[(\[{<$]|\w\.\w+\.|^(?:os|self|env|process|config|settings)\.|^\W")
-"""A call, an index, a placeholder, a dotted name: code that fetches a secret, not the secret."""
+_CODE = re.compile(
+    r"^[A-Za-z_][\w.]+(?:\(.*\)|\[.*\]|[(\[]$)|\w\.\w+\.|^\w+\.[A-Z]\w+$"
+    r"|^(?:os|self|env|process|config|settings)\.|^#[0-9A-Fa-f]{3,8}$"
+    r"|^[$<{%].*[>}%)]$|^\$\w+$|^\$?[{(<]|^[/.*|>&\\=~+-]"
+)
+"""A call, an index, a placeholder, a dotted name, a colour, a path: what is no secret itself."""
+_IN_A_SENTENCE = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}")
+"""Of several words, one that is none."""
 
 Span = tuple[int, int]
 
@@ -138,14 +191,17 @@ def _span(match: re.Match[str]) -> Span:
 
 def _is_sure(match: re.Match[str]) -> bool:
     """Whether what follows ``password:`` and the like is no ordinary word or piece of code."""
-    if match.re is not _ASSIGNED:
+    if match.re not in (_ASSIGNED, _LOGIN):
         return True
-    value = match[0][match.end(1) - match.start() :].rstrip(".!?)]}>")
-    return (
-        len(value) >= _SHORTEST_VALUE
-        and bool(_UNLIKE_WORDS.search(value))
-        and (not _CODE.search(value))
-    )
+    value = match[0][match.end(1) - match.start() :]
+    if _CODE.search(value):
+        return False
+    if re.search(r"\s", value):
+        return bool(_IN_A_SENTENCE.search(value))
+    value = value.rstrip(".!?)]}>")
+    if "key" in match[1].lower() and not re.search(r"\d", value):
+        return False
+    return len(value) >= _SHORTEST_VALUE and bool(_UNLIKE_WORDS.search(value))
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
