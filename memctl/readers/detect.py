@@ -31,10 +31,17 @@ def detect(path: Path, name: str | None = None) -> MediaType:
     shown = shown_name(name or path.name)
     head, complete = _head(path, shown)
     if complete and not head.strip(b" \t\r\n\v\f\0\xef\xbb\xbf\xff\xfe"):
-        raise EmptySource(f"{shown} is empty", "put something into it and try again")
+        raise _empty(shown, head)
     if media_type := _binary_type(path, name or path.name, head):
         return media_type
     return text_type(_text_of(head, complete), name or path.name, complete)
+
+
+def _empty(shown: str, head: bytes) -> EmptySource:
+    if b"\0" in head:  # as a power cut, or a copy that broke off, leaves it
+        hint = "it is damaged; get it again from where it comes"
+        return EmptySource(f"{shown} holds nothing but zero bytes", hint)
+    return EmptySource(f"{shown} is empty", "put something into it and try again")
 
 
 def _head(path: Path, shown: str) -> tuple[bytes, bool]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 READER = "pdf/1"
 MEDIA_TYPE = "application/pdf"
 PAGE_TEXT = "page text"
+_BEGINS_WITHIN = 1 << 16
+"""Bytes; pypdf would look through all of a file that is none, for minutes."""
 
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
@@ -48,6 +50,8 @@ def _open(file: IO[bytes], name: str) -> PdfReader:
     from pypdf.errors import DependencyError
 
     with told_as_damage(name, "a PDF", *pdf_errors()), without_warnings():
+        if b"%PDF-" not in file.read(_BEGINS_WITHIN):
+            raise ValueError("it does not begin like one")
         try:
             reader = PdfReader(file)
             locked = reader.is_encrypted and not reader.decrypt("")

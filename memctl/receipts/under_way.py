@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.ingest.inbox import TO_READ_IT, InboxFile, not_its_own, scan
-from memctl.ingest.leaving import IN_WORDS
+from memctl.ingest.leaving import IN_WORDS, TOO_DEEP
 from memctl.ingest.sources import printable
 from memctl.paths import shown
 from memctl.receipts.receipt import Receipt
@@ -78,8 +78,10 @@ class UnderWay:
             elif path == file.path:
                 yield from self._taken_or_waiting(inbox, file)
         if found.problems and path not in (file.path for file in found.files):
-            hint = "allow it to be listed; it is looked at again then"
-            yield self._receipt(path, "waiting", reason=found.problems[0], hint=hint)
+            reason = found.problems[0]
+            what_to_do = "move it further up" if TOO_DEEP in reason else "allow it to be listed"
+            hint = f"{what_to_do}; it is looked at again then"
+            yield self._receipt(path, "waiting", reason=reason, hint=hint)
 
     def _left(self, path: Path, place: Path, why: LeftOutReason) -> Receipt:
         what = "it" if place == path else f"its folder {shown(printable(place))}"

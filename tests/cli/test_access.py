@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from limited import LIMITED, needs_permissions
 from watched import wait_for
 
 from memctl.config import load_config
@@ -18,8 +19,6 @@ from memctl.doctor.doctor import Doctor
 from memctl.home import Home
 
 from .conftest import Run
-from .test_read_only import LIMITED
-from .test_read_only import pytestmark as needs_permissions
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="folders have no such modes there")
 

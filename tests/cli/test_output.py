@@ -117,7 +117,8 @@ def test_a_stream_that_was_closed_beforehand_is_an_empty_one(two: Run) -> None:
         command = f"exec {sys.executable} -m memctl {words}"
         return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
 
-    assert (run("memory list >&-").returncode, run("memory list >&-").stderr) == (0, "")
+    unheard = run("memory list >&-")
+    assert (unheard.returncode, unheard.stderr) == (0, "")
     assert "tea, not coffee" in run("memory list 2>&-").stdout
     assert "stdin is empty" in run("ingest - <&-").stderr
     assert run("kb delete default <&-").stderr.startswith("error: nobody is there to be asked")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,20 +11,11 @@ from pathlib import Path
 
 import pytest
 from fake_endpoint import FakeEndpoint
+from limited import LIMITED, needs_permissions
 
 from .conftest import Run
 
-LIMITED = (
-    ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
-    if hasattr(os, "geteuid") and os.geteuid() == 0
-    else []
-)
-"""What takes root's privilege to pass over permissions away."""
-
-pytestmark = pytest.mark.skipif(
-    os.name == "nt" or (bool(LIMITED) and shutil.which("setpriv") is None),
-    reason="needs permissions that hold for this user",
-)
+pytestmark = needs_permissions
 
 Limited = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -22,6 +22,7 @@ from memctl.home import Home
 from memctl.ingest import inbox as inbox_of_any
 from memctl.ingest.batch import PIPELINE_VERSION
 from memctl.ingest.inbox import scan
+from memctl.ingest.leaving import DEEPEST
 from memctl.store import receipt_book
 from memctl.store.names import WAITS_FOR
 from memctl.watch.claim import CUT_OFF, Claims
@@ -242,6 +243,7 @@ def test_a_ledger_of_before_such_accounts_is_brought_up_to_date(
             ledger.execute(f"ALTER TABLE receipts DROP COLUMN {column}")
         ledger.executescript(
             "DROP TABLE document_usage; DROP TABLE tries; DROP TABLE deleted_rows;"
+            "DROP TABLE manifests;"
             "PRAGMA user_version = 7;"
         )
     (receipt,) = why(memctl, "plan.md")
@@ -698,3 +700,13 @@ def test_many_files_of_one_name_are_listed(memctl: Run, tmp_path: Path) -> None:
     assert found.out.count("notes0/plan.md") == 1
     assert "4 files go by that name" in found.err
     assert len(why(memctl, "plan.md")) == 5
+
+
+def test_a_file_in_folders_that_are_too_deep_says_so(memctl: Run, inbox: Path) -> None:
+    deep = inbox.joinpath(*["d"] * (DEEPEST + 1), "deep.md")
+    deep.parent.mkdir(parents=True)
+    deep.write_text(TEXT)
+    (receipt,) = why(memctl, "deep.md")
+    assert (receipt["outcome"], receipt["is_there"]) == ("waiting", True)
+    assert f"more than {DEEPEST} folders deep" in receipt["reason"]
+    assert receipt["hint"].startswith("move it further up")

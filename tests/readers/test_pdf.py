@@ -131,6 +131,13 @@ def test_a_truncated_file_is_unreadable_with_one_line_of_reason(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_big_file_that_is_none_is_not_looked_through(tmp_path: Path) -> None:
+    with (tmp_path / "a.pdf").open("wb") as file:
+        file.truncate(10 << 30)  # of zeros, which take no room
+    with pytest.raises(UnreadableSource, match="not a PDF: it does not begin like one"):
+        list(read(tmp_path / "a.pdf"))
+
+
 def test_remarks_of_the_library_stay_off_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -161,6 +161,13 @@ def test_an_empty_file_of_any_name_is_an_empty_source(
         list(read(_file(tmp_path, content, name)))
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.json", "a.bin", "a"])
+def test_a_file_of_zero_bytes_is_not_called_empty(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EmptySource, match="nothing but zero bytes") as caught:
+        list(read(_file(tmp_path, bytes(5_000), name)))
+    assert "damaged" in caught.value.hint
+
+
 def test_a_long_run_of_blanks_is_an_empty_source(tmp_path: Path) -> None:
     with pytest.raises(EmptySource):
         list(read(_file(tmp_path, " \n" * 100_000, "a.txt")))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,22 +9,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from limited import LIMITED, needs_permissions
 
 from memctl.errors import DiskRefused
 from memctl.store.ledger import Ledger
 from memctl.store.store import Store
 
-LIMITED = (
-    ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
-    if hasattr(os, "geteuid") and os.geteuid() == 0
-    else []
-)
-"""What takes root's privilege to pass over permissions away."""
-
-pytestmark = pytest.mark.skipif(
-    os.name == "nt" or (bool(LIMITED) and shutil.which("setpriv") is None),
-    reason="needs permissions that hold for this user",
-)
+pytestmark = needs_permissions
 
 Python = Callable[[str], list[str]]
 
@@ -114,7 +103,6 @@ writer.execute("INSERT INTO meta VALUES ('note', 'written since')")
 writer.close()
 """
     said = python(f"""
-import os
 ledger = Ledger.open(folder / 'ledger.sqlite')
 print(ledger.meta('note'))
 folder.chmod(0o700), (folder / 'ledger.sqlite').chmod(0o600)

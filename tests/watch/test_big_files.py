@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from watched import SETTLE, Place
 
+from memctl.readers import pieces, tables
 from memctl.store.names import WORKS_ON
 from memctl.watch import intake
 from memctl.watch.base import WatchOptions
@@ -15,10 +16,12 @@ from memctl.watch.status import watch_status
 
 
 @pytest.fixture
-def big(place: Place) -> Place:
-    """A place with a file in its inbox that is taken in in two parts."""
-    lines = (f"Crane {number} stands at berth {number % 7}.\n" for number in range(40_000))
-    place.drop("big.txt", "".join(lines))
+def big(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A place with a file in its inbox that is taken in in several parts."""
+    for module in (pieces, tables):
+        monkeypatch.setattr(module, "PART_CHARS", 20_000)
+    lines = (f"{number},crane {number} at berth {number % 7}\n" for number in range(2_000))
+    place.drop("big.csv", "number,what\n" + "".join(lines))
     return place
 
 
@@ -38,9 +41,9 @@ def test_how_far_a_big_file_is_is_said_and_shown_by_status_as_long_as_it_is_in_w
     WatchService(HomeBases(big.home), options, listen).run()
     said = [(event.source, event.message) for event in big.events if event.kind == "working"]
     assert len(said) >= 2
-    assert {name for name, _ in said} == {"big.txt"}
+    assert {name for name, _ in said} == {"big.csv"}
     assert all("memories so far" in message for _, message in said)
-    assert shown == [f"big.txt: {message}" for _, message in said]
+    assert shown == [f"big.csv: {message}" for _, message in said]
     with big.open() as base:
         assert watch_status(base).working == ""
         assert not base.store.ledger.meta(WORKS_ON)
