@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged import lose_copies_of_manifests, manifests
 from fake_endpoint import DIMENSION, FakeEndpoint
 
 from memctl.models import BUILTIN_EMBEDDER
-from memctl.store.durability import manifest_version
 
 from .conftest import Run
 
@@ -266,11 +266,11 @@ def test_after_a_repair_that_went_back_behind_the_change_it_can_be_made_again(
     before = hits(memctl)
     assert memctl("kb", "reembed", "default", "--embedder", "endpoint/e").code == 0
     there = hits(memctl)
-    versions = tmp_path / "home/kb/default/lance/memories.lance/_versions"
-    newest = max(versions.glob("*.manifest"), key=manifest_version)
-    newest.write_bytes(b"")
+    folder = tmp_path / "home/kb/default"
+    lose_copies_of_manifests(folder)
+    manifests(folder, "memories")[0].write_bytes(b"")
     repaired = memctl("doctor", "--repair")
-    assert repaired.code == 0, repaired.err
+    assert repaired.code == 3, repaired.err
     assert f"from before the change, from {BUILTIN_EMBEDDER}" in repaired.out
     refused = memctl("query", QUESTION)
     assert refused.code == 2
