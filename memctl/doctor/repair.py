@@ -147,7 +147,9 @@ class Repair:
         """Return the documents of which rows are missing or wrong, each with its file."""
         agreement = self._agreement
         entries = self.base.store.ledger.files.entries(["done"])
-        places = {e.document_id: source_of(self.files, e) for e in entries if e.document_id}
+        blocked = self.base.store.ledger.deletions.blocked()
+        of_documents = (e for e in entries if e.document_id and e.document_id not in blocked)
+        places = {e.document_id: source_of(self.files, e) for e in of_documents}
         parts: dict[str, list[str]] = {}
         for entry in agreement.unknown(entries):
             parts.setdefault(entry.document_id or "", [])

@@ -149,7 +149,7 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
             told = f"{counted(len(ids), 'row')}, where the ledger knows of {committed:,}"
             yield damaged("rows", table, told)
         else:
-            yield ok("rows", table, f"{len(ids):,} ids, each once")
+            yield ok("rows", table, f"{counted(len(ids), 'id')}, each once")
     if {"documents", "memories"}.issubset(readable):
         yield from _check_documents(agreement)
         yield from _check_files(agreement, examined)

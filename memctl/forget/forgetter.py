@@ -286,6 +286,7 @@ class Forgetter:
         return Erased(
             found.gone,
             found.gone | gone.answers,
+            made.redacted,
             gone.names,
             found.sources.names,
             says,

@@ -44,6 +44,12 @@ class DeletionBook:
                 "DELETE FROM deleted_rows WHERE document_id = ?", [(i,) for i in documents]
             )
 
+    def blocked(self) -> set[str]:
+        """Return the documents of which words were forgotten that their files may still have."""
+        with self._ledger.reading() as connection:
+            rows = connection.execute("SELECT document_id FROM blocked_documents").fetchall()
+        return {row[0] for row in rows}
+
     def all(self) -> set[str]:
         """Return the ids of all."""
         with self._ledger.reading() as connection:

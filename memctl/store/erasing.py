@@ -31,6 +31,8 @@ class Erased:
     """Of whole documents, and of memories."""
     answers: frozenset[str]
     """Memories that questions may have been answered by which are not kept."""
+    blocked: Sequence[str]
+    """Documents that stay without some of their words."""
     names: frozenset[str]
     """Names that nothing names any more, as names are compared."""
     sources: frozenset[str]
@@ -55,6 +57,9 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     places = _erase_receipts(connection, erased)
     connection.executemany("DELETE FROM document_usage WHERE document_id = ?", ids)
     connection.executemany("UPDATE files SET document_id = NULL WHERE document_id = ?", ids)
+    connection.executemany("DELETE FROM blocked_documents WHERE document_id = ?", ids)
+    blocked = [(id_,) for id_ in erased.blocked]
+    connection.executemany("INSERT OR IGNORE INTO blocked_documents VALUES (?)", blocked)
     _erase_files(connection, erased)
     connection.executemany("DELETE FROM access_log WHERE memory_id = ?", ids)
     connection.executemany("DELETE FROM comparisons WHERE memory_id = ?", ids)

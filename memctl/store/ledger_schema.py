@@ -121,6 +121,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (table_name, version)) WITHOUT ROWID""",
     ),
     ("ALTER TABLE manifests ADD COLUMN rows INTEGER",),
+    ("CREATE TABLE blocked_documents (document_id TEXT PRIMARY KEY) WITHOUT ROWID",),
 )
 VERSION = len(_MIGRATIONS)
 

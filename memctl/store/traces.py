@@ -10,12 +10,15 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memctl.errors import DamagedError
 from memctl.files import NotRegular, open_regular
 from memctl.store.datasets import Datasets
+from memctl.store.engine import opening
 from memctl.store.filters import Expr, render
 from memctl.store.names import TABLES, TableName
 from memctl.store.sought import ITEMS_APART, Sought
@@ -165,9 +168,10 @@ def former_rows(
     datasets = Datasets(store.folder / TABLES_FOLDER)
     found: dict[str, dict[str, Any]] = {}
     for item in reversed(datasets.fresh(table).version_refs()):
-        dataset = datasets.fresh(table, item["version"])
-        rows = dataset.to_table(columns=["id", *columns], filter=render(where)).to_pylist()
-        found = {row["id"]: row for row in rows} | found
+        with suppress(DamagedError), opening(datasets.path(table)):  # a repair may keep such
+            dataset = datasets.fresh(table, item["version"])
+            rows = dataset.to_table(columns=["id", *columns], filter=render(where)).to_pylist()
+            found = {row["id"]: row for row in rows} | found
     return list(found.values())
 
 

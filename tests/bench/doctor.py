@@ -87,37 +87,13 @@ def rows(first: int, count: int) -> tuple[pa.Table, pa.Table]:
 
 def document(id_: str, text: str) -> Document:
     """Return a document that was read from a text of that name."""
-    return Document(
-        id=id_,
-        root_id=id_,
-        part=0,
-        external_id=None,
-        namespace="default",
-        source="text",
-        title="",
-        media_type="text/plain",
-        sha256="0" * 64,
-        size=len(text),
-        status="indexed",
-        text=text,
-        summary="",
-        entities=(),
-        topics=(),
-        keywords=(),
-        importance=0.5,
-        language="en",
-        tags=(),
-        links=(),
-        authors=(),
-        dates=(),
-        missing=(),
-        reader="text/1",
-        method="builtin/1",
-        signals={},
-        pipeline_version=1,
-        created_at=NOW,
-        ingested_at=NOW,
-    )
+    known = {"id": id_, "root_id": id_, "text": text, "size": len(text), "status": "indexed"}
+    lists = ("entities", "topics", "keywords", "tags", "links", "authors", "dates", "missing")
+    texts = ("source", "title", "media_type", "sha256", "summary", "language", "reader", "method")
+    values = dict.fromkeys(lists, ()) | dict.fromkeys(texts, "text") | known
+    when = {"created_at": NOW, "ingested_at": NOW}
+    numbers = {"part": 0, "importance": 0.5, "pipeline_version": 1, "signals": {}}
+    return Document(**values, **when, **numbers, external_id=None, namespace="default")
 
 
 def passage(number: int, document_id: str, text: str, start: int) -> Memory:

@@ -281,6 +281,31 @@ def test_of_a_document_a_memory_takes_its_words_and_nothing_else(memctl: Run, ho
     assert rows_with(["Svalbard"]) == []
 
 
+def test_what_was_forgotten_of_a_file_that_is_yours_does_not_come_back_with_a_repair(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "plan.md").write_text(PLAN)
+    memctl("kb", "create", "default", "--inbox", str(vault))
+    memctl("watch", "--once")
+    (fact,) = (row for row in memctl("memory", "list").rows if row["type"] == "decision")
+    assert forget(memctl, "--memory", fact["id"])["yours"] == [str(vault / "plan.md")]
+    for path in tmp_path.glob("home/kb/default/lance/documents.lance/data/*"):
+        path.write_bytes(b"")
+    memctl("doctor", "--repair", "--yes")
+    (row,) = memctl("document", "list").rows
+    assert "painted green" in memctl("document", "show", row["id"], "--text").out
+    memctl("watch", "--once")
+    assert memctl("doctor", "--rebuild", "--yes").code == 0
+    memctl("document", "reprocess", row["id"])
+    assert files_with(tmp_path / "home", ["Svalbard"]) == []
+    assert "Svalbard" not in memctl("export", "documents").out + memctl("export", "memories").out
+    memctl("document", "delete", row["id"], "--yes")
+    assert forget(memctl, "--document", row["id"])["left"] == []
+
+
 def test_words_that_go_with_a_memory_go_from_topics_and_questions_and_dates_stay(
     memctl: Run,
 ) -> None:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -220,10 +219,9 @@ def zero(path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
-@pytest.mark.parametrize("hurt", [cut, zero, Path.unlink])
 @pytest.mark.parametrize("kind", ["data", "_deletions", "_indices"])
 def test_a_snapshot_with_a_damaged_file_is_told_and_not_restored(
-    memctl: Run, tmp_path: Path, kind: str, hurt: Callable[[Path], None]
+    memctl: Run, tmp_path: Path, kind: str
 ) -> None:
     take_in(memctl, BOATS, CRANES, "The old pier was torn down.")
     tidy()
@@ -233,18 +231,19 @@ def test_a_snapshot_with_a_damaged_file_is_told_and_not_restored(
     of_one = {path for path in (table(tmp_path, "memories") / kind).rglob("*") if path.is_file()}
     take_in(memctl, "The harbour has a new pier.")
     tidy()  # writes all files anew
-    left = [path for path in of_one if path.exists()]
+    left = {path: path.read_bytes() for path in of_one if path.exists()}
     assert left
-    for path in left:
-        hurt(path)
-
-    assert "missing or damaged" in snapshots(memctl)["one"]["problem"]
-    (finding,) = (row for row in memctl("doctor").rows if row["verdict"] == "damaged")
-    assert (finding["layer"], finding["subject"]) == ("snapshots", "one")
-    assert finding["hint"] == "let it go: memctl snapshot delete one -k default"
     known = texts(memctl)
-    failed = memctl("snapshot", "restore", "one", "--yes")
-    assert (failed.code, "nothing has been changed" in failed.err) == (12, True)
+    for hurt in (cut, zero, Path.unlink):
+        for path, whole in left.items():
+            path.write_bytes(whole)
+            hurt(path)
+        assert "missing or damaged" in snapshots(memctl)["one"]["problem"]
+        (finding,) = (row for row in memctl("doctor").rows if row["verdict"] == "damaged")
+        assert (finding["layer"], finding["subject"]) == ("snapshots", "one")
+        assert finding["hint"] == "let it go: memctl snapshot delete one -k default"
+        failed = memctl("snapshot", "restore", "one", "--yes")
+        assert (failed.code, "nothing has been changed" in failed.err) == (12, True)
     assert (list(snapshots(memctl)), texts(memctl)) == (["one"], known)
 
     repaired = memctl("doctor", "--repair", "-o", "ndjson")

@@ -31,13 +31,6 @@ EMPTY, BROKEN = b"", b"%PDF-1.4 nothing more"
 SAMPLES = Path(__file__).parents[2] / "sample_inbox"
 
 
-@pytest.fixture
-def dice() -> random.Random:
-    seed = int(os.environ.get("MEMCTL_SEED") or random.SystemRandom().randrange(1 << 32))
-    print(f"MEMCTL_SEED={seed}")
-    return random.Random(seed)
-
-
 def done(place: Place, *arguments: str, codes: Sequence[int] = (0,)) -> str:
     """Run a command to its end; return what it said."""
     with memctl(place, *arguments) as process:
