@@ -25,6 +25,7 @@ from memctl.store.filters import col
 LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
 FILES, KILLS = (300, 60) if LONG else (120, 12)
 OTHER_KILLS = 20 if LONG else 2
+PATIENCE = 3_600 if LONG else 300
 CRANES, HELD = (5_000_000, 50_000) if LONG else (60_000, 200)
 """Lines of a big file, and how many rows of it are held back before they are written."""
 EMPTY, BROKEN = b"", b"%PDF-1.4 nothing more"
@@ -34,7 +35,7 @@ SAMPLES = Path(__file__).parents[2] / "sample_inbox"
 def done(place: Place, *arguments: str, codes: Sequence[int] = (0,)) -> str:
     """Run a command to its end; return what it said."""
     with memctl(place, *arguments) as process:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode in codes, err
     return out
 
