@@ -126,6 +126,8 @@ _CODE = re.compile(
     r"|^[$<{%].*[>}%)]$|^\$\w+$|^\$?[{(<]|^[/.*|>&\\=~+-]"
 )
 """A call, an index, a placeholder, a dotted name, a colour, a path: what is no secret itself."""
+_TOKEN = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{9,}|.{16,}")
+"""What is called so is often a number of them, or the name of a standard."""
 _IN_A_SENTENCE = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}")
 """Of several words, one that is none."""
 
@@ -199,7 +201,10 @@ def _is_sure(match: re.Match[str]) -> bool:
     if re.search(r"\s", value):
         return bool(_IN_A_SENTENCE.search(value))
     value = value.rstrip(".!?)]}>")
-    if "key" in match[1].lower() and not re.search(r"\d", value):
+    name = match[1].lower()
+    if "key" in name and not re.search(r"\d", value):
+        return False
+    if "token" in name and not _TOKEN.fullmatch(value):
         return False
     return len(value) >= _SHORTEST_VALUE and bool(_UNLIKE_WORDS.search(value))
 

@@ -185,3 +185,5 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}", "fix or remove that line") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: its values are nested too deep", "write it anew") from error

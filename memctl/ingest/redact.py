@@ -89,15 +89,20 @@ def _each(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _without(value: Any) -> Any:
     """Return metadata without secrets; a value is looked at together with its name."""
-    if isinstance(value, Mapping):
-        return {distinct_without_secrets(key): _named(key, item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without(item) for item in value]
-    return without_secrets(value) if isinstance(value, str) else value
+    return _named("", value)
 
 
 def _named(key: str, value: Any) -> Any:
-    if not isinstance(value, str):
-        return _without(value)
-    prefix = f"{key}: "
-    return without_secrets(prefix + value).removeprefix(prefix)
+    """Return what stands below a key: the items of a list, and a ``value``, go by its name too."""
+    if isinstance(value, Mapping):
+        return {
+            distinct_without_secrets(own): _named(key if own == "value" else own, item)
+            for own, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_named(key, item) for item in value]
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value
+    prefix = f"{key}: " if key else ""
+    clean = without_secrets(f"{prefix}{value}").removeprefix(prefix)
+    return value if clean == str(value) else clean

@@ -102,7 +102,7 @@ def office_type(path: Path) -> MediaType:
     """Which Office format a zip file is, by the names of its members; ``""`` for none."""
     import zipfile
 
-    from memctl.readers.archives import MOST_LISTING, listing_bytes
+    from memctl.store.zip_end import MOST_LISTING, listing_bytes
 
     try:
         if listing_bytes(path) > MOST_LISTING:

@@ -387,9 +387,13 @@ def _read_part(content: bytes, name: str, expected: pa.Schema) -> Iterator[pa.Re
     """Read the batches of a part; whoever made it, what they hold is checked before it is used."""
     try:
         with pa.ipc.open_stream(content) as reader:
-            schema, batches = reader.schema, list(reader)
-        for batch in batches:
-            batch.validate(full=True)
+            schema, batches, size = reader.schema, [], 0
+            for batch in reader:
+                batch.validate(full=True)
+                batches.append(batch)
+                size += batch.nbytes  # more than was read, where it was packed
+                if size > _LARGEST_PART:
+                    raise UsageError(f"that is not an export: {name} holds too much", _HINT)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise DamagedError(
             f"{name} in the export cannot be read: {error}", "copy it again"

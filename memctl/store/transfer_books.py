@@ -73,7 +73,7 @@ def restoring(ledger: Ledger, name: str, content: bytes, now: datetime) -> State
             return lambda _: ledger.queries.restore(entries)
         waiting = [_checked(row, _COMPARISON)["memory_id"] for row in rows]
         return lambda _: ledger.comparisons.add(waiting, now)
-    except (ValueError, TypeError) as error:  # no JSON, no UTF-8, no instant, or other values
+    except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values
         raise DamagedError(
             f"ledger/{name} in the export cannot be read: {error}", "copy it again"
         ) from error

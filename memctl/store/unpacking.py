@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from memctl.files import NotRegular, open_regular
+from memctl.store.zip_end import MOST_LISTING, listing_bytes
 
 _LARGEST_FILE = 64 << 20
 _MOST_BYTES = 256 << 20
@@ -44,7 +45,7 @@ def unpacked(path: Path) -> Iterator[Iterator[bytes]]:
             if os.fstat(file.fileno()).st_size > _LARGEST_FILE:
                 return
             left = _Left()
-            for part in _parts(file):
+            for part in _parts(path, file):
                 yield left.of(part)
     except (FileNotFoundError, NotRegular):  # removed meanwhile, or another thing by now
         return
@@ -70,10 +71,10 @@ class _Left:
             return
 
 
-def _parts(file: IO[bytes]) -> Iterator[IO[bytes] | bytes]:
+def _parts(path: Path, file: IO[bytes]) -> Iterator[IO[bytes] | bytes]:
     start = file.read(6)
     file.seek(0)
-    if start.startswith(b"PK"):
+    if start.startswith(b"PK") and listing_bytes(path) <= MOST_LISTING:
         yield from _members(file)
     elif start.startswith(b"%PDF"):
         yield from _streams(file.read())

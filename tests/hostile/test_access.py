@@ -241,6 +241,22 @@ def test_what_is_said_of_a_text_loses_its_secrets_and_ids_stay_one_of_a_kind(
     assert all(SECRET not in str(asked.body) for asked in endpoint.asked)
 
 
+def test_what_stands_below_a_key_for_secrets_goes_by_its_name(memctl: Run) -> None:
+    memctl("kb", "create", "default", "--redact")
+    said = {
+        "tokens": ["harb0urKeyNine"], "password": 47119022,
+        "db": {"secret": {"value": "harb0urKeyTen"}, "value": "port 9"}, "berths": [3, 4.5, True],
+    }  # fmt: skip
+    line = json.dumps({"text": "The ferry leaves at nine.", "metadata": said})
+    assert memctl("ingest", "--jsonl", "-", stdin=line).code == 0
+    (row,) = memctl("document", "list").rows
+    kept = memctl("document", "show", row["id"], "-o", "json").json["document"]["metadata"]
+    assert {key: kept[key] for key in said} == {
+        "tokens": ["[redacted]"], "password": "[redacted]",
+        "db": {"secret": {"value": "[redacted]"}, "value": "port 9"}, "berths": [3, 4.5, True],
+    }  # fmt: skip
+
+
 def test_a_secret_in_the_name_of_a_file_is_in_no_table_and_the_file_is_found_by_it(
     memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

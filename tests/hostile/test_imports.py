@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from memctl.store import transfer
+
 if TYPE_CHECKING:
     from cli.conftest import Run
 
@@ -114,6 +116,40 @@ def test_an_export_that_was_tampered_with_is_refused_and_leaves_nothing(
     assert "error: unexpected" not in done.err
     assert "\x1b" not in done.err
     assert [row["name"] for row in memctl("kb", "list").rows] == ["default"]
+
+
+def packed(member: str, content: bytes) -> bytes:
+    """Make a part that holds far more than its size tells."""
+    if not member.startswith("documents/"):
+        return content
+    rows = pa.ipc.open_stream(content).read_all()
+    field = rows.schema.field("text")
+    texts = pa.array(["A" * (8 << 20)] * rows.num_rows, field.type)
+    rows = rows.set_column(rows.schema.get_field_index("text"), field, texts)
+    out, options = io.BytesIO(), pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(out, rows.schema, options=options) as stream:
+        stream.write_table(rows)
+    return out.getvalue()
+
+
+def test_a_part_is_measured_by_what_it_holds(
+    memctl: Run, forged: Callable[[Change], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "_LARGEST_PART", 4 << 20)
+    done = memctl("import", forged(packed), "-k", "copy")
+    assert (done.code, "holds too much" in done.err) == (2, True), done.err
+
+
+def test_decisions_that_are_nested_without_end_are_damage(
+    memctl: Run, forged: Callable[[Change], str]
+) -> None:
+    done = memctl(
+        "import",
+        forged(lambda name, content: b"[" * 100_000 if name == "ledger/names.jsonl" else content),
+        *("-k", "copy"),
+    )
+    assert done.code == 12, done.err
+    assert "error: unexpected" not in done.err
 
 
 HARMLESS = {

@@ -25,6 +25,7 @@ from memctl.ingest.sources import Source, from_paths
 from memctl.readers import Readers, detect
 from memctl.readers.pieces import PART_CHARS
 from memctl.records import SourceText
+from memctl.store.unpacking import unpacked
 
 if TYPE_CHECKING:
     from cli.conftest import Run
@@ -327,3 +328,10 @@ def test_a_link_that_is_named_is_followed(memctl: Run, special: Path) -> None:
     (row,) = memctl("document", "list").rows
     assert row["source"] == str(special / "link.txt")
     assert memctl("document", "reprocess", row["id"]).code == 0
+
+
+def test_a_search_for_what_is_forgotten_lists_no_crowded_archive(tmp_path: Path) -> None:
+    path = tmp_path / "crowded.zip"
+    for count, is_listed in ((10, True), (100_000, False)):
+        path.write_bytes(crowded_zip(count))
+        assert any(b"".join(part) for part in unpacked(path)) is is_listed
