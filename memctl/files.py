@@ -17,6 +17,8 @@ from typing import BinaryIO
 _BINARY = getattr(os, "O_BINARY", 0)
 _UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
 """Opening fails for a link, and waits for nobody at the other end of a pipe."""
+SET_ASIDE = ".damaged-"
+"""What stands in the name of a damaged file that has been kept, before a few random digits."""
 _KEPT_BYTES = 200
 """Of a name, in that of its temporary file: with what is added it stays below 255 bytes."""
 _TEMPORARY = re.compile(r"\.(.*)\.[0-9a-f]{12}\.tmp", re.DOTALL)
@@ -156,7 +158,7 @@ def replacing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterato
         OSError: The folder is missing, read-only or full; ``path`` is then as it was, and it is
             what the error names.
     """
-    temporary = _temporary(path)
+    temporary = temporary_beside(path)
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
         with os.fdopen(descriptor, "wb") as file:
@@ -175,9 +177,19 @@ def replacing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterato
         sync_folder(path.parent)
 
 
-def _temporary(path: Path) -> Path:
+def temporary_beside(path: Path) -> Path:
+    """Return a free name beside a file, under which it is written; see :func:`is_temporary`."""
     kept = os.fsencode(path.name)[-_KEPT_BYTES:].decode("utf-8", "ignore")
     return path.with_name(f".{kept}.{secrets.token_hex(6)}.tmp")
+
+
+def set_aside(path: Path) -> Path:
+    """Give what is damaged another name beside it, and return that.
+
+    Raises:
+        OSError: It cannot be renamed.
+    """
+    return path.rename(path.with_name(f"{path.name}{SET_ASIDE}{secrets.token_hex(3)}"))
 
 
 def is_temporary(name: str, suffix: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from memctl.doctor.access import check_access
 from memctl.doctor.findings import Finding, damaged, ok, warning
 from memctl.errors import MemctlError
+from memctl.files import set_aside
 from memctl.paths import next_step, reason, shown
 from memctl.pinned import Layout, load_settings
 from memctl.rules import nearest
@@ -61,8 +61,7 @@ def repair_folders(layout: Layout) -> Iterator[Step]:
     """Make folders that are gone, or in the place of which something else stands."""
     for folder in _folders(layout):
         if folder.is_file():
-            beside = folder.with_name(f"{folder.name}.damaged-{secrets.token_hex(3)}")
-            folder.rename(beside)
+            beside = set_aside(folder)
             yield Step("folders", f"{folder.name} was a file: kept as {beside.name}")
         if not os.path.lexists(folder):
             folder.mkdir(mode=0o700)

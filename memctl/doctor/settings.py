@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
@@ -10,7 +9,7 @@ from datetime import datetime
 
 from memctl.config import Config
 from memctl.errors import ConfigError, DamagedError
-from memctl.files import save_file
+from memctl.files import save_file, set_aside
 from memctl.knowledge_base import SETTINGS
 from memctl.pinned import Inbox, KnowledgeBaseSettings, Layout, load_settings, save_settings
 from memctl.store.ledger import Ledger
@@ -31,9 +30,7 @@ def repair_settings(layout: Layout, config: Config, now: datetime) -> Iterator[S
         pass
     beside = ""
     if layout.settings.exists():
-        kept = layout.settings.with_name(f"kb.toml.damaged-{secrets.token_hex(3)}")
-        layout.settings.rename(kept)
-        beside = f"; the old one is kept as {kept.name}"
+        beside = f"; the old one is kept as {set_aside(layout.settings).name}"
     with closing(Ledger.open(layout.folder / LEDGER_FILE)) as ledger:
         yield Step("settings", f"{_written(layout, config, ledger, now)}{beside}")
 

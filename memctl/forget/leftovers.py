@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memctl.files import SET_ASIDE
 from memctl.forget.report import Left
 from memctl.ids import root_id
 from memctl.ingest.sources import printable
@@ -125,7 +126,7 @@ class Leftovers:
 
 def set_aside(layout: Layout) -> Iterator[Left]:
     """Yield the damaged ledgers that a repair has kept: what is packed in them cannot be seen."""
-    for path in sorted(layout.folder.glob(f"{LEDGER_FILE}*.damaged-*")):
+    for path in sorted(layout.folder.glob(f"{LEDGER_FILE}*{SET_ASIDE}*")):
         why = "a repair has kept it, and it may have it: it cannot be looked into"
         yield Left(path.name, why, f"delete it: {_removing(path)}")
 

@@ -7,7 +7,6 @@ holds a lock on it, so that what a process which was killed has left can be told
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from memctl.files import is_temporary, lock_file
+from memctl.files import is_temporary, lock_file, temporary_beside
 
 _NAME = "stdin"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -56,7 +55,7 @@ def clear_spools(folder: Path) -> None:
 
 def _made(folder: Path) -> tuple[Path, BinaryIO]:
     while True:
-        path = folder / f".{_NAME}.{secrets.token_hex(6)}.tmp"
+        path = temporary_beside(folder / _NAME)
         file = os.fdopen(os.open(path, _NEW, 0o600), "wb")
         with suppress(OSError):  # where there are no locks, nothing is cleared
             lock_file(file.fileno())

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from memctl.files import lock_file
+from memctl.files import lock_file, temporary_beside
 from memctl.store.names import TableName
 from memctl.store.snapshot import Snapshot
 
@@ -88,7 +88,7 @@ class _Lease:
         """Replace what it says in one step."""
         lease = {"pid": os.getpid(), "host": socket.gethostname(), "versions": versions}
         self.path.parent.mkdir(exist_ok=True)
-        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}.tmp")
+        temporary = temporary_beside(self.path)
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             lock_file(descriptor)

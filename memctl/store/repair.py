@@ -5,7 +5,6 @@ Nothing is thrown away: what is unreadable is left beside, and every step is tol
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from memctl.errors import DamagedError
-from memctl.files import save_file
+from memctl.files import save_file, set_aside
 from memctl.store.datasets import Datasets
 from memctl.store.durability import files_below, manifest_path, manifest_version, sync_new
 from memctl.store.engine import opening
@@ -145,7 +144,7 @@ def _ledger(folder: Path, done: list[Step]) -> Ledger:
     parts = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm")]
     beside = [part for part in parts if part.exists()]
     for part in beside:
-        part.rename(part.with_name(f"{part.name}.damaged-{secrets.token_hex(3)}"))
+        set_aside(part)
     told = "; the old one is kept beside it" if beside else ""
     done.append(Step("ledger", f"made anew from the tables{told}"))
     ledger = Ledger.create(path)
