@@ -324,14 +324,13 @@ def test_an_ingest_that_fails_leaves_no_thread_behind(
     def fails() -> None:
         raise OSError(28, "No space left on device")
 
-    before = threading.active_count()
+    before = set(threading.enumerate())
     monkeypatch.setattr(bench.store, "write", fails)
     with pytest.raises(OSError, match="No space"):
         bench.records(*({"id": "same", "text": f"text {n}"} for n in range(50)))
-    deadline = time.monotonic() + 5
-    while threading.active_count() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() == before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=60)
+    assert set(threading.enumerate()) <= before
 
 
 def test_an_error_in_the_stream_of_sources_reaches_the_caller(bench: Bench) -> None:
