@@ -18,7 +18,7 @@ from memctl.consolidate import consolidator
 from memctl.errors import CoverageLost
 from memctl.store import store as store_module
 from memctl.store.filters import col
-from memctl.store.names import TableName
+from memctl.store.names import TABLES, TableName
 from memctl.store.transaction import Transaction
 
 NOTES = [
@@ -173,6 +173,29 @@ def test_an_upkeep_that_loses_memories_is_rolled_back(
     with filled.open() as base:
         base.store.upkeep(force=True)
         assert base.query("Who keeps the keys?", mode="keyword").hits
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_an_upkeep_that_loses_a_row_of_any_table_is_rolled_back(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, table: TableName
+) -> None:
+    """The table alone is written anew, so that nothing else leads to its being looked at."""
+    filled.drop("linked.md", "The keys lie in the [[Harbour Office]].")
+    filled.drain()
+    before, improve = filled.rows(table, "id"), store_module.improve
+
+    def sabotaged(transaction: Transaction, *rest: Any, **options: Any) -> Any:
+        done = improve(transaction, *rest, **options)
+        rows = transaction.snapshot().scan(table, columns=["id"])
+        transaction.delete(table, col("id") == rows["id"][0].as_py())
+        return done
+
+    with monkeypatch.context() as patch, filled.open() as base:
+        base.store.upkeep(force=True)
+        patch.setattr(store_module, "improve", sabotaged)
+        with pytest.raises(CoverageLost, match=f"upkeep was rolled back: 1 of the {table}"):
+            base.store.upkeep()
+    assert filled.rows(table, "id") == before
 
 
 def forgets_unfinished(capsys: pytest.CaptureFixture[str]) -> int:
