@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 from watched import Place
 
 from memctl.pinned import Inbox
@@ -93,7 +94,7 @@ def steps_of(place: Place, tmp_path: Path) -> Callable[..., list[Step]]:
         home = str(place.home.config.home)
         environment = os.environ | {"MEMCTL_HOME": home, "MEMCTL_WATCH_SETTLE_SECONDS": "0.05"}
         command = [sys.executable, "-c", TELLING, str(log), str(tables), *arguments]
-        subprocess.run(command, env=environment, timeout=300, check=True, capture_output=True)
+        subprocess.run(command, env=environment, timeout=PATIENCE, check=True, capture_output=True)
         return [Step(**json.loads(line)) for line in log.read_text().splitlines()]
 
     return run
