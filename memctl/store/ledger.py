@@ -29,6 +29,7 @@ from memctl.store.books import (
     to_text,
 )
 from memctl.store.deletion_book import DeletionBook
+from memctl.store.forgotten_book import ForgottenBook
 from memctl.store.frozen import (
     Fingerprint,
     connect,
@@ -86,6 +87,7 @@ class Ledger:
         self.snapshots = SnapshotBook(self)
         self.receipts = ReceiptBook(self)
         self.deletions = DeletionBook(self)
+        self.forgotten = ForgottenBook(self)
         self.manifests = ManifestBook(self)
 
     @classmethod
