@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 from watched import Place
 
 from memctl.pinned import Inbox
@@ -100,7 +101,7 @@ def steps_in(home: Path, log: Path, *arguments: str) -> list[Step]:
     tables = home / "kb" / "notes" / "lance"
     environment = os.environ | {"MEMCTL_HOME": str(home), "MEMCTL_WATCH_SETTLE_SECONDS": "0.05"}
     command = [sys.executable, "-c", TELLING, str(log), str(tables), *arguments]
-    subprocess.run(command, env=environment, timeout=300, check=True, capture_output=True)
+    subprocess.run(command, env=environment, timeout=PATIENCE, check=True, capture_output=True)
     return [Step(**json.loads(line)) for line in log.read_text().splitlines()]
 
 
