@@ -9,7 +9,8 @@ from bench.redaction.measure import cases, measured
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.redaction import redacted, redacted_with, without_secrets
+from memctl.redaction import RULES, redacted, redacted_with, without_secrets
+from memctl.redaction.rule import lowered
 
 SECRETS = [
     "sk-proj-" + "a1B2c3D4e5F6g7H8",
@@ -141,3 +142,15 @@ def test_a_key_that_is_cut_off_takes_its_own_lines_and_not_the_rest() -> None:
     begun = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 2
     text = f"Before.\n{begun}\nAfter that the ferry leaves at nine.\n"
     assert without_secrets(text) == "Before.\n[redacted]\n\nAfter that the ferry leaves at nine.\n"
+
+
+@given(st.lists(st.sampled_from([case.text for case in cases()]) | st.text(max_size=9)))
+def test_patterns_find_what_they_find_though_they_are_tried_where_they_may_begin_alone(
+    pieces: list[str],
+) -> None:
+    for text in (" ".join(pieces), "".join(pieces)):
+        low = lowered(text)
+        for rule in RULES:
+            found = list(rule.pattern.finditer(text))
+            assert [match.span() for match in rule.matches(text, low)] == [m.span() for m in found]
+            assert not found or not rule.triggers or any(word in low for word in rule.triggers)
