@@ -1,27 +1,26 @@
 """Text without what looks like a key, a token or a password.
 
-Few patterns that seldom err: prefixes that providers give their keys, the shapes of tokens, and
-what is assigned to a name such as ``password``.  What people just say is left as it is.
+Patterns that seldom err: prefixes that providers give their keys, the shapes of tokens, what is
+assigned to a name such as ``password`` or said after it, and kinds of files that have secrets.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate
 
+from memctl.redaction.files import FILES
 from memctl.redaction.rule import Rule, Span, lowered
+from memctl.redaction.said import SAID
 from memctl.redaction.shapes import BLOCKS, KEYS, RANDOM
 from memctl.redaction.told import TOLD
 
 MARK = "[redacted]"
 
-RULES = (BLOCKS, KEYS, *TOLD)
-_TRIGGERS = re.compile(
-    "|".join(map(re.escape, dict.fromkeys(word for rule in RULES for word in rule.triggers)))
-)
+RULES = (BLOCKS, KEYS, *FILES, *TOLD, *SAID)
+_TRIGGERS = frozenset(word for rule in RULES for word in rule.triggers)
 
 
 def redacted(text: str) -> str:
@@ -34,13 +33,13 @@ def redacted(text: str) -> str:
     text = RANDOM.sub(MARK, text)
     for rule in TOLD:
         text = _without(text, [s for m in rule.matches(text, lowered(text)) for s in rule.spans(m)])
-    return text
+    return without_secrets(text)
 
 
 def without_secrets(text: str) -> str:
     """Return a text of a document with ``[redacted]`` in place of what surely is a secret.
 
-    Checksums and ids stay, and so does a word that follows ``password:`` in a sentence.
+    Checksums and ids stay, and so does an ordinary word that follows ``password:`` in a sentence.
     """
     return redacted_with(text, ())[0]
 
@@ -74,7 +73,7 @@ def redacted_with(text: str, offsets: Sequence[int]) -> tuple[str, list[int]]:
 
 def _rules_for(low: str) -> Iterator[Rule]:
     """Yield the rules that may find something in a text, in lower case."""
-    there = set(_TRIGGERS.findall(low))
+    there = {word for word in _TRIGGERS if word in low}
     return (rule for rule in RULES if not rule.triggers or not there.isdisjoint(rule.triggers))
 
 

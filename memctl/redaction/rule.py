@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 Span = tuple[int, int]
+_LAST_WORD = re.compile(r"(?<![\w-])(?:[\w-]*-)?(\w+)\Z")
+"""Such as two-factor, of which the last part may be one of its own."""
+_LONGEST_WORD = 16
 Starts = Callable[[str, str], Iterable[int]]
 """Gets a text, and the same in lower case; tells in order where a match may begin."""
 
@@ -32,6 +35,19 @@ def at(*words: str) -> Starts:
     return starts
 
 
+def at_word_before(*words: str) -> Starts:
+    """Tell where the words begin that stand before others; those begin with a space."""
+    found = at(*words)
+
+    def starts(text: str, low: str) -> Iterator[int]:
+        """Look for them."""
+        for place in found(text, low):
+            if before := _LAST_WORD.search(low, max(0, place - _LONGEST_WORD), place):
+                yield from sorted({before.start(), before.start(1)})
+
+    return starts
+
+
 def secret_part(match: re.Match[str]) -> Iterable[Span]:
     """Tell where the secret stands, without what tells that it is one."""
     return (((match.end(1) if match.re.groups else match.start()), match.end()),)
@@ -47,8 +63,7 @@ class Rule:
     """One way to tell a secret."""
 
     triggers: tuple[str, ...]
-    """What has none of these, in lower case, has no match; none of them overlaps with another
-    rule's."""
+    """What has none of these, in lower case, has no such secret."""
     pattern: re.Pattern[str]
     starts: Starts
     is_sure: Callable[[re.Match[str]], bool] = always

@@ -16,7 +16,7 @@ _BLOCK = re.compile(
     re.DOTALL,
 )
 _KEY = re.compile(
-    r"""(?<![\w-])(?:
+    r"""(?:(?<![\w-])|(?<=/bot))(?:
         sk-[\w-]{16,}                                   # OpenAI, Anthropic and others
       | (?:xai|pplx)-\w{40,} | gsk_\w{40,}              # xAI, Perplexity, Groq
       | r8_\w{30,} | hf_[A-Za-z0-9]{20,}                # Replicate, Hugging Face
@@ -54,6 +54,17 @@ _KEY = re.compile(
       | bk[au]a_[0-9a-f]{40} | sbp_[0-9a-f]{40}         # Buildkite, Supabase
       | vc[pk]_\w{50,} | HRKU-[0-9a-f-]{12,}            # Vercel, Heroku
       | sk\.eyJ[\w-]{20,}\.[\w-]{20,}                  # Mapbox
+      | lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10} | tvly-(?:dev-|prod-)?\w{28,}  # LangSmith, Tavily
+      | ops_eyJ[\w-]{60,} | re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}  # 1Password, Resend
+      | xsmtpsib-[0-9a-f]{64}-\w{16} | sk_[0-9a-f]{48}(?!\w)  # Brevo, ElevenLabs
+      | pcsk_\w{40,} | fc-[0-9a-f]{32}(?!\w) | csk-\w{40,}  # Pinecone, Firecrawl, Cerebras
+      | nfp_\w{36,} | rnd_[A-Za-z0-9]{28,} | sgp_\w{40,}  # Netlify, Render, Sourcegraph
+      | ATBB[A-Za-z0-9]{32} | ATCTT3[\w=-]{60,} | AKCp[A-Za-z0-9]{60,}  # Bitbucket, Artifactory
+      | pat-(?:na|eu)\d-[0-9a-f-]{36} | apify_api_\w{36} | pnu_\w{36}  # HubSpot, Apify, Prefect
+      | LTAI[A-Za-z0-9]{16,20}(?!\w) | ABSK[A-Za-z0-9+/=]{100,}  # Alibaba, Bedrock
+      | [xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,} | nsec1[02-9ac-hj-np-z]{58}  # wallets, Nostr
+      | (?=\w*[a-z])(?=\w*\d)(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?!\w)
+      | RWRTY0Iy[A-Za-z0-9+/]{100,}={0,2}              # minisign
       | eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?            # JSON web tokens
     )""",
     re.VERBOSE,
