@@ -71,7 +71,7 @@ def hold_again_without(transaction: Transaction, erased: Sequence[str]) -> None:
     handed = {id_: other for id_, other in later.items() if other is not None}
     _name_successors(transaction, handed)
     rest = [row for row in ended.rows if row["id"] not in handed]
-    alive = _alive(transaction.snapshot(), rest)
+    alive = of_live_documents(transaction.snapshot(), rest)
     _name_successors(transaction, {row["id"]: None for row in rest if row["id"] not in alive})
     ids = [row["id"] for row in rest if row["id"] in alive]
     if ids:
@@ -117,7 +117,7 @@ def hold_again_after(
             handed[row["id"]] = later
     _name_successors(transaction, handed)
     rest = [row for row in ended.rows if row["id"] not in handed]
-    alive = _alive(snapshot, rest)
+    alive = of_live_documents(snapshot, rest)
     _hold_anew(transaction, [row for row in rest if row["id"] in alive], now)
 
 
@@ -177,7 +177,7 @@ def _said_by(snapshot: Snapshot, roots: Sequence[str]) -> dict[tuple[str | None,
     return {(root_id(row["document_id"]), row["type"], row["text"]): row["id"] for row in rows}
 
 
-def _alive(snapshot: Snapshot, rows: Iterable[Row]) -> set[str]:
+def of_live_documents(snapshot: Snapshot, rows: Iterable[Row]) -> set[str]:
     """Those whose documents are neither superseded nor gone."""
     documents = {row["id"]: row["document_id"] for row in rows}
     found = snapshot.get("documents", sorted(set(documents.values())), ["id", "status"])

@@ -63,6 +63,7 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     _erase_files(connection, erased)
     connection.executemany("DELETE FROM access_log WHERE memory_id = ?", ids)
     connection.executemany("DELETE FROM comparisons WHERE memory_id = ?", ids)
+    connection.executemany("DELETE FROM job_changes WHERE row_id = ?", ids)
     _erase_decisions(connection, erased)
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)

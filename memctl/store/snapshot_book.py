@@ -74,8 +74,12 @@ class SnapshotBook:
             return [_entry(row) for row in rows.fetchall()]
 
     def give_back(self, name: str) -> None:
-        """Make the books what they were; a file that is on its way, or has failed, stays so."""
+        """Make the books what they were; a file that is on its way, or has failed, stays so.
+
+        What jobs changed in rows is of other rows than those that there are now, and goes.
+        """
         with self._ledger.transaction() as connection:
+            connection.execute("DELETE FROM job_changes")
             for copies, (book, columns, where) in _COPIED.items():
                 connection.execute(f"DELETE FROM {book} WHERE {where}")
                 connection.execute(
