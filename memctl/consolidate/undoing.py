@@ -23,7 +23,7 @@ from memctl.store.names import COMPARISON, CONSOLIDATION
 
 if TYPE_CHECKING:
     from memctl.store.books import Job
-    from memctl.store.change_book import RowChange
+    from memctl.store.change_book import RowChange, Value
     from memctl.store.changes import Row
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
@@ -80,9 +80,8 @@ class Jobs:
             before = transaction.snapshot()
             made = self._planned(before, job, again=again)
             made.write(transaction)
-            ids = [*made.rows["memories"]]
-            gone = made.gone
-            require_found(before, transaction.snapshot(), ids, _UNDOING, going=gone)
+            ids, after = [*made.rows["memories"]], transaction.snapshot()
+            require_found(before, after, ids, _UNDOING, made.ending, made.gone)
 
             def note(_: object) -> None:
                 """Note that it has been taken back."""
@@ -161,6 +160,8 @@ class _Plan:
     rows: dict[TableName, dict[str, Row]]
     """Rows as they are to be."""
     restored: list[str] = field(default_factory=list)
+    ending: list[str] = field(default_factory=list)
+    """Insights of before that the job had made anew, and that end again."""
     kept: list[str] = field(default_factory=list)
     stuck: list[tuple[RowChange, Row]] = field(default_factory=list)
     """What stays as the job left it, though nobody has changed it since, and how."""
@@ -194,6 +195,8 @@ class _Planner:
             for table in TRACKED
         }
         self._standing = [each for each in changes if each.id in self._current[each.table]]
+        self._there = self._known(each.new.get("superseded_by") for each in self._standing)
+        """The memories in favour of which others ended, as far as they have not been deleted."""
 
     def plan(self, *, again: bool) -> _Plan:
         """Find it out."""
@@ -213,9 +216,20 @@ class _Planner:
         return plan
 
     def _is_as_left(self, change: RowChange) -> bool:
-        """Whether nobody has changed since what the job has, but for what has been looked at."""
+        """Whether nobody has changed since what the job has, but for what has been looked at.
+
+        With a memory that is deleted goes its name in those that ended in favour of it.
+        """
         row = self._current[change.table][change.id]
-        return all(row[name] == value for name, value in change.new.items() if name != LOOKED_AT)
+        left = {name: value for name, value in change.new.items() if name != LOOKED_AT}
+        if "superseded_by" in left and left["superseded_by"] not in self._there:
+            left["superseded_by"] = None
+        return all(row[name] == value for name, value in left.items())
+
+    def _known(self, ids: Iterable[Value]) -> set[Value]:
+        """Those of some memories that are there."""
+        wanted = sorted({str(id_) for id_ in ids if id_ is not None})
+        return set(self._snapshot.get("memories", wanted, ["id"])["id"].to_pylist())
 
     def _used(self, ids: set[str]) -> set[str]:
         """Those of some memories that others rest on by now."""
@@ -243,14 +257,15 @@ class _Planner:
             else:
                 row |= {name: value for name, value in each.old.items() if name != LOOKED_AT}
                 plan.restored.append(each.id)
+                if row.get("valid_to") is not None:
+                    plan.ending.append(each.id)
             plan.rows[each.table][each.id] = row
         self._without_lost_successors(plan, going)
 
     def _without_lost_successors(self, plan: _Plan, going: set[str]) -> None:
         """Let no row that is put back name what is not there any more."""
         rows = plan.rows["memories"].values()
-        named = {str(row["superseded_by"]) for row in rows if row["superseded_by"] is not None}
-        there = set(self._snapshot.get("memories", sorted(named), ["id"])["id"].to_pylist()) - going
+        there = self._known(row["superseded_by"] for row in rows) - going
         for row in rows:
             if row["superseded_by"] not in there:
                 row["superseded_by"] = None

@@ -59,6 +59,8 @@ def end(transaction: Transaction, successors: Mapping[str, str], now: datetime) 
 def hold_again_without(transaction: Transaction, erased: Sequence[str]) -> None:
     """Let facts hold again as if they had never ended, for what they ended in favour of is erased.
 
+    Insights stay ended, in favour of nothing: consolidation says anew what is left to be said.
+
     Args:
         transaction: What to write with.
         erased: Ids of the memories that go.  Where one of them may itself have been superseded,
@@ -66,6 +68,7 @@ def hold_again_without(transaction: Transaction, erased: Sequence[str]) -> None:
     """
     import pyarrow as pa
 
+    _name_successors(transaction, dict.fromkeys(_insights_before(transaction, erased)))
     ended = _Ended.by(transaction.snapshot(), erased)
     later = {row["id"]: ended.later(row) for row in ended.rows}
     handed = {id_: other for id_, other in later.items() if other is not None}
@@ -122,6 +125,15 @@ def hold_again_after(
 
 
 # --- inside --------------------------------------------------------------------------------------
+
+
+def _insights_before(transaction: Transaction, erased: Sequence[str]) -> list[str]:
+    """The insights that ended in favour of some that go, and do not go themselves."""
+    if not erased:
+        return []
+    where = col("superseded_by").is_in(erased) & (col("level") == "insight")
+    found = transaction.snapshot().scan("memories", where, ["id"])["id"].to_pylist()
+    return sorted(set(found).difference(erased))
 
 
 @dataclass(frozen=True, slots=True)

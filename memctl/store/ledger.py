@@ -30,6 +30,7 @@ from memctl.store.books import (
 )
 from memctl.store.change_book import ChangeBook
 from memctl.store.deletion_book import DeletionBook
+from memctl.store.forgotten_book import ForgottenBook
 from memctl.store.frozen import (
     Fingerprint,
     connect,
@@ -87,6 +88,7 @@ class Ledger:
         self.snapshots = SnapshotBook(self)
         self.receipts = ReceiptBook(self)
         self.deletions = DeletionBook(self)
+        self.forgotten = ForgottenBook(self)
         self.manifests = ManifestBook(self)
         self.changes = ChangeBook(self)
 
