@@ -122,6 +122,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE manifests ADD COLUMN rows INTEGER",),
     ("CREATE TABLE blocked_documents (document_id TEXT PRIMARY KEY) WITHOUT ROWID",),
+    ("CREATE TABLE forgotten (id TEXT PRIMARY KEY, stays INTEGER NOT NULL) WITHOUT ROWID",),
 )
 VERSION = len(_MIGRATIONS)
 

@@ -21,7 +21,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 
 from memctl.errors import EmptySource, EncryptedSource, MissingReader, UnreadableSource
 from memctl.readers import office, read
-from memctl.readers.archives import check_archive
+from memctl.readers.archives import HIGHEST_RATIO, LARGEST, check_archive
 from memctl.readers.grids import grid_pieces
 from memctl.records import SourceText
 
@@ -305,6 +305,17 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     path = word_file(tmp_path / "a.docx")
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/media/x.bin", bytes(100 * 1024 * 1024))
+    with pytest.raises(UnreadableSource, match="would unpack"):
+        list(read(path))
+
+
+def test_a_file_that_would_unpack_to_more_than_a_gigabyte_is_refused_however_it_is_packed(
+    tmp_path: Path,
+) -> None:
+    path = word_file(tmp_path / "a.docx")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("word/media/x.bin", bytes(LARGEST // HIGHEST_RATIO * 2))
+        archive.infolist()[-1].file_size = LARGEST  # as its list of members states it
     with pytest.raises(UnreadableSource, match="would unpack"):
         list(read(path))
 
