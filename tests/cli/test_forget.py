@@ -16,6 +16,7 @@ from typing import Any
 import docx
 import pytest
 from fake_endpoint import FakeEndpoint
+from waiting import PATIENCE
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -680,7 +681,7 @@ def test_a_reader_is_not_disturbed_and_the_next_run_completes_it(memctl: Run, ho
         reader.stdin.write("\n")
         reader.stdin.flush()
         assert "Svalbard" in reader.stdout.readline()
-        assert reader.wait(60) == 0
+        assert reader.wait(PATIENCE) == 0
     report = forget(memctl)
     assert (report["completed"], report["left"]) == (1, [])
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
@@ -695,7 +696,7 @@ def cut_off(step: str, id_: str, *options: str) -> None:
         f"import os, {module} as module\nfrom memctl.cli.main import main\n"
         f"module.{owner}.{name} = lambda *_, **__: os._exit(9)\nmain({command!r})"
     )
-    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    killed = subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, check=False)
     assert killed.returncode == 9
 
 

@@ -14,11 +14,14 @@ from collections import Counter
 from pathlib import Path
 from threading import Timer
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from watched import Daemon, Place, wait_for
+from waiting import wait_for
+from watched import Daemon, Place
 
 from memctl.ingest.leaving import may_be_taken
+from memctl.watch import looking
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
 from memctl.watch.service import WatchService
@@ -125,7 +128,11 @@ class Counted(HomeBases):
         return super().names()
 
 
-def test_what_is_written_slowly_is_taken_once_and_whole(place: Place) -> None:
+def test_what_is_written_slowly_is_taken_once_and_whole(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system does not tell who has a file open, too."""
+    monkeypatch.setattr(looking, "is_being_written", lambda path: False)
     clock = Stopwatch()
     options = WatchOptions(settle_seconds=2.0, rescan_seconds=0.05, poll=True)
     bases = Counted(place.home)

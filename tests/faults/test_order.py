@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 from watched import Place
 
 from memctl.pinned import Inbox
@@ -24,6 +25,7 @@ TELLING = """
 import json, os, sys
 from pathlib import Path
 from memctl.store import ledger
+from memctl.watch import moving
 
 log, tables, *arguments = sys.argv[1:]
 steps = open(log, "w", buffering=1)
@@ -44,8 +46,10 @@ def opened(descriptor):
     return {"step": "sync", "path": os.readlink(f"/proc/self/fd/{descriptor}")}
 
 telling(os, "fsync", opened)
-telling(os, "rename", lambda old, new: {"step": "rename", "path": str(new), "old": str(old)})
-telling(os, "replace", lambda old, new: {"step": "rename", "path": str(new), "old": str(old)})
+renamed = lambda old, new: {"step": "rename", "path": str(new), "old": str(old)}
+telling(os, "rename", renamed)
+telling(os, "replace", renamed)
+telling(moving, "rename_to_free", renamed)
 telling(os, "unlink", lambda path, **_: {"step": "unlink", "path": str(path)})
 
 connect, statements = ledger.connect, []
@@ -100,7 +104,7 @@ def steps_in(home: Path, log: Path, *arguments: str) -> list[Step]:
     tables = home / "kb" / "notes" / "lance"
     environment = os.environ | {"MEMCTL_HOME": str(home), "MEMCTL_WATCH_SETTLE_SECONDS": "0.05"}
     command = [sys.executable, "-c", TELLING, str(log), str(tables), *arguments]
-    subprocess.run(command, env=environment, timeout=300, check=True, capture_output=True)
+    subprocess.run(command, env=environment, timeout=PATIENCE, check=True, capture_output=True)
     return [Step(**json.loads(line)) for line in log.read_text().splitlines()]
 
 
