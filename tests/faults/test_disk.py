@@ -18,6 +18,7 @@ import pytest
 from fake_endpoint import FakeEndpoint
 from faults import acts
 from faults.acts import ACTS
+from long_form import IS_LONG
 from waiting import PATIENCE, wait_for
 from watched import Daemon, Place, new_place, put_whole
 
@@ -26,7 +27,6 @@ from memctl.pinned import Inbox
 from memctl.store import transaction
 from memctl.watch.status import watch_status
 
-IS_LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
 FREE = range(0, 1 << 20, 1 << 16) if IS_LONG else (1 << 15, 1 << 17)
 """How many bytes a disk has left."""
 CRAMPED = ("ingest", "consolidate", "forget a document", "snapshot restore", "doctor --rebuild")
@@ -310,6 +310,7 @@ sets[0] &= ~0b110  # root's rights to read and write what the modes forbid
 assert libc.capset(header, sets) == 0
 
 from memctl.watch.status import watch_status
+from long_form import IS_LONG
 from waiting import wait_for
 from watched import Daemon, new_place
 place = new_place(Path(sys.argv[1]))
