@@ -207,15 +207,10 @@ def test_nothing_goes_where_it_is_only_tried_or_nobody_agrees(memctl: Run, home:
     assert (home / "kb/default/processed/plan.md").exists()
 
 
-def test_without_a_name_it_says_where_it_looked_and_makes_no_knowledge_base(
-    memctl: Run, tmp_path: Path
-) -> None:
+def test_without_a_name_it_says_where_it_looked(memctl: Run) -> None:
     memctl("kb", "create", "notes")
     told = memctl("ingest", "--text", "Zorba has the code.", "-k", "notes", "-o", "json")
     assert told.code == 0
-    nowhere = memctl("forget", "--entity", "Zorba", "--yes")
-    assert (nowhere.code, "-k: notes" in nowhere.err) == (10, True)
-    assert [row["name"] for row in memctl("kb", "list").rows] == ["notes"]
     memctl("memory", "add", "Tea.")
     elsewhere = memctl("forget", "--entity", "Zorba", "--yes")
     assert "nothing names 'Zorba' in default" in elsewhere.err
