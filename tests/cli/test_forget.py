@@ -23,9 +23,11 @@ from fake_endpoint import FakeEndpoint
 from waiting import PATIENCE
 
 from memctl.config import load_config
-from memctl.home import Home
+from memctl.errors import CoverageLost
+from memctl.home import Home, utc_now
 from memctl.memories.editing import Statement
 from memctl.pinned import reason_path
+from memctl.store.noted import noted
 
 from .conftest import Run
 from .test_facts import understood, understood_nothing
@@ -788,6 +790,12 @@ def everywhere(memctl: Run, endpoint: FakeEndpoint, home: Path) -> None:
     memctl("kb", "reembed", "default", "--embedder", "endpoint/e")
     memctl("kb", "reembed", "default", "--back")
     memctl("context", f"What about {MARK}?", "--mode", "graph")
+    with (
+        Home(load_config({})).open("default") as base,
+        suppress(CoverageLost),
+        noted(base.store.ledger, "upkeep", utc_now),
+    ):
+        raise CoverageLost(f"what is said of {MARK} is not found any more")
 
 
 def test_a_word_that_stood_in_every_place_is_in_no_byte_of_the_home_afterwards(
