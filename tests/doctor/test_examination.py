@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -85,9 +86,13 @@ def test_examining_changes_nothing(home: Home, doctor: Doctor) -> None:
         files = [path for path in folder.rglob("*") if path.is_file()]
         return {str(path): path.read_bytes() for path in files if "ledger" not in path.name}
 
-    before = content()
+    def ledger() -> list[str]:
+        with closing(sqlite3.connect(folder / "ledger.sqlite")) as connection:
+            return list(connection.iterdump())
+
+    before = content(), ledger()
     assert examined(doctor, deep=True) == []
-    assert content() == before
+    assert (content(), ledger()) == before
 
 
 def test_a_folder_that_is_gone_or_open_to_others_is_told(home: Home, doctor: Doctor) -> None:
