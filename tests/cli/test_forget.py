@@ -248,12 +248,12 @@ def test_what_cannot_be_forgotten_is_told(memctl: Run, home: Path) -> None:
 
 
 def test_a_stated_memory_goes_with_its_versions(memctl: Run) -> None:
-    added = memctl("memory", "add", "The door code is 4711.").rows[0]
-    edited = memctl("memory", "edit", added["id"], "--text", "The door code is 9922.").rows[0]
+    added = memctl("memory", "add", "The door is heliotrope.").rows[0]
+    edited = memctl("memory", "edit", added["id"], "--text", "The door is vermilion.").rows[0]
     memctl("memory", "add", "The window is open.")
     report = forget(memctl, "--memory", edited["id"])
     assert (report["memories"], report["left"]) == (2, [])
-    assert rows_with(["4711", "9922"]) == []
+    assert rows_with(["heliotrope", "vermilion"]) == []
     assert len(memctl("memory", "list").rows) == 1
 
 
