@@ -30,6 +30,7 @@ from memctl.errors import (
 from memctl.files import make_folder, sync_folder
 from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_bases import KnowledgeBases
+from memctl.locking import locked
 from memctl.paths import next_step, reason, shown
 from memctl.pinned import (
     Inbox,
@@ -93,19 +94,14 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         LockedError: Somebody does.
         DiskRefused: There is no permission to.
     """
-    from filelock import FileLock, Timeout
-
     from memctl.store.lock import WriteLock
 
-    watching = FileLock(layout.watch_lock, thread_local=False)
-    with WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT), ExitStack() as stack:
-        try:
-            stack.enter_context(watching.acquire(timeout=0))
-        except Timeout as error:
-            raise LockedError(
-                f"{layout.name!r} is being watched",
-                f"memctl kb pause {layout.name} ends that; memctl status names the process",
-            ) from error
+    watched = LockedError(
+        f"{layout.name!r} is being watched",
+        f"memctl kb pause {layout.name} ends that; memctl status names the process",
+    )
+    writing = WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT)
+    with writing, locked(layout.watch_lock, 0, lambda: watched):
         yield
 
 

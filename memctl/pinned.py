@@ -24,6 +24,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import save_file
+from memctl.locking import locked
 from memctl.paths import expanded
 from memctl.rules import check_keys, check_value, read_toml, rules, setting
 
@@ -345,21 +346,11 @@ def changing_settings(path: Path) -> Iterator[None]:
 
     Raises:
         LockedError: Somebody else is changing it, and does not stop.
-        OSError: It cannot be locked.
+        DiskRefused: It cannot be locked.
     """
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path.with_name(f"{path.name}.lock"), mode=0o600, thread_local=False)
-    try:
-        lock.acquire(timeout=_CHANGING_SECONDS)
-    except Timeout as error:
-        raise LockedError(
-            f"another process is changing {path}", "wait for it, and run this again"
-        ) from error
-    try:
+    held = LockedError(f"another process is changing {path}", "wait for it, and run this again")
+    with locked(path.with_name(f"{path.name}.lock"), _CHANGING_SECONDS, lambda: held):
         yield
-    finally:
-        lock.release()
 
 
 def pin_embedder(path: Path, embedder: str, dimension: int) -> KnowledgeBaseSettings:
