@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Verdict = Literal["ok", "warning", "damaged"]
 
 REPAIR = "put it right: memctl doctor --repair"
-REBUILD = "make it anew: memctl doctor --rebuild"
 
 
 @dataclass(frozen=True, slots=True)

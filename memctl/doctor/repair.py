@@ -25,6 +25,7 @@ from memctl.doctor.versions import end, unended
 from memctl.errors import ChangedSource
 from memctl.ids import memory_id, root_id
 from memctl.ingest.batch import Wanted
+from memctl.ingest.nameless import drop_nameless
 from memctl.ingest.reading import RECORD_READER, Unreadable, identify
 from memctl.ingest.replay import Lost, is_file_of, wanted_back
 from memctl.ingest.sources import printable
@@ -253,6 +254,9 @@ class Repair:
             drop = partial(_drop_lost, agreement=agreement, ids=bare)
             self._write(partial(drop, table="relations", column="memory_ids"))
             yield Step("relations", f"dropped memory_ids that are lost, of {len(bare):,}")
+        if unnamed := list(self._agreement.nameless()):
+            self._write(drop_nameless)
+            yield Step("entities", f"dropped {len(unnamed):,} that nothing names")
 
     def _forgotten(self) -> Iterator[Step]:
         """Complete what was to be forgotten and was cut off."""
