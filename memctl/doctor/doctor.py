@@ -135,4 +135,5 @@ class Doctor:
             subjects = {step.subject for step in repaired.steps}
             thorough = bool(subjects.intersection(("documents", "memories")))
             losses = Losses.found(repaired.losses, base.store.snapshot())
-            yield from Repair(base, files, dry_run, thorough, losses).run()
+            verifier = repaired.verifier
+            yield from Repair(base, files, verifier, dry_run, thorough, losses).run()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
+    from memctl.store.verifying import Verifier
 
 Verdict = Literal["ok", "warning", "damaged"]
 
@@ -43,6 +44,8 @@ class Examined:
     states: Mapping[TableName, TableState]
     snapshot: Snapshot
     """To be asked only for tables that are readable."""
+    verifier: Verifier
+    """Has read the files of those versions, and reads others."""
     deep: bool
     """Whether every row is looked at where by default a sample is."""
     now: datetime

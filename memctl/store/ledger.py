@@ -46,6 +46,7 @@ from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
 from memctl.store.receipt_book import ReceiptBook
 from memctl.store.snapshot_book import SnapshotBook
+from memctl.store.sum_book import SumBook
 
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
@@ -87,6 +88,7 @@ class Ledger:
         self.receipts = ReceiptBook(self)
         self.deletions = DeletionBook(self)
         self.manifests = ManifestBook(self)
+        self.sums = SumBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

@@ -122,6 +122,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE manifests ADD COLUMN rows INTEGER",),
     ("CREATE TABLE blocked_documents (document_id TEXT PRIMARY KEY) WITHOUT ROWID",),
+    (
+        """CREATE TABLE file_sums (
+            table_name TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
+            crc32 INTEGER NOT NULL, PRIMARY KEY (table_name, path)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
