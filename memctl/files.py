@@ -137,10 +137,15 @@ def lock_file(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing, durably; it may be there already."""
+def make_folder(folder: Path, *, mode: int = 0o777) -> None:
+    """Make a folder and those above it that are missing, durably; it may be there already.
+
+    Args:
+        folder: Which one.
+        mode: Who may do what with it, less the umask; those above it are as the umask says.
+    """
     missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=mode, parents=True, exist_ok=True)
     for each in missing:
         sync_folder(each.parent)
 

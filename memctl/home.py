@@ -27,7 +27,7 @@ from memctl.errors import (
     MemctlError,
     UsageError,
 )
-from memctl.files import sync_folder
+from memctl.files import make_folder, sync_folder
 from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_bases import KnowledgeBases
 from memctl.paths import next_step, reason, shown
@@ -332,8 +332,8 @@ class Home:
             pinned = chosen_embedder(self.config, embedder)
             changes |= {"embedder": pinned.id, "dimension": pinned.dimension}
         with _writing(self._folder):
-            self.config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            make_folder(self.config.home, mode=0o700)
+            make_folder(self._folder, mode=0o700)
             self.sweep()
             self._free(name)
             made = Layout(self._folder / f".new-{secrets.token_hex(6)}")

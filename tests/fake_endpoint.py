@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_httpserver import HTTPServer
+from waiting import PATIENCE
 from werkzeug import Request, Response
 
 DIMENSION = 32
@@ -110,6 +111,8 @@ class FakeEndpoint:
         """What is heard in every recording: from, to, words."""
         self.transcript_formats = {"verbose_json", "json"}
         self.delay = 0.0
+        self._held_from: int | None = None
+        self._goes_on = threading.Event()
         server.expect_request(re.compile("/v1/.*")).respond_with_handler(self._handle)
 
     @property
@@ -133,6 +136,14 @@ class FakeEndpoint:
         """Behave again."""
         self._faults.clear()
 
+    def hold(self, *, after: int) -> None:
+        """Answer so many requests more, and the rest only when told to :meth:`go_on`."""
+        self._held_from = len(self.asked) + after
+
+    def go_on(self) -> None:
+        """Answer those that were held."""
+        self._goes_on.set()
+
     def count(self, path: str = "", shape: str | None = None) -> int:
         """How many requests went to paths that end so, or of these asked for one schema."""
         wanted = [asked for asked in self.asked if shape is None or asked.shape == shape]
@@ -155,8 +166,11 @@ class FakeEndpoint:
         body = request.get_json() if is_json else _form(request)
         asked = Asked(request.path, body, dict(request.headers))
         with self._mutex:
+            is_held = self._held_from is not None and len(self.asked) >= self._held_from
             self.asked.append(asked)
             fault = self._next_fault(request.path)
+        if is_held:
+            self._goes_on.wait(PATIENCE)
         time.sleep(self.delay)
         if fault is not None and not fault.cut:
             time.sleep(fault.hang)

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from waiting import PATIENCE
+
 WRITTEN_IN_PLACE = ("ledger.sqlite", "lock", "keys", "vectors")
 """How the names of files begin that images cannot share with the home."""
 
@@ -65,7 +67,7 @@ def _child(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 import memctl
 from memctl.forget import Selection
@@ -45,7 +46,7 @@ def elsewhere(home: Path, *arguments: str) -> None:
     """Run a command in a process of its own."""
     command = [sys.executable, "-m", "memctl", *arguments]
     environment = os.environ | {"MEMCTL_HOME": str(home)}
-    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=PATIENCE)
 
 
 def test_what_is_taken_in_or_forgotten_between_questions_is_seen_at_once(

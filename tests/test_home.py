@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from waiting import PATIENCE
 
 from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
@@ -341,6 +342,6 @@ def test_settings_that_are_changed_by_two_at_once_are_both_changed(home: Home) -
         return True
 
     home.change("notes", redact=meanwhile)
-    other.join(60)
+    other.join(PATIENCE)
     settings = home.settings("notes")
     assert (settings.redact, settings.always_on) == (True, False)

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE
 
 from memctl.cli.main import run
 from memctl.config import load_config
@@ -43,8 +43,7 @@ class Place:
         """Put a file into the inbox."""
         path = self.layout.inbox / os.fsdecode(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
+        return put_whole(path, content)
 
     def service(self, **options: Any) -> WatchService:
         chosen = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.2, **options)
@@ -88,12 +87,11 @@ def new_place(folder: Path) -> Place:
     return Place(home, home.layout("notes"))
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
+def put_whole(path: Path, content: str | bytes) -> Path:
+    """Write a file that a watcher sees whole or not at all, however slowly this goes on."""
+    half = path.with_name(".half")
+    half.write_bytes(content.encode() if isinstance(content, str) else content)
+    return half.replace(path)
 
 
 def memctl(
@@ -139,7 +137,7 @@ class Daemon:
 
     def __exit__(self, *exception: object) -> None:
         self.service.stop()
-        self.thread.join(30)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
 
 

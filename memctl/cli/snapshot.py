@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +21,7 @@ from memctl.cli.text import count, moment, size
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
-    from memctl.store.snapshots import NamedSnapshot
+    from memctl.store.snapshots import NamedSnapshot, Restored
 
 app = group("Name the state of a knowledge base, and go back to it.")
 
@@ -102,8 +103,8 @@ def restore(
 
     What is there now becomes a snapshot first, so that restoring can be undone.  Files stay where
     they are: one that was taken in since is not remembered any more, though it lies in processed/;
-    in an inbox that keeps its files it is taken in again when it is watched.  Questions are
-    answered meanwhile, and writers wait.
+    in an inbox that keeps its files it is taken in again when it is watched.  What was forgotten
+    since stays so.  Questions are answered meanwhile, and writers wait.
     """
     with session.writing(kb) as base:
         snapshot = base.snapshot(name)
@@ -112,7 +113,8 @@ def restore(
             return
         restored = base.restore_snapshot(name)
         session.say(f"set {what}")
-        session.say(f"what was there before is the snapshot {restored.saved_as}")
+        for line in _told(restored):
+            session.say(line)
         if output is not None:
             emit_one(restored, output, lambda: facts(session.console, plain(restored), indent=0))
 
@@ -137,6 +139,17 @@ def delete(
             return
         freed = base.delete_snapshot(name)
     session.say(f"deleted {what}, {size(freed)} freed")
+
+
+def _told(restored: Restored) -> Iterator[str]:
+    documents, memories = restored.forgotten_documents, restored.forgotten_memories
+    if documents or memories:
+        gone = f"{count(documents, 'document')}, {count(memories, 'memory', 'memories')}"
+        yield f"what was forgotten since stays so: {gone}"
+    if restored.redacted:
+        told = "stay as they are now, for words of them were forgotten since"
+        yield f"{count(len(restored.redacted), 'document')} {told}"
+    yield f"what was there before is the snapshot {restored.saved_as}"
 
 
 def _row(base: KnowledgeBase, snapshot: NamedSnapshot) -> dict[str, object]:

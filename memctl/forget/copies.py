@@ -95,7 +95,7 @@ class Copies:
         """
         clear_temporaries(self._layout.half_written())
         for path in self.of(sources):
-            self._ledger.files.remove(str(path))  # first, or nobody would find out what is left
+            self._remove(str(path))  # first, or nobody would find out what is left
             self._ledger.receipts.remove_failed(printable(self._told(path)))
             path.unlink(missing_ok=True)
             self._remove_empty(path.parent)
@@ -111,7 +111,12 @@ class Copies:
             path = Path(entry.path)
             is_ours = not set(self._folders).isdisjoint(path.parents)
             if is_ours and not path.exists() and self._calls(path, sources):
-                self._ledger.files.remove(entry.path)
+                self._remove(entry.path)
+
+    def _remove(self, path: str) -> None:
+        """Strike a file from the ledger, and from what it has of it for snapshots."""
+        self._ledger.files.remove(path)
+        self._ledger.snapshots.strike_file(path)
 
     def older(self, before: datetime) -> frozenset[str]:
         """Return files that are of before an instant, or came before it, and are no document's."""

@@ -21,6 +21,7 @@ from memctl.forget.leftovers import AGAIN, READ, Leftovers, set_aside
 from memctl.forget.report import ForgetReport, Left
 from memctl.ids import root_id
 from memctl.ingest.sources import printable
+from memctl.memories.blocking import rows_naming
 from memctl.memories.forgetting import Gone, Plan, Selection, carry_out, known_of, plan, resolved
 from memctl.store.books import Job, from_text, to_text
 from memctl.store.erasing import Erased, erase, has_older
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from memctl.models.protocols import Embedder
     from memctl.pinned import Layout
+    from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
     from memctl.store.store import Store
 
@@ -75,7 +77,10 @@ class _Planned:
     texts: tuple[str, ...]
     """What is looked for afterwards; what only snapshots have is among it."""
     gone: frozenset[str]
-    """Ids of the documents that go whole, and of memories, of all those states."""
+    """Ids of the documents that go whole, and of memories, of all those states; of snapshots, of
+    entities and relations too."""
+    blocked: tuple[str, ...]
+    """Documents that lose some of their words, of all those states."""
     before: datetime | None
     """What the ledger has of before that goes too."""
 
@@ -225,12 +230,13 @@ class Forgetter:
         selection = resolved([now, *snapshots], selection, deleted)
         made = plan(now, known_of(now, selection))
         sources, texts = _sources(now, made), dict.fromkeys(made.texts)
-        gone = {*made.parts, *made.memories}
+        gone, blocked = {*made.parts, *made.memories}, {*made.redacted}
         for snapshot in snapshots:
             earlier = plan(snapshot, known_of(snapshot, selection))
             sources |= _sources(snapshot, earlier)
             texts |= dict.fromkeys(earlier.texts)
-            gone.update(earlier.parts, earlier.memories)
+            gone.update(earlier.parts, earlier.memories, _naming(snapshot, earlier))
+            blocked.update(earlier.redacted)
         lost = sorted(set(map(root_id, selection.documents)) - sources.ids)
         found = Deleted.of(self._store, self._copies, lost)
         sources |= found.sources
@@ -248,7 +254,9 @@ class Forgetter:
             or (before and has_older(self._store.ledger, before))
         ):
             raise _nothing_of(selection)
-        return _Planned(made, sources, tuple(texts), frozenset(gone), before)
+        return _Planned(
+            made, sources, tuple(texts), frozenset(gone), tuple(sorted(blocked)), before
+        )
 
     # --- the commit ---
 
@@ -286,7 +294,7 @@ class Forgetter:
         return Erased(
             found.gone,
             found.gone | gone.answers,
-            made.redacted,
+            found.blocked,
             gone.names,
             found.sources.names,
             says,
@@ -379,6 +387,13 @@ def _nothing_of(selection: Selection) -> NotFoundError:
         return NotFoundError(f"nothing names {names}", "memctl graph show lists names")
     hint = "memctl document list shows what there is"
     return NotFoundError("there is nothing of the kind to forget", hint)
+
+
+def _naming(snapshot: Snapshot, made: Plan) -> Iterator[str]:
+    """Yield the ids of what the graph of a snapshot has of the words that documents lose."""
+    tables: tuple[TableName, ...] = ("entities", "relations")
+    for table in tables if made.patterns else ():
+        yield from rows_naming(snapshot, table, made.patterns)
 
 
 def _sources(snapshot: Snapshot, made: Plan) -> Sources:

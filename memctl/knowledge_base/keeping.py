@@ -11,7 +11,11 @@ from memctl.records import ConsolidationReport, ProgressListener, ReembedReport
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Selection
-    from memctl.store.snapshots import NamedSnapshot, Restored, Snapshots
+    from memctl.models.protocols import Embedder
+    from memctl.store.snapshot import Snapshot
+    from memctl.store.snapshot_book import SnapshotEntry
+    from memctl.store.snapshots import LeftOut, NamedSnapshot, Restored, Snapshots
+    from memctl.store.transaction import Transaction
 
 
 class Keeping(Opened):
@@ -136,18 +140,39 @@ class Keeping(Opened):
     def restore_snapshot(self, name: str) -> Restored:
         """Make everything what it was at a snapshot; what is there now becomes one first.
 
+        What was forgotten since stays so.
+
         Raises:
             NotFoundError: There is none of that name.
             DamagedError: Files of it are missing; nothing has been changed.
             LockedError: Another process is writing and does not stop.
+            ModelError: Words of a document were forgotten, and what the snapshot's vectors are from
+                cannot be asked for those of the rest; nothing has been changed.
         """
         self._begin_change()
-        restored = self._snapshots.restore(name)
+        restored = self._snapshots.restore(name, self._leave_out)
         if self.store.embedder is not None:
             self.settings = pin_embedder(
                 self.layout.settings, self.store.embedder, self.store.dimension
             )
         return restored
+
+    def _leave_out(
+        self, transaction: Transaction, now: Snapshot, snapshot: SnapshotEntry
+    ) -> LeftOut:
+        from memctl.memories.forgotten import leave_out
+        from memctl.store.store import DIMENSION, EMBEDDER
+
+        embedder = snapshot.pinned.get(EMBEDDER, "")
+        is_same = embedder == (self.store.embedder or "")
+
+        def made() -> Embedder:
+            """Return what the snapshot's vectors are from."""
+            dimension = int(snapshot.pinned[DIMENSION])
+            return self._stages.of_private.providers.embedder(embedder, dimension, self.name)
+
+        forgotten = self.store.ledger.forgotten
+        return leave_out(transaction, now, forgotten, None if is_same else made)
 
     def delete_snapshot(self, name: str) -> int:
         """Forget a snapshot; return how many bytes that freed at once, the rest upkeep frees.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from memctl.models.protocols import Embedder
     from memctl.store.names import TableName
+    from memctl.store.snapshot import Snapshot
     from memctl.store.transaction import Transaction
 
 _BLOCK = "█"
@@ -95,10 +96,15 @@ def block_out(
         _write(transaction, "documents", rows.schema, parts)
         for part, left in zip(parts, said, strict=True):
             changed |= _block_passages(transaction, part, left, patterns, embedder)
-    relations = transaction.snapshot().scan("relations")
-    naming = [row["id"] for row in relations.to_pylist() if matches(row, patterns)]
+    naming = rows_naming(transaction.snapshot(), "relations", patterns)
     transaction.delete("relations", col("id").is_in(naming))
     return changed
+
+
+def rows_naming(snapshot: Snapshot, table: TableName, patterns: Patterns) -> list[str]:
+    """Return the ids of rows of a small table that have some of what goes."""
+    rows = snapshot.scan(table).to_pylist()
+    return [row["id"] for row in rows if matches(row, patterns)]
 
 
 class _Said:

@@ -188,10 +188,10 @@ def _versions(snapshot: Snapshot, given: Iterable[str]) -> list[str]:
 def _take_documents(snapshot: Snapshot, made: Plan, roots: Sequence[str]) -> None:
     """Have documents go whole, with every memory made from them."""
     made.roots = sorted({*made.roots, *roots})
-    for some in _portions(made.roots):
+    for some in portions(made.roots):
         parts = snapshot.scan("documents", col("root_id").is_in(some), ["id"])["id"].to_pylist()
         made.parts += parts
-        for ids in _portions(parts):
+        for ids in portions(parts):
             rows = snapshot.scan("memories", col("document_id").is_in(ids), ["id"])
             made.memories.update(rows["id"].to_pylist())
 
@@ -299,7 +299,7 @@ def _with_what_rests(snapshot: Snapshot, ids: set[str]) -> set[str]:
     doomed = with_insights(snapshot, ids)
     while True:
         resting: set[str] = set()
-        for some in _portions(sorted(doomed)):
+        for some in portions(sorted(doomed)):
             where = col("source_ids").has_any(some) & ~(col("level") == "insight")
             rows = snapshot.scan("memories", where, ["id", "source_ids"]).to_pylist()
             resting |= {row["id"] for row in rows if doomed.issuperset(row["source_ids"])}
@@ -319,7 +319,7 @@ def _texts(snapshot: Snapshot, made: Plan) -> Iterator[str]:
 def _scan_ids(
     snapshot: Snapshot, table: TableName, ids: Iterable[str], columns: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    for some in _portions(sorted(ids)):
+    for some in portions(sorted(ids)):
         yield from snapshot.scan(table, col("id").is_in(some), columns).to_pylist()
 
 
@@ -333,7 +333,8 @@ def pieces(texts: Iterable[str]) -> list[str]:
     return [line[:LONGEST_TEXT].strip() for line in long[::step]]
 
 
-def _portions(ids: Sequence[str]) -> Iterator[list[str]]:
+def portions(ids: Sequence[str]) -> Iterator[list[str]]:
+    """Yield ids, so many at once as one condition may name."""
     for at in range(0, len(ids), AT_ONCE):
         yield list(ids[at : at + AT_ONCE])
 
@@ -343,18 +344,18 @@ def _portions(ids: Sequence[str]) -> Iterator[list[str]]:
 
 def carry_out(transaction: Transaction, made: Plan, embedder: Callable[[], Embedder]) -> Gone:
     """Take out of the tables what goes."""
-    for some in _portions(sorted(made.memories)):
+    for some in portions(sorted(made.memories)):
         _keep_deleted(transaction, some)
         forget(transaction, some)
     transaction.deletions.let_go_of(made.parts)
-    for some in _portions(made.parts):
+    for some in portions(made.parts):
         transaction.delete("documents", col("id").is_in(some))
         transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
     changed: set[str] = set()
     if made.redacted:
         patterns, and_retold = made.patterns, not made.is_names
         changed = block_out(transaction, made.redacted, patterns, embedder, and_retold=and_retold)
-    return Gone(_drop_names(transaction), frozenset(() if made.is_names else changed))
+    return Gone(drop_names(transaction), frozenset(() if made.is_names else changed))
 
 
 def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:
@@ -365,7 +366,7 @@ def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:
     )
 
 
-def _drop_names(transaction: Transaction) -> frozenset[str]:
+def drop_names(transaction: Transaction) -> frozenset[str]:
     """Remove entities that nothing names any more; return their names, as names are compared."""
     gone = drop_nameless(transaction)
     if not gone:

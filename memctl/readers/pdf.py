@@ -21,7 +21,7 @@ from memctl.records import SourceText
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-READER = "pdf/1"
+READER = "pdf/2"
 MEDIA_TYPE = "application/pdf"
 PAGE_TEXT = "page text"
 _BEGINS_WITHIN = 1 << 16

@@ -26,6 +26,10 @@ _SAME_LINE = 0.3
 _CELL_GAP = 1.5
 _LETTER_WIDTH = 0.5
 """Of the font size, as most letters have it."""
+_EM = 1000
+"""The font size, in the unit of moves within a line."""
+_WORD_GAP = 140
+"""In that unit; letters of a word stand closer, words that were squeezed into a line farther."""
 _LITTLE_TEXT = 20
 """A page with fewer characters than this may be a picture of a page."""
 _PAGE_IMAGES = 30
@@ -105,9 +109,25 @@ def _laid_out(page: PageObject) -> str:
             place = mult(tm, cm)
             runs.append(_Run(text, place[4], place[5], abs(size * place[3]) or size))
 
-    whole = page.extract_text(visitor_text=keep)
+    whole = page.extract_text(visitor_operand_before=_tell_words_apart, visitor_text=keep)
     joined = "".join(run.text for run in runs)
     return "".join(_joined(runs)) if joined == whole else whole
+
+
+def _tell_words_apart(operator: bytes, operands: list[Any], _cm: Any, _tm: Any) -> None:
+    """Have pypdf see every gap between words that a line of text is moved by.
+
+    TeX writes no spaces, only gaps, in fonts that may have no space.  pypdf (7.1, issue 3978) then
+    takes the width of some other letter for that of a space, and a gap has to be half as wide.  Of
+    a gap in two moves, which end where the one did, the first is as wide as any letter.
+    """
+    if operator != b"TJ" or not operands or not isinstance(operands[0], list):
+        return
+    shown: list[Any] = []
+    for each in operands[0]:
+        is_gap = isinstance(each, int | float) and -each >= _WORD_GAP
+        shown += [-_EM, each + _EM] if is_gap else [each]
+    operands[0][:] = shown
 
 
 def _joined(runs: Sequence[_Run]) -> Iterator[str]:

@@ -112,7 +112,7 @@ _TABLE = (
     Reader("application/x-subrip", f"{_HERE}.subtitles:read", "subtitles/1",
            (".srt",), "subtitles"),
     Reader("text/vtt", f"{_HERE}.subtitles:read", "subtitles/1", (".vtt",), "subtitles"),
-    Reader("application/pdf", f"{_HERE}.pdf:read", "pdf/1", (".pdf",), "PDF"),
+    Reader("application/pdf", f"{_HERE}.pdf:read", "pdf/2", (".pdf",), "PDF"),
     Reader(DOCX, f"{_HERE}.office:read_docx", "docx/1", (".docx",), "Word documents", _OFFICE),
     Reader(PPTX, f"{_HERE}.office:read_pptx", "pptx/1",
            (".pptx",), "PowerPoint slides", _OFFICE),

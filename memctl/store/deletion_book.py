@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from memctl.store.books import Connections
+from memctl.store.forgotten_book import ForgottenBook
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
@@ -59,12 +60,19 @@ class DeletionBook:
 class Deletions:
     """What one change deletes by hand, and what it writes again of what was deleted before."""
 
-    def __init__(self, book: DeletionBook) -> None:
+    def __init__(self, book: DeletionBook, forgotten: ForgottenBook) -> None:
         self._book = book
+        self._forgotten = forgotten
         self._before = book.all()
+        self._gone = forgotten.gone()
         self._new: dict[str, str | None] = {}
         self._again: set[str] = set()
         self._bygone: set[str] = set()
+
+    @property
+    def returning(self) -> set[str]:
+        """The documents and memories that come back with an earlier state that has them."""
+        return self.ids - self._gone
 
     @property
     def ids(self) -> set[str]:
@@ -81,13 +89,13 @@ class Deletions:
         self._bygone.update(documents)
 
     def written(self, table: TableName, rows: pa.Table) -> None:
-        """Note rows that somebody writes: what is there again is not deleted any more."""
-        if table not in DELETABLE or not (self._before or self._new):
+        """Note rows that somebody writes: they are neither deleted nor forgotten any more."""
+        if table not in DELETABLE or not (self._before or self._new or self._gone):
             return
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        known = pa.array(sorted(self.ids), pa.string())
+        known = pa.array(sorted(self.ids | self._gone), pa.string())
         self._again.update(rows["id"].filter(pc.is_in(rows["id"], known)).to_pylist())
 
     def note(self) -> None:
@@ -98,3 +106,4 @@ class Deletions:
         new = self._new.items()
         self._book.add({i: of for i, of in new if i not in self._again and of not in self._bygone})
         self._book.remove(self._again)
+        self._forgotten.remove(self._again)

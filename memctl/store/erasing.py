@@ -60,15 +60,27 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     connection.executemany("DELETE FROM blocked_documents WHERE document_id = ?", ids)
     blocked = [(id_,) for id_ in erased.blocked]
     connection.executemany("INSERT OR IGNORE INTO blocked_documents VALUES (?)", blocked)
+    _note_for_snapshots(connection, erased)
     _erase_files(connection, erased)
     connection.executemany("DELETE FROM access_log WHERE memory_id = ?", ids)
-    connection.executemany("DELETE FROM comparisons WHERE memory_id = ?", ids)
+    for book in ("comparisons", "snapshot_comparisons"):
+        connection.executemany(f"DELETE FROM {book} WHERE memory_id = ?", ids)
+    connection.executemany("DELETE FROM snapshot_files WHERE document_id = ?", ids)
     _erase_decisions(connection, erased)
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)
     _erase_details(connection, erased)
     if erased.before is not None:
         _erase_older(connection, erased.before)
+
+
+def _note_for_snapshots(connection: sqlite3.Connection, erased: Erased) -> None:
+    """Note what must not come back with a snapshot, where there is any."""
+    for ids, stays in ((erased.ids, False), (erased.blocked, True)):
+        connection.executemany(
+            "INSERT OR REPLACE INTO forgotten SELECT ?, ? WHERE EXISTS (SELECT 1 FROM snapshots)",
+            [(id_, stays) for id_ in ids],
+        )
 
 
 def has_older(ledger: Connections, before: datetime) -> bool:
@@ -138,17 +150,21 @@ def _owners(rows: Sequence[tuple[Any, ...]]) -> dict[int, str | None]:
 
 def _erase_files(connection: sqlite3.Connection, erased: Erased) -> None:
     """Strike why files failed; that they are known has to stay, or they would be taken in anew."""
-    rows = connection.execute("SELECT path, reason, hint FROM files").fetchall()
-    spoken = [(path,) for path, *texts in rows if any(map(erased.says, texts))]
-    connection.executemany("UPDATE files SET reason = '', hint = '' WHERE path = ?", spoken)
+    for book in ("files", "snapshot_files"):
+        rows = connection.execute(f"SELECT path, reason, hint FROM {book}").fetchall()
+        spoken = [(path,) for path, *texts in rows if any(map(erased.says, texts))]
+        connection.executemany(f"UPDATE {book} SET reason = '', hint = '' WHERE path = ?", spoken)
 
 
 def _erase_decisions(connection: sqlite3.Connection, erased: Erased) -> None:
-    rows = connection.execute("SELECT one, other FROM name_decisions").fetchall()
-    gone = [
-        pair for pair in rows if not erased.names.isdisjoint(pair) or any(map(erased.says, pair))
-    ]
-    connection.executemany("DELETE FROM name_decisions WHERE one = ? AND other = ?", gone)
+    for book in ("name_decisions", "snapshot_names"):
+        rows = connection.execute(f"SELECT one, other FROM {book}").fetchall()
+        gone = [
+            pair
+            for pair in rows
+            if not erased.names.isdisjoint(pair) or any(map(erased.says, pair))
+        ]
+        connection.executemany(f"DELETE FROM {book} WHERE one = ? AND other = ?", gone)
 
 
 def _erase_questions(connection: sqlite3.Connection, erased: Erased) -> None:

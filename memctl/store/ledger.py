@@ -29,6 +29,7 @@ from memctl.store.books import (
     to_text,
 )
 from memctl.store.deletion_book import DeletionBook
+from memctl.store.forgotten_book import ForgottenBook
 from memctl.store.frozen import (
     Fingerprint,
     connect,
@@ -87,6 +88,7 @@ class Ledger:
         self.snapshots = SnapshotBook(self)
         self.receipts = ReceiptBook(self)
         self.deletions = DeletionBook(self)
+        self.forgotten = ForgottenBook(self)
         self.manifests = ManifestBook(self)
         self.sums = SumBook(self)
 
@@ -182,12 +184,12 @@ class Ledger:
 
     @contextmanager
     def transaction(
-        self, wait: float = BUSY_SECONDS, *, durable: bool = True
+        self, wait: float | None = None, *, durable: bool = True
     ) -> Iterator[sqlite3.Connection]:
         """Do all that happens inside as one durable change, or none of it.
 
         Args:
-            wait: Seconds to wait for another process's transaction to end.
+            wait: Seconds to wait for another process's transaction to end, if not BUSY_SECONDS.
             durable: False for what a power cut may take back: it is not waited for that it is on
                 disk.  A durable change that follows makes it durable too.
 
@@ -200,7 +202,7 @@ class Ledger:
                 yield self._connection
                 return
             self.require_writable()
-            self._begin(wait, durable=durable)
+            self._begin(BUSY_SECONDS if wait is None else wait, durable=durable)
             self._depth += 1
             try:
                 yield self._connection

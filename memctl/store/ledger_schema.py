@@ -122,6 +122,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE manifests ADD COLUMN rows INTEGER",),
     ("CREATE TABLE blocked_documents (document_id TEXT PRIMARY KEY) WITHOUT ROWID",),
+    ("CREATE TABLE forgotten (id TEXT PRIMARY KEY, stays INTEGER NOT NULL) WITHOUT ROWID",),
     (
         """CREATE TABLE file_sums (
             table_name TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,

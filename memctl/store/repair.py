@@ -118,7 +118,9 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> Repaired:
             columns = schemas(int(ledger.meta(DIMENSION) or 0)) if named else {}
             head = {}
             for table in TABLES:
-                trust = Trust(_known(verifier, table, named), ledger.deletions.all())
+                gone = ledger.deletions.all() | ledger.forgotten.gone()
+                blocked = ledger.forgotten.blocked()
+                trust = Trust(_known(verifier, table, named), gone, blocked)
                 version = named.get(table)
                 head[table] = _repaired(
                     verifier, table, version, columns.get(table), trust, repaired

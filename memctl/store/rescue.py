@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memctl.ids import root_id
 from memctl.store.datasets import Datasets
 from memctl.store.engine import lance
 from memctl.store.filters import col, render
@@ -45,11 +46,19 @@ class Trust:
     is_known: Believed
     """Whether another table knows of rows."""
     deleted: Set[str]
-    """Rows that were deleted by hand."""
+    """Rows that were deleted by hand or forgotten."""
+    blocked: Set[str] = frozenset()
+    """Documents that earlier versions have with words that were forgotten since."""
 
     def stays(self, batch: pa.RecordBatch) -> pa.Array:
-        """Tell of rows of an earlier version whether they were not deleted by hand since."""
-        return pc.invert(pc.is_in(batch["id"], pa.array(sorted(self.deleted), pa.string())))
+        """Tell of rows of an earlier version whether they have not gone since, nor their words."""
+        stays = pc.invert(pc.is_in(batch["id"], pa.array(sorted(self.deleted), pa.string())))
+        own = "document_id" if "document_id" in batch.schema.names else "id"
+        if not self.blocked or own not in batch.schema.names:
+            return stays
+        roots = pa.array([of and root_id(of) for of in batch[own].to_pylist()], pa.string())
+        forgotten = pc.is_in(roots, pa.array(sorted(self.blocked), pa.string()))
+        return pc.and_(stays, pc.invert(forgotten))
 
     def belongs(self, batch: pa.RecordBatch) -> pa.Array:
         """Tell of rows from anywhere whether they belong to what counts."""

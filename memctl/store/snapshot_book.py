@@ -22,6 +22,8 @@ _COPIED = {
     "snapshot_files": ("files", FILE_COLUMNS, "state = 'done'"),
 }
 """Where rows are kept, which book they are of, what of them, and which of them."""
+_LATER = "document_id IS NULL AND path NOT IN (SELECT path FROM snapshot_files WHERE snapshot = ?)"
+"""What of the book of files is of after a snapshot, and stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,15 @@ class SnapshotBook:
             return [_entry(row) for row in rows.fetchall()]
 
     def give_back(self, name: str) -> None:
-        """Make the books what they were; a file that is on its way, or has failed, stays so."""
+        """Make the books what they were; a file that is on its way, or has failed, stays so.
+
+        So does one that was taken in later and is no document's, for that was deleted or forgotten.
+        """
         with self._ledger.transaction() as connection:
             for copies, (book, columns, where) in _COPIED.items():
-                connection.execute(f"DELETE FROM {book} WHERE {where}")
+                stays = f" AND NOT ({_LATER})" if book == "files" else ""
+                values = (name,) if stays else ()
+                connection.execute(f"DELETE FROM {book} WHERE {where}{stays}", values)
                 connection.execute(
                     f"INSERT OR IGNORE INTO {book} ({columns})"
                     f" SELECT {columns} FROM {copies} WHERE snapshot = ?",
@@ -90,6 +97,12 @@ class SnapshotBook:
             for copies in _COPIED:
                 connection.execute(f"DELETE FROM {copies} WHERE snapshot = ?", (name,))
             connection.execute("DELETE FROM snapshots WHERE name = ?", (name,))
+            connection.execute("DELETE FROM forgotten WHERE NOT EXISTS (SELECT 1 FROM snapshots)")
+
+    def strike_file(self, path: str) -> None:
+        """Strike a file from what snapshots knew, for it is forgotten."""
+        with self._ledger.transaction() as connection:
+            connection.execute("DELETE FROM snapshot_files WHERE path = ?", (os.fsencode(path),))
 
 
 def _entry(row: tuple[Any, ...]) -> SnapshotEntry:

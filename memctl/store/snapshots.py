@@ -21,6 +21,7 @@ from memctl.store.lock import AS_SET, Wait
 from memctl.store.names import TableName
 from memctl.store.parts import damaged_files, parts_of
 from memctl.store.snapshot import Snapshot
+from memctl.store.snapshot_book import SnapshotEntry
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -30,6 +31,7 @@ from memctl.store.store import (
     TABLES_FOLDER,
 )
 from memctl.store.tags import write_tag
+from memctl.store.transaction import Transaction
 from memctl.store.upkeep import VECTOR_ROWS
 from memctl.store.verifying import Verifier
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     import sqlite3
 
     from memctl.store.books import FileEntry
-    from memctl.store.snapshot_book import SnapshotEntry
     from memctl.store.store import Store
 
 Versions = Mapping[TableName, int]
@@ -72,6 +73,25 @@ class Restored:
     """The snapshot of what was there before, to go back to."""
     documents: int
     memories: int
+    forgotten_documents: int = 0
+    forgotten_memories: int = 0
+    """So many rows of it were forgotten since, and are left out."""
+    redacted: tuple[str, ...] = ()
+    """Documents that stay as they are now, for words of them were forgotten since."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What of a snapshot was forgotten since, and does not come back with it."""
+
+    documents: int = 0
+    memories: int = 0
+    redacted: tuple[str, ...] = ()
+
+
+LeavesOut = Callable[[Transaction, Snapshot, SnapshotEntry], LeftOut]
+"""Gets a transaction in which a snapshot is restored, the state before, and what is noted of the
+snapshot; takes out what was forgotten since."""
 
 
 class Snapshots:
@@ -144,11 +164,12 @@ class Snapshots:
             return self._store.prune(wait=0).bytes
         return 0
 
-    def restore(self, name: str, wait: Wait = AS_SET) -> Restored:
+    def restore(self, name: str, leave_out: LeavesOut, wait: Wait = AS_SET) -> Restored:
         """Make everything what it was, as a commit of its own; what was there gets a name first.
 
         Args:
             name: Of the snapshot, which stays.
+            leave_out: Takes out what was forgotten since.
             wait: Seconds to wait for a writer, None for ever; by default as the store does.
 
         Raises:
@@ -163,8 +184,9 @@ class Snapshots:
             entry = self._entry(name)  # somebody may have deleted it while this waited
             versions, before = self._ledger.head(name), transaction.versions
             _require_none(verifier.damaged(versions), name)
-            saved = self._free_name()
+            saved, former = self._free_name(), transaction.snapshot()
             transaction.restore(versions, int(entry.pinned[DIMENSION]))
+            left_out = leave_out(transaction, former, entry)
             snapshot = transaction.snapshot()
             counts = snapshot.count("documents"), snapshot.count("memories")
             since = snapshot.versions["memories"]
@@ -178,7 +200,9 @@ class Snapshots:
             transaction.ledger(give_back)
         self._store.switched()
         self._tag(saved, before)
-        return Restored(name, saved, *counts)
+        return Restored(
+            name, saved, *counts, left_out.documents, left_out.memories, left_out.redacted
+        )
 
     def note_files(self, entries: Sequence[FileEntry]) -> None:
         """Note of each snapshot which files it knew, where the ledger that did is lost.

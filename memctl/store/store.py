@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import CoverageLost, DamagedError, KnowledgeBaseUnavailable, UsageError
-from memctl.store.coverage import require_all_found
+from memctl.store.coverage import require_all_found, require_there
 from memctl.store.datasets import Datasets
 from memctl.store.derived import Derived, drop_derived
 from memctl.store.durability import sync_new
@@ -315,8 +315,8 @@ class Store:
                     before = transaction.snapshot()
                     with changing(self.folder / TABLES_FOLDER):
                         done = improve(transaction, self.ledger, force=force)
-                    if done.touches("memories"):
-                        require_all_found(before, transaction.snapshot(), UPKEEP)
+                    all_found = require_all_found if done.touches("memories") else require_there
+                    all_found(before, transaction.snapshot(), UPKEEP)
             except CoverageLost as error:
                 job = self.ledger.jobs.start(UPKEEP, began)
                 self.ledger.jobs.fail(job, self._clock(), error.message, error.hint)

@@ -86,7 +86,8 @@ def write_tag(
                 raise  # else another process has just written it
         dataset.tags.replace_metadata(tag, dict(metadata))
     sync_file(path / _FOLDER / f"{tag}.json")
-    sync_folder(path / _FOLDER)
+    for folder in (path / _FOLDER, path / _FOLDER.parent, path):
+        sync_folder(folder)  # the first one makes both
 
 
 def wrong_tags(tags: Tags, wanted: Mapping[str, int]) -> list[str]:

@@ -83,7 +83,7 @@ class Transaction:
         self._known: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
         self._head = self._recovered()
-        self.deletions = Deletions(ledger.deletions)
+        self.deletions = Deletions(ledger.deletions, ledger.forgotten)
         """What is deleted by hand in it, and what was before."""
 
     # --- changing ---
@@ -177,7 +177,7 @@ class Transaction:
                 dataset.restore()  # type: ignore[no-untyped-call]
             self._open[table] = dataset
         self._dimension, self._schemas = dimension, schemas(dimension)
-        deleted = sorted(self.deletions.ids)
+        deleted = sorted(self.deletions.returning)
         for table in DELETABLE if deleted else ():
             self.deletions.written(table, self.snapshot().get(table, deleted, ["id"]))
 
@@ -246,7 +246,7 @@ class Transaction:
         self._open.clear()
         self._known.clear()
         self._head = self._recovered()
-        self.deletions = Deletions(self._ledger.deletions)
+        self.deletions = Deletions(self._ledger.deletions, self._ledger.forgotten)
 
     # --- inside ---
 

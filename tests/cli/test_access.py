@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from limited import LIMITED, needs_permissions
-from watched import wait_for
+from waiting import PATIENCE, wait_for
 
 from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
@@ -51,7 +51,7 @@ Done = tuple[int, str, str]
 def run_all(*commands: str, umask: int = 0o022, limited: bool = False) -> dict[str, Done]:
     """Run commands in a process of their own; what each ended with, said and complained of."""
     start = [*(LIMITED if limited else []), sys.executable, "-c", PROGRAM, str(umask)]
-    done = subprocess.run([*start, *commands], capture_output=True, timeout=300, check=True)
+    done = subprocess.run([*start, *commands], capture_output=True, timeout=PATIENCE, check=True)
     results, addresses = json.loads(done.stdout)
     assert addresses == []
     return {name: tuple(each) for name, each in zip(commands, results, strict=True)}
@@ -201,8 +201,8 @@ def test_watching_lets_nobody_connect(memctl: Run, tmp_path: Path) -> None:
         return (home / "kb" / "notes" / "processed" / "note.txt").exists()
 
     try:
-        wait_for(is_done, 120)
+        wait_for(is_done)
         assert not doors
     finally:
         watch.send_signal(signal.SIGINT)
-        watch.wait(60)
+        watch.wait(PATIENCE)

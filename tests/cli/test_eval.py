@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE, wait_for
 
 RECORDS = [
     {"id": "code", "text": "The door code of the workshop is 4711."},
@@ -235,10 +235,8 @@ def test_a_run_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Path, 
         [sys.executable, "-m", "memctl", "eval", str(folder)],
         env=environ, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as running:  # fmt: skip
-        until = time.monotonic() + 60
-        while not list(place.glob("*/kb/eval/ledger.sqlite")) and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_for(lambda: list(place.glob("*/kb/eval/ledger.sqlite")))
         running.send_signal(ending)
-        _, said = running.communicate(timeout=60)
+        _, said = running.communicate(timeout=PATIENCE)
     assert (running.returncode, said) == (130, "error: interrupted\n")
     assert list(place.iterdir()) == []

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 from fake_endpoint import Asked, FakeEndpoint
+from waiting import PATIENCE
 
 from memctl.ingest import comparing
 from memctl.store.transaction import Transaction
@@ -526,11 +526,11 @@ def test_killed_between_a_document_and_the_comparison_it_goes_on(
     memctl: Run, model: FakeEndpoint, tmp_path: Path
 ) -> None:
     tell(memctl, ACME, "2024-02-01")
-    reached = tmp_path / "reached"
+    is_asked, is_killed = threading.Event(), threading.Event()
 
     def hang(asked: Asked) -> dict[str, Any]:
-        reached.touch()
-        time.sleep(3)
+        is_asked.set()
+        is_killed.wait(PATIENCE)
         return {"verdicts": []}
 
     model.on("ComparisonReply", hang)
@@ -538,12 +538,10 @@ def test_killed_between_a_document_and_the_comparison_it_goes_on(
     (tmp_path / "bolt.jsonl").write_text(line)
     command = [sys.executable, "-m", "memctl", "ingest", "--jsonl", "bolt.jsonl"]
     with subprocess.Popen(command, cwd=tmp_path, env=dict(os.environ)) as process:
-        deadline = time.monotonic() + 60
-        while not reached.exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        assert is_asked.wait(PATIENCE)
         process.send_signal(signal.SIGKILL)
+    is_killed.set()
     assert process.returncode == -signal.SIGKILL
-    assert reached.exists()
     assert current(memctl) == [ACME, BOLT]
     model.on("ComparisonReply", compared(by_relation))
     report = memctl("ingest", "--jsonl", "bolt.jsonl", "-o", "json").json
@@ -586,7 +584,7 @@ def test_two_that_take_in_at_once_ask_about_each_fact_once(
 
     def slowly(asked: Asked) -> dict[str, Any]:
         is_asked.set()
-        assert goes_on.wait(60)
+        assert goes_on.wait(PATIENCE)
         return compared(by_relation)(asked)
 
     def take_in(text: str, when: str, note: str) -> None:
@@ -599,7 +597,7 @@ def test_two_that_take_in_at_once_ask_about_each_fact_once(
     model.on("ComparisonReply", slowly)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(take_in, CORE, "2026-02-01", "never said")
-        assert is_asked.wait(60)
+        assert is_asked.wait(PATIENCE)
         take_in(BOLT, "2025-02-01", "comparing facts")
         first.result()
     items = [json.loads(text) for asked in comparisons(model) for text in asked.data]

@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 from memctl import errors
 from memctl.home import Home
@@ -111,12 +111,11 @@ def test_interrupting_is_exit_code_130_and_one_line(tmp_path: Path) -> None:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "MEMCTL_HOME": str(tmp_path)},
     )  # fmt: skip
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "kb/default/kb.toml").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)
+    assert process.stdin is not None
+    process.stdin.write("Half of a letter. " * 50_000)  # more than a pipe holds: it is being read
+    process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import docx
 import pytest
 from fake_endpoint import FakeEndpoint
+from waiting import PATIENCE
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -498,11 +499,109 @@ def test_a_snapshot_that_has_it_is_told_and_deleted_when_asked(memctl: Run, home
     assert {left["why"] for left in report["left"]} == {"the snapshot one has it"}
     hint = "memctl forget --snapshots -k default deletes all snapshots"
     assert {left["hint"] for left in report["left"]} == {hint}
-    memctl("snapshot", "restore", "one", "--yes")
-    assert len(memctl("document", "list").rows) == 2
-    report = forget(memctl, "--document", document(memctl, "plan"), "--snapshots")
-    assert (len(report["snapshots"]), report["left"]) == (2, [])
+    report = forget(memctl, "--snapshots")
+    assert (report["snapshots"], report["left"]) == (["one"], [])
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
+
+
+def of_decision(memctl: Run) -> str:
+    (fact,) = (row for row in memctl("memory", "list").rows if row["type"] == "decision")
+    return str(fact["id"])
+
+
+@pytest.mark.parametrize("kind", ["--document", "--memory", "--entity", "--before"])
+def test_what_was_forgotten_since_does_not_come_back_with_a_snapshot(
+    memctl: Run, home: Path, kind: str
+) -> None:
+    memctl("memory", "add", "The mast of the ferry is of spruce.")
+    memctl("query", "where does Aurora sail?", "--mode", "graph")
+    memctl("snapshot", "create", "one")
+    memctl("memory", "add", "The keel of the ferry is of oak.")
+    what = {
+        "--document": lambda: document(memctl, "plan"),
+        "--memory": lambda: of_decision(memctl),
+        "--entity": lambda: "Svalbard",
+        "--before": lambda: "2100-01-01",
+    }[kind]()
+    forget(memctl, kind, what, code=3)
+    known = {row["source"] for row in memctl("document", "list").rows}
+    restored = memctl("snapshot", "restore", "one", "--yes", "-o", "json")
+    assert restored.code == 0, restored.err
+    assert "forgotten since" in restored.err
+    assert {row["source"] for row in memctl("document", "list").rows} == known
+    exported = [memctl("export", table).out for table in ("documents", "memories", "entities")]
+    assert "Svalbard" not in "".join(exported)
+    assert "oak" not in exported[1]  # which was no part of it
+    assert ("spruce" in exported[1]) is ("apple trees" in exported[0]) is (kind != "--before")
+    assert memctl("doctor").code == 0
+    memctl("snapshot", "restore", restored.json["saved_as"], "--yes")
+    assert "Svalbard" not in memctl("export", "memories").out
+    report = forget(memctl, "--snapshots")
+    assert report["left"] == []
+    assert rows_with(["Svalbard"]) == files_with(home, ["Svalbard"]) == []
+    with Home(load_config({})).open("default") as base:
+        assert base.store.ledger.forgotten.gone() == base.store.ledger.forgotten.blocked() == set()
+
+
+def test_what_stays_of_a_document_has_vectors_of_the_embedder_that_it_goes_back_to(
+    memctl: Run, home: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("snapshot", "create", "one")
+    for name, value in endpoint.settings(embed="e").items():
+        monkeypatch.setenv(name, value)
+    memctl("kb", "reembed", "default", "--embedder", "endpoint/e")
+    forget(memctl, "--memory", of_decision(memctl), code=3)
+    restored = memctl("snapshot", "restore", "one", "--yes", "-o", "json")
+    assert restored.json["redacted"] == [document(memctl, "plan")]
+    found = memctl("query", "the crane of the harbour", "--mode", "vector", "-o", "json").json
+    assert "painted green" in found["hits"][0]["text"]
+    assert "Svalbard" not in memctl("export", "memories").out
+    assert memctl("doctor").code == 0
+
+
+def test_a_file_of_yours_that_was_forgotten_is_not_taken_in_again_after_going_back(
+    memctl: Run, home: Path, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    memctl("kb", "set", "default", "--inbox", str(vault))
+    memctl("snapshot", "create", "one")
+    (vault / "trip.md").write_text("The Fram sails to Jan Mayen in June.")
+    memctl("watch", "--once")
+    assert forget(memctl, "--document", document(memctl, "trip"))["yours"]
+    memctl("snapshot", "restore", "one", "--yes")
+    memctl("watch", "--once")
+    assert "trip.md" not in memctl("document", "list", "-o", "csv").out
+
+
+def test_what_is_taken_in_again_after_it_was_forgotten_comes_back_with_a_snapshot(
+    memctl: Run, home: Path
+) -> None:
+    memctl("snapshot", "create", "one")
+    forget(memctl, "--document", document(memctl, "plan"), code=3)
+    (home / "kb/default/inbox/plan.md").write_text(PLAN)
+    memctl("watch", "--once")
+    memctl("snapshot", "restore", "one", "--yes")
+    assert "Svalbard" in memctl("document", "show", document(memctl, "plan"), "--text").out
+    assert memctl("doctor").code == 0
+
+
+@pytest.mark.parametrize("kind", ["--document", "--memory"])
+def test_a_repair_brings_nothing_back_that_a_snapshot_alone_has(
+    memctl: Run, home: Path, kind: str
+) -> None:
+    what = document(memctl, "plan") if kind == "--document" else of_decision(memctl)
+    tables = [home / f"kb/default/lance/{table}.lance/data" for table in ("documents", "memories")]
+    memctl("snapshot", "create", "one")
+    had = {path for folder in tables for path in folder.iterdir()}
+    forget(memctl, kind, what, code=3)
+    new = {path for folder in tables for path in folder.iterdir()} - had
+    assert {path.parent for path in new} == set(tables)
+    for path in new:
+        path.write_bytes(b"")
+    memctl("doctor", "--repair", "--yes")
+    assert "Svalbard" not in memctl("export", "documents").out + memctl("export", "memories").out
+    assert "apple trees" in memctl("export", "documents").out
 
 
 @pytest.mark.parametrize("by_id", [True, False], ids=["by its id", "snapshots alone"])
@@ -582,7 +681,7 @@ def test_a_reader_is_not_disturbed_and_the_next_run_completes_it(memctl: Run, ho
         reader.stdin.write("\n")
         reader.stdin.flush()
         assert "Svalbard" in reader.stdout.readline()
-        assert reader.wait(60) == 0
+        assert reader.wait(PATIENCE) == 0
     report = forget(memctl)
     assert (report["completed"], report["left"]) == (1, [])
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
@@ -597,7 +696,7 @@ def cut_off(step: str, id_: str, *options: str) -> None:
         f"import os, {module} as module\nfrom memctl.cli.main import main\n"
         f"module.{owner}.{name} = lambda *_, **__: os._exit(9)\nmain({command!r})"
     )
-    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    killed = subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, check=False)
     assert killed.returncode == 9
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from watched import wait_for
+from waiting import wait_for
 
 from .conftest import Result, Run
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from fake_endpoint import Asked, FakeEndpoint
+from waiting import PATIENCE
 
 from .conftest import Run
 
@@ -348,5 +349,5 @@ def test_a_stream_is_for_reading(notes: Run, endpoint: FakeEndpoint, options: li
 def test_the_real_command_streams_into_a_pipe(notes: Run, endpoint: FakeEndpoint) -> None:
     endpoint.on("", lambda asked: f"Aurora is launched on 12 May 2026 [{about('Aurora', asked)}].")
     command = [sys.executable, "-m", "memctl", "query", QUESTION, "--stream"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert done.stdout.startswith("Aurora is launched on 12 May 2026 [1].\n")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from fake_endpoint import FakeEndpoint
+from waiting import PATIENCE
 
 import memctl as api
 
@@ -261,7 +262,7 @@ def on_a_terminal(columns: int, *arguments: str) -> str:
         while piece := os.read(master, 65_536):
             shown += piece
     os.close(master)
-    process.wait(60)
+    process.wait(PATIENCE)
     return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\r", "", shown.decode())
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 pty = pytest.importorskip("pty", reason="there are no terminals of this kind")
 
@@ -35,8 +36,8 @@ def test_a_bar_is_drawn_before_anything_is_read(tmp_path: Path) -> None:
     ) as process:
         os.close(theirs)
         eyes.start()
-        assert is_drawn.wait(120)
-        process.communicate(b"Ann sails to Lisbon.", timeout=120)
+        assert is_drawn.wait(PATIENCE)
+        process.communicate(b"Ann sails to Lisbon.", timeout=PATIENCE)
     eyes.join()
     os.close(ours)
     assert process.returncode == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fake_endpoint import FakeEndpoint
 from limited import LIMITED, needs_permissions
+from waiting import PATIENCE
 
 from .conftest import Run
 
@@ -30,7 +31,9 @@ def limited(memctl, tmp_path: Path) -> Iterator[Limited]:
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [*LIMITED, sys.executable, "-m", "memctl", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
 
     yield run
     for path in folders:

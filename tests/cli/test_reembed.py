@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from damaged import lose_copies_of_manifests, manifests
 from fake_endpoint import DIMENSION, FakeEndpoint
+from waiting import PATIENCE, wait_for
 
 from memctl.models import BUILTIN_EMBEDDER
 
@@ -180,27 +181,33 @@ Transaction.replace_vectors = replaced
 """
 
 
+def held(tmp_path: Path, endpoint: FakeEndpoint) -> subprocess.Popen[bytes]:
+    """Start a change that has put the vectors of 256 texts and more aside, and waits for others."""
+    endpoint.hold(after=6)  # for the dimension, for what came first, and for four times 64 texts
+    process = started(tmp_path, PLAIN, endpoint)
+
+    def has_some() -> bool:
+        assert process.poll() is None, process.communicate()
+        states = [json.loads(path.read_text()) for path in shelves(tmp_path)]
+        return any(each["rows"] >= 256 for each in states if each["embedder"] == "endpoint/e")
+
+    wait_for(has_some)
+    return process
+
+
 def test_killed_half_way_it_goes_on_where_it_was(
     memctl: Run, remote: FakeEndpoint, tmp_path: Path
 ) -> None:
     fill(memctl, *(f"{n} is what crane {n} lifts" for n in range(800)))
     before = hits(memctl)
-    remote.delay = 0.1
-    process = started(tmp_path, PLAIN, remote)
-    deadline = time.monotonic() + 60
-    while not any("256" in path.read_text() for path in shelves(tmp_path)) or (
-        len(embedded(remote)) < 400
-    ):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    process = held(tmp_path, remote)
     assert hits(memctl) == before
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     process.communicate()
+    remote.go_on()
     assert pinned(tmp_path) == (BUILTIN_EMBEDDER, 256)
     assert hits(memctl) == before
-    remote.delay = 0.0
     changed = memctl("kb", "reembed", "default", "--embedder", "endpoint/e", "-o", "json").json
     assert changed["embedded"] <= changed["memories"] - 256
     sent = embedded(remote)
@@ -212,16 +219,11 @@ def test_what_is_written_meanwhile_is_not_missed(
     memctl: Run, remote: FakeEndpoint, tmp_path: Path
 ) -> None:
     fill(memctl, *(f"{n} is what crane {n} lifts" for n in range(800)))
-    remote.delay = 0.1
-    process = started(tmp_path, PLAIN, remote)
-    deadline = time.monotonic() + 60
-    while len(embedded(remote)) < 400:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    process = held(tmp_path, remote)
     fill(memctl, "The lighthouse is painted green.")
     assert pinned(tmp_path) == (BUILTIN_EMBEDDER, 256)
-    assert process.wait(60) == 0, process.communicate()
+    remote.go_on()
+    assert process.wait(PATIENCE) == 0, process.communicate()
     process.communicate()
     assert pinned(tmp_path) == ("endpoint/e", DIMENSION)
     found = memctl("query", "--mode", "vector", "painted lighthouse", "-o", "json").json
@@ -234,7 +236,7 @@ def test_killed_at_the_switch_it_is_wholly_before_or_wholly_after_it(
 ) -> None:
     before = hits(memctl)
     process = started(tmp_path, code, remote)
-    assert process.wait(60) == -signal.SIGKILL, process.communicate()
+    assert process.wait(PATIENCE) == -signal.SIGKILL, process.communicate()
     process.communicate()
     is_after = code == KILLED_BEFORE_KB_TOML
     assert (hits(memctl) == before) is not is_after

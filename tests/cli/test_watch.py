@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 from memctl.consolidate.consolidator import Consolidator
 from memctl.errors import LockedError
@@ -100,7 +101,7 @@ def test_a_daemon_is_seen_keeps_others_out_and_stops_cleanly(notes: Run, tmp_pat
         assert str(daemon.pid) in second.err
         assert notes("kb", "delete", "notes", "--yes").code == 11
         daemon.send_signal(signal.SIGTERM)
-        _, err = daemon.communicate(timeout=30)
+        _, err = daemon.communicate(timeout=PATIENCE)
         assert (daemon.returncode, err) == (0, "")
     assert not notes("status").rows[0]["alive"]
 
@@ -111,7 +112,7 @@ def test_stopping_while_files_move_is_quiet(notes: Run, tmp_path: Path) -> None:
     with watching(tmp_path, until="started") as daemon:
         moving.rename(tmp_path / "moved")
         daemon.send_signal(signal.SIGTERM)
-        _, err = daemon.communicate(timeout=30)
+        _, err = daemon.communicate(timeout=PATIENCE)
         assert (daemon.returncode, err) == (0, "")
 
 
@@ -179,7 +180,9 @@ def test_once_says_which_files_a_full_disk_made_wait_and_why(notes: Run, tmp_pat
 
     def watch() -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", _ON_A_SMALL_DISK]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
 
     done = watch()
     assert done.returncode == 1

@@ -244,6 +244,7 @@ def test_a_ledger_of_before_such_accounts_is_brought_up_to_date(
         ledger.executescript(
             "DROP TABLE document_usage; DROP TABLE tries; DROP TABLE deleted_rows;"
             "DROP TABLE manifests; DROP TABLE blocked_documents; DROP TABLE file_sums;"
+            "DROP TABLE forgotten;"
             "PRAGMA user_version = 7;"
         )
     (receipt,) = why(memctl, "plan.md")

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from subprocess import Popen
 
 import pytest
-from watched import Place, memctl, wait_for
+from waiting import PATIENCE, wait_for
+from watched import Place, memctl
 
 
 @pytest.fixture
@@ -22,14 +23,14 @@ def idle(place: Place) -> Iterator[Popen[str]]:
         wait_for(lambda: place.tree(place.layout.processed) == ["a.txt", "b.txt"])
         yield daemon
         daemon.send_signal(signal.SIGTERM)
-        daemon.communicate(timeout=60)
+        daemon.communicate(timeout=PATIENCE)
     assert daemon.returncode == 0
 
 
 def run(place: Place, *arguments: str) -> str:
     """Run a command to its end, which is to be a good one; return what it printed."""
     with memctl(place, *arguments) as process:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     return out
 

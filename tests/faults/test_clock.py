@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from watched import SETTLE, Daemon, Place, memctl, wait_for
+from waiting import PATIENCE, wait_for
+from watched import SETTLE, Daemon, Place, memctl
 
 from memctl.doctor.doctor import Doctor
 from memctl.home import Home
@@ -40,8 +41,8 @@ class Clock:
 def test_a_file_is_taken_only_when_it_stands_still_though_the_clock_jumps(
     tmp_path: Path, way: timedelta
 ) -> None:
-    clock, looked_at = Clock(), 0.0
-    settling = Settling(2.0, lambda: clock().timestamp(), lambda: looked_at)
+    clock, looked_at, now = Clock(), 0.0, datetime.now(UTC)
+    settling = Settling(2.0, lambda: (now + clock.ahead).timestamp(), lambda: looked_at)
     (tmp_path / "a.txt").write_text("half of ")
     assert settling.ready(scan(tmp_path).files)[0] == []
     clock.ahead, looked_at = way, 1.0
@@ -198,7 +199,7 @@ def test_without_a_watch_left_it_says_so_once_and_looks_from_time_to_time(
             each.message for each in Doctor(place.home).examine("notes") if each.verdict != "ok"
         ]
         process.send_signal(signal.SIGTERM)
-        out = process.communicate(timeout=60)[0]
+        out = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 0
     (told,) = [line for line in map(json.loads, out.splitlines()) if line["kind"] == "polling"]
     assert "inotify watch limit reached" in told["message"]
@@ -226,5 +227,5 @@ def test_a_file_is_seen_though_so_much_happened_that_events_were_lost(place: Pla
         place.drop("new/c.txt", "Cleo arrives on Friday.")
         wait_for(lambda: "new/c.txt" in place.tree(place.layout.processed))
         daemon.send_signal(signal.SIGTERM)
-        daemon.communicate(timeout=60)
+        daemon.communicate(timeout=PATIENCE)
     assert daemon.returncode == 0

@@ -16,9 +16,10 @@ from watched import Place
 from memctl.cli.main import run
 from memctl.consolidate import consolidator
 from memctl.errors import CoverageLost
+from memctl.store import coverage
 from memctl.store import store as store_module
 from memctl.store.filters import col
-from memctl.store.names import TableName
+from memctl.store.names import TABLES, TableName
 from memctl.store.transaction import Transaction
 
 NOTES = [
@@ -107,31 +108,63 @@ def test_a_consolidation_that_loses_memories_is_rolled_back(
     assert all(row["is_consolidated"] for row in state(filled))
 
 
-@pytest.mark.parametrize("table", ["memories", "documents"])
+@pytest.fixture
+def crowded(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """More memories than are looked up."""
+    monkeypatch.setenv("MEMCTL_HOME", str(place.home.config.home))
+    lines = [f"Crane {number} stands at berth {number * 7}. [[Berth]]" for number in range(300)]
+    records = [f'{{"id": "{number}", "text": "{text}"}}' for number, text in enumerate(lines)]
+    with place.open() as base:
+        base.ingest(jsonl=BytesIO("\n".join(records).encode()))
+    return place
+
+
+def delete_one(transaction: Transaction, table: TableName) -> None:
+    ids = transaction.snapshot().scan(table, columns=["id"])["id"]
+    transaction.delete(table, col("id") == ids[len(ids) // 2].as_py())
+
+
+@pytest.mark.parametrize("table", TABLES)
 def test_a_consolidation_that_loses_one_row_of_many_is_rolled_back(
-    place: Place,
+    crowded: Place,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     table: TableName,
 ) -> None:
-    monkeypatch.setenv("MEMCTL_HOME", str(place.home.config.home))
-    lines = [f"Crane number {number} stands at berth {number * 7}." for number in range(300)]
-    records = [f'{{"id": "{number}", "text": "{text}"}}' for number, text in enumerate(lines)]
-    with place.open() as base:
-        base.ingest(jsonl=BytesIO("\n".join(records).encode()))
-    before = state(place)
-    mark = consolidator.write
+    before, mark = crowded.rows(table, "id"), consolidator.write
 
     def sabotaged(transaction: Transaction, *rest: Any) -> None:
         mark(transaction, *rest)
-        ids = transaction.snapshot().scan(table, columns=["id"])["id"]
-        transaction.delete(table, col("id") == ids[137].as_py())
+        delete_one(transaction, table)
 
     with monkeypatch.context() as patch:
         patch.setattr(consolidator, "write", sabotaged)
         assert run(["consolidate", "-k", "notes"]) == 1
     assert f"1 of the {table} would be gone" in capsys.readouterr().err
-    assert state(place) == before
+    assert crowded.rows(table, "id") == before
+
+
+@pytest.mark.parametrize("column", ["search_text", "vector"])
+def test_a_consolidation_that_alters_one_memory_beyond_the_sample_is_rolled_back(
+    crowded: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    column: str,
+) -> None:
+    before = state(crowded)
+    mark, other = consolidator.write, {"search_text": without_words, "vector": with_other_vectors}
+
+    def sabotaged(transaction: Transaction, *rest: Any) -> None:
+        mark(transaction, *rest)
+        ids = transaction.snapshot().scan("memories", columns=["id"])["id"].slice(137, 1)
+        transaction.update("memories", pa.table({"id": ids, column: other[column](1)}))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consolidator, "write", sabotaged)
+        patch.setattr(coverage, "_require_same", lambda *_: None)
+        assert run(["consolidate", "-k", "notes"]) == 1
+    assert "1 of the memories would not be found any more" in capsys.readouterr().err
+    assert state(crowded) == before
 
 
 def test_a_snapshot_takes_back_what_a_consolidation_and_an_upkeep_wrote(filled: Place) -> None:
@@ -152,15 +185,23 @@ def lose_the_words(transaction: Transaction) -> None:
     )
 
 
+def lose_the_vectors(transaction: Transaction) -> None:
+    changed(transaction, vector=with_other_vectors)
+
+
+@pytest.mark.parametrize("damage", [lose_the_words, lose_the_vectors])
 def test_an_upkeep_that_loses_memories_is_rolled_back(
-    filled: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    filled: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Transaction], None],
 ) -> None:
     before = state(filled)
     improve = store_module.improve
 
     def sabotaged(transaction: Transaction, *rest: Any, **options: Any) -> Any:
         done = improve(transaction, *rest, **options)
-        lose_the_words(transaction)
+        damage(transaction)
         return done
 
     with monkeypatch.context() as patch, filled.open() as base:
@@ -173,6 +214,28 @@ def test_an_upkeep_that_loses_memories_is_rolled_back(
     with filled.open() as base:
         base.store.upkeep(force=True)
         assert base.query("Who keeps the keys?", mode="keyword").hits
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_an_upkeep_that_loses_a_row_of_any_table_is_rolled_back(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, table: TableName
+) -> None:
+    """The table alone is written anew, so that nothing else leads to its being looked at."""
+    filled.drop("linked.md", "The keys lie in the [[Harbour Office]].")
+    filled.drain()
+    before, improve = filled.rows(table, "id"), store_module.improve
+
+    def sabotaged(transaction: Transaction, *rest: Any, **options: Any) -> Any:
+        done = improve(transaction, *rest, **options)
+        delete_one(transaction, table)
+        return done
+
+    with monkeypatch.context() as patch, filled.open() as base:
+        base.store.upkeep(force=True)
+        patch.setattr(store_module, "improve", sabotaged)
+        with pytest.raises(CoverageLost, match=f"upkeep was rolled back: 1 of the {table}"):
+            base.store.upkeep()
+    assert filled.rows(table, "id") == before
 
 
 def forgets_unfinished(capsys: pytest.CaptureFixture[str]) -> int:
@@ -244,6 +307,32 @@ def test_an_embedder_whose_vectors_do_not_arrive_is_not_changed_to(
     assert "changing the embedder was rolled back" in capsys.readouterr().err
     assert state(filled) == before
     assert run(["kb", "reembed", "notes", "--embedder", "endpoint/e"]) == 0
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_change_of_embedder_that_loses_a_row_is_rolled_back(
+    filled: Place,
+    endpoint: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    table: TableName,
+) -> None:
+    filled.drop("linked.md", "The keys lie in the [[Harbour Office]].")
+    filled.drain()
+    for name, value in endpoint.settings(embed="e").items():
+        monkeypatch.setenv(name, value)
+    before = filled.rows(table, "id")
+    replace = Transaction.replace_vectors
+
+    def sabotaged(self: Transaction, *rest: Any) -> None:
+        replace(self, *rest)
+        delete_one(self, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "replace_vectors", sabotaged)
+        assert run(["kb", "reembed", "notes", "--embedder", "endpoint/e"]) == 1
+    assert f"1 of the {table} would be gone" in capsys.readouterr().err
+    assert filled.rows(table, "id") == before
 
 
 def test_the_watcher_says_that_a_job_was_undone_and_goes_on_taking_files_in(

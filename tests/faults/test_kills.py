@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from watched import Place, memctl, wait_for
+from watched import Place, memctl
 
 from memctl.store.filters import col
 
@@ -130,12 +130,22 @@ def test_the_watcher_killed_again_and_again_takes_every_file_exactly_once(
 
 
 WATCH = """
-import os, sys
+import os, signal, sys
 from memctl.cli.main import run
 from memctl.store import transaction
+
+flush, written = transaction.Transaction._flush, []
+
+def killed_by_the_second(self, table):
+    flush(self, table)
+    written.append(table)
+    if written.count("memories") == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
 transaction.ROWS_HELD = {held}
+transaction.Transaction._flush = killed_by_the_second
 os.environ["MEMCTL_WATCH_SETTLE_SECONDS"] = "0"
-sys.exit(run(["--home", {home!r}, "watch"]))
+run(["--home", {home!r}, "watch"])
 """
 
 
@@ -151,11 +161,10 @@ def test_a_big_file_killed_halfway_is_taken_once_and_leaves_nothing_half_written
     big = place.drop("big.txt", "".join(lines)).read_bytes()
     program = WATCH.format(held=HELD, home=str(place.home.config.home))
     for _ in range(2):
-        known = files_of_rows()
         command = [sys.executable, "-c", program]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watcher:
-            wait_for(lambda: len(files_of_rows() - known) >= 2, 600)  # noqa: B023
-            killed_after(watcher, 0)
+        watcher = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+        assert watcher.returncode == -signal.SIGKILL
+        assert len(files_of_rows() - before) >= 2
         assert [row["source"] for row in place.rows("documents", "source")] == ["text"]
     done(place, "memory", "add", "-k", "notes", "The lamps are with Bo.")
     assert len(files_of_rows() - before) == 1, "what was cut off is still there"

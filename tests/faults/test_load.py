@@ -16,7 +16,8 @@ from threading import Timer
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from watched import Daemon, Place, wait_for
+from waiting import wait_for
+from watched import Daemon, Place
 
 from memctl.ingest.leaving import may_be_taken
 from memctl.watch.base import WatchOptions

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 from watched import Place
 
 from memctl.pinned import Inbox
 from memctl.store.engine import lance
+from memctl.store.names import TABLES
 
 TELLING = """
 import json, os, sys
@@ -89,14 +91,18 @@ def steps_of(place: Place, tmp_path: Path) -> Callable[..., list[Step]]:
     """Run a command and return its steps."""
 
     def run(*arguments: str) -> list[Step]:
-        log, tables = tmp_path / "steps.jsonl", place.layout.folder / "lance"
-        home = str(place.home.config.home)
-        environment = os.environ | {"MEMCTL_HOME": home, "MEMCTL_WATCH_SETTLE_SECONDS": "0.05"}
-        command = [sys.executable, "-c", TELLING, str(log), str(tables), *arguments]
-        subprocess.run(command, env=environment, timeout=300, check=True, capture_output=True)
-        return [Step(**json.loads(line)) for line in log.read_text().splitlines()]
+        return steps_in(place.home.config.home, tmp_path / "steps.jsonl", *arguments)
 
     return run
+
+
+def steps_in(home: Path, log: Path, *arguments: str) -> list[Step]:
+    """Run a command in a home and return its steps."""
+    tables = home / "kb" / "notes" / "lance"
+    environment = os.environ | {"MEMCTL_HOME": str(home), "MEMCTL_WATCH_SETTLE_SECONDS": "0.05"}
+    command = [sys.executable, "-c", TELLING, str(log), str(tables), *arguments]
+    subprocess.run(command, env=environment, timeout=PATIENCE, check=True, capture_output=True)
+    return [Step(**json.loads(line)) for line in log.read_text().splitlines()]
 
 
 def only(steps: Sequence[Step], wanted: Callable[[Step], bool]) -> int:
@@ -208,3 +214,41 @@ def test_what_a_killed_writer_left_is_taken_back_durably_before_anything_counts(
         require_durable(steps, head, before)
     texts = {row["text"] for row in place.rows("memories", "text")}
     assert {"Bo has the keys."} < texts
+
+
+def test_the_folders_of_a_first_knowledge_base_are_durable_before_anything_is_said(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "new" / "home"
+    steps = steps_in(home, tmp_path / "steps.jsonl", "kb", "create", "notes")
+    named = only(
+        steps,
+        lambda step: step.step == "rename" and step.path == str(home / "kb" / "notes"),
+    )
+    for folder in (tmp_path, tmp_path / "new", home):
+        assert synced(steps[:named], folder), f"what {folder} holds is not durable"
+    assert synced(steps[:named], steps[named].old), "what the knowledge base holds is not durable"
+    assert synced(steps[named:], home / "kb"), "the name of the knowledge base is not durable"
+
+
+@pytest.mark.parametrize(
+    "command", [("kb", "rename", "notes", "new"), ("kb", "delete", "notes", "--yes")]
+)
+def test_what_becomes_of_the_name_of_a_knowledge_base_is_durable(
+    place: Place, steps_of: Callable[..., list[Step]], command: Sequence[str]
+) -> None:
+    steps = steps_of(*command)
+    gone = only(steps, lambda step: step.step == "rename" and step.old == str(place.layout.folder))
+    assert synced(steps[gone:], place.layout.folder.parent)
+
+
+def test_a_snapshot_is_durable_in_the_tables_as_well(
+    place: Place, steps_of: Callable[..., list[Step]]
+) -> None:
+    steps = steps_of("snapshot", "create", "-k", "notes", "monday")
+    tags = list((place.layout.folder / "lance").rglob("_refs/tags/*monday.json"))
+    assert len(tags) == len(TABLES)
+    for tag in tags:
+        table = tag.parents[2]
+        for path in (tag, tag.parent, tag.parent.parent, table):
+            assert synced(steps, path), f"{path} is not durable"

@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from typing import Any
 
+from waiting import PATIENCE
 from watched import Place, memctl
 
 SECONDS = 60 if os.environ.get("MEMCTL_LONG_TESTS") == "1" else 8
@@ -97,7 +98,7 @@ class Worker:
         self.process.stdin.flush()
 
     def report(self) -> dict[str, Any]:
-        out, _ = self.process.communicate(timeout=300)
+        out, _ = self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0
         return dict(json.loads(out))
 
@@ -117,7 +118,7 @@ def test_counts_match_exactly_and_nobody_sees_half_a_document(place: Place) -> N
         assert report["torn"] == []
         assert report["reads"]
     watcher.send_signal(signal.SIGTERM)
-    _, err = watcher.communicate(timeout=300)
+    _, err = watcher.communicate(timeout=PATIENCE)
     assert watcher.returncode == 0, err
     place.drain()
     assert min(counts.values()) > 0
@@ -142,20 +143,20 @@ def test_counts_match_exactly_and_nobody_sees_half_a_document(place: Place) -> N
 def test_one_that_does_not_wait_is_told_who_writes_and_ends_with_11(place: Place) -> None:
     with place.open() as base, base.store.write():
         with memctl(place, "ingest", "-k", "notes", "--text", "x y z", wait="0") as second:
-            _, err = second.communicate(timeout=120)
+            _, err = second.communicate(timeout=PATIENCE)
         with memctl(place, "status", "-o", "json") as status:
-            (row,) = json.loads(status.communicate(timeout=120)[0])
+            (row,) = json.loads(status.communicate(timeout=PATIENCE)[0])
         with memctl(place, "query", "x y z") as reader:
-            reader.communicate(timeout=120)
+            reader.communicate(timeout=PATIENCE)
     assert second.returncode == 11
     assert f"process {os.getpid()} on " in err
     assert row["writer"] == os.getpid()
     assert reader.returncode == 0
     with memctl(place, "status", "-o", "json") as status:
-        (row,) = json.loads(status.communicate(timeout=120)[0])
+        (row,) = json.loads(status.communicate(timeout=PATIENCE)[0])
     assert row["writer"] is None
     with memctl(place, "ingest", "-k", "notes", "--text", "x y z", wait="0") as third:
-        third.communicate(timeout=120)
+        third.communicate(timeout=PATIENCE)
     assert third.returncode == 0
 
 
@@ -169,5 +170,5 @@ def test_a_lock_of_a_killed_process_is_nobodys(place: Place) -> None:
     worker.process.kill()
     worker.process.communicate()
     with memctl(place, "ingest", "-k", "notes", "--text", "x y z", wait="0") as second:
-        second.communicate(timeout=120)
+        second.communicate(timeout=PATIENCE)
     assert second.returncode == 0

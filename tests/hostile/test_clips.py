@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,7 +93,7 @@ def test_pieces_without_end_are_refused(pillow: Library, photo: Path) -> None:
 @pytest.mark.parametrize("kind", CLIP_KINDS)
 @pytest.mark.parametrize(
     "content",
-    [png_of(100_000, 100_000), endless_wav(), os.urandom(4_000), b""],
+    [png_of(100_000, 100_000), endless_wav(), random.Random(5).randbytes(4_000), b""],
     ids=["pixel bomb", "endless sound", "noise", "nothing"],
 )
 def test_hostile_media_are_refused_or_cut_within_bounds(

@@ -12,7 +12,7 @@ import wave
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import chdir, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -288,7 +288,8 @@ def special(tmp_path: Path) -> Iterator[Path]:
     (folder / "up").symlink_to(tmp_path)
     os.mkfifo(folder / "pipe.txt")
     with closing(socket.socket(socket.AF_UNIX)) as listening:
-        listening.bind(str(folder / "socket.txt"))
+        with chdir(folder):  # an address has 107 bytes
+            listening.bind("socket.txt")
         (folder / "fine.txt").write_bytes(HARMLESS)
         yield folder
 

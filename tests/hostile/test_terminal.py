@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from waiting import PATIENCE
 
 if TYPE_CHECKING:
     from cli.conftest import Run
@@ -53,7 +54,7 @@ def on_a_terminal(*commands: list[str]) -> str:
     with subprocess.Popen(program, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         eyes.start()
-        assert process.wait(300) == 0
+        assert process.wait(PATIENCE) == 0
     eyes.join()
     os.close(ours)
     return b"".join(seen).decode()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 
+from waiting import PATIENCE
+
 from memctl.ingest.ahead import ahead
 
 
@@ -12,6 +14,6 @@ def test_whoever_waits_for_an_item_is_called_meanwhile() -> None:
     called = threading.Event()
 
     def items() -> Generator[bool, None, None]:
-        yield called.wait(60)
+        yield called.wait(PATIENCE)
 
     assert list(ahead(items(), 1, called.set)) == [True]

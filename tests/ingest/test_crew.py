@@ -6,13 +6,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from waiting import PATIENCE, wait_for
 
 from memctl.ids import document_id
 from memctl.ingest import crew as crew_module
@@ -76,9 +77,7 @@ def crew(two_processors: None) -> Iterator[Crew]:
     settings = KnowledgeBaseSettings("test", NOW)
     with closing(Crew(workshop(settings), settings, hire_after=0)) as crew:
         crew.submit([wanted("the first one is done here")], NOW)
-        deadline = time.monotonic() + 60
-        while not crew.capacity and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_for(lambda: crew.capacity)
         yield crew
 
 
@@ -125,7 +124,11 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(crew: Crew) -> 
 def test_a_worker_ends_without_a_word_when_whoever_asked_is_killed(share: float) -> None:
     program = KILLED.format(path=sys.path, share=share)
     parent = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )  # which is over when the worker, too, has closed what it has in common with it
     assert (parent.returncode, parent.stderr) == (-signal.SIGKILL, "")
 
@@ -157,13 +160,15 @@ def test_closing_does_not_wait_for_workers_that_start_or_are_busy(
     starting.close()
     busy = Crew(workshop(settings), settings, hire_after=0)
     busy.submit([wanted("one")], NOW)
-    while not busy.capacity:
-        time.sleep(0.01)
-    forever = busy.submit([wanted(f"We decided {n}. " * 2_000) for n in range(500)], NOW)
-    time.sleep(0.3)
-    closing_began = time.monotonic()
-    busy.close()
-    assert time.monotonic() - closing_began < 5
+    wait_for(lambda: busy.capacity)
+    for worker in busy._hired:
+        worker._process.send_signal(signal.SIGSTOP)  # so that its work never ends
+    forever = busy.submit([wanted("two")], NOW)
+    wait_for(lambda: forever.running())
+    closing = threading.Thread(target=busy.close, daemon=True)
+    closing.start()
+    closing.join(PATIENCE)
+    assert not closing.is_alive()
     assert isinstance(forever.exception(), WorkerDied)
 
 

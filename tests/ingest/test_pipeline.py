@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 
 from memctl.errors import LockedError
 from memctl.ids import document_id
@@ -286,11 +287,11 @@ def test_a_store_that_is_locked_stops_the_ingest_and_nothing_is_written(
     def hold() -> None:
         with write():
             held.set()
-            done.wait(10)
+            done.wait(PATIENCE)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(10)
+    held.wait(PATIENCE)
     with pytest.raises(LockedError):
         bench.records({"text": "never"})
     done.set()
@@ -324,13 +325,23 @@ def test_an_ingest_that_fails_leaves_no_thread_behind(
     def fails() -> None:
         raise OSError(28, "No space left on device")
 
-    before = set(threading.enumerate())
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def noted(self: threading.Thread) -> None:
+        """Note what this ingest starts, and not what the test before has left."""
+        if threading.current_thread() in (threading.main_thread(), *started):
+            started.append(self)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", noted)
     monkeypatch.setattr(bench.store, "write", fails)
     with pytest.raises(OSError, match="No space"):
         bench.records(*({"id": "same", "text": f"text {n}"} for n in range(50)))
-    for thread in set(threading.enumerate()) - before:
-        thread.join(timeout=60)
-    assert set(threading.enumerate()) <= before
+    assert started
+    for thread in started:
+        thread.join(PATIENCE)
+    assert not any(thread.is_alive() for thread in started)
 
 
 def test_an_error_in_the_stream_of_sources_reaches_the_caller(bench: Bench) -> None:

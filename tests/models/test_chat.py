@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from fake_endpoint import FakeEndpoint, Said
 from pydantic import BaseModel, ConfigDict
+from waiting import PATIENCE
 
 from memctl.config import BudgetSettings
 from memctl.errors import (
@@ -23,6 +24,7 @@ from memctl.errors import (
     RequestRefused,
     RequestTooLong,
 )
+from memctl.models import breaker
 from memctl.models.accounts import Account, BudgetSpent
 from memctl.models.chat import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
@@ -250,7 +252,10 @@ def test_an_endpoint_that_hangs_is_given_up(endpoint: FakeEndpoint, ledger: Ledg
     assert "timeout_seconds" in caught.value.hint
 
 
-def test_an_endpoint_that_is_down_is_left_alone(endpoint: FakeEndpoint, ledger: Ledger) -> None:
+def test_an_endpoint_that_is_down_is_left_alone(
+    endpoint: FakeEndpoint, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(breaker, "FIRST_PAUSE_SECONDS", 3600.0)
     model = model_of(endpoint, ledger)
     endpoint.fail(500, times=-1)
     for _ in range(3):
@@ -264,8 +269,14 @@ def test_an_endpoint_that_is_down_is_left_alone(endpoint: FakeEndpoint, ledger: 
 def test_no_more_calls_at_the_same_time_than_configured(
     endpoint: FakeEndpoint, ledger: Ledger
 ) -> None:
-    endpoint.on("Colour", BLUE)
-    endpoint.delay = 0.05
+    two = threading.Barrier(2)
+
+    def waits_for_another(_: object) -> dict[str, object]:
+        two.wait(PATIENCE)
+        return BLUE
+
+    endpoint.on("Colour", waits_for_another)
+    endpoint.delay = 0.05  # in which a third one would come
     model = model_of(endpoint, ledger, concurrency=2)
     threads = [threading.Thread(target=ask, args=(model, f"thing {n}")) for n in range(6)]
     for thread in threads:

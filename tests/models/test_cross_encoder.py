@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tiny_onnx import cross_encoder
+from waiting import PATIENCE
 
 from memctl.errors import ConfigError, MemctlError
 from memctl.models.cross_encoder import CrossEncoder
@@ -133,5 +134,5 @@ def test_where_one_processor_may_be_used_no_thread_is_started(tmp_path: Path) ->
     """In a process of its own: the tests before this one leave threads that end when they like."""
     folder = cross_encoder(tmp_path / "m", WEIGHTS)
     command = [sys.executable, "-c", COUNTS_THREADS, str(folder)]
-    counted = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    counted = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (counted.returncode, counted.stdout) == (0, "0\n"), counted.stderr

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import PATIENCE
 
 from memctl.errors import ConfigError, MemctlError
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder, static
@@ -145,7 +146,11 @@ def test_a_forked_child_can_embed_without_a_warning() -> None:
     )
     environment = {k: v for k, v in os.environ.items() if k != "TOKENIZERS_PARALLELISM"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

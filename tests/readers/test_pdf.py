@@ -221,6 +221,45 @@ def test_cells_of_a_row_are_read_as_one_line(tmp_path: Path) -> None:
     assert read_one(tmp_path / "a.pdf", content).text.startswith("Rent | 1,400\n")
 
 
+def composite_pdf_of(shown: bytes) -> bytes:
+    """A PDF whose font has letters by number and no space, as TeX writes them.
+
+    32 is the number of a broad letter, and not of the space.
+    """
+    letters = b"".join(b"<%04x> <%04x>\n" % (40 + n, ord("a") + n) for n in range(26))
+    unicode = b"1 begincodespacerange\n<0000> <FFFF>\nendcodespacerange\n"
+    unicode += b"26 beginbfchar\n" + letters + b"endbfchar"
+    stream = b"BT /F1 10 Tf 50 800 Td [%s] TJ ET" % shown
+    return _file_of(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
+            b" /Resources << /Font << /F1 5 0 R >> >> >>",
+            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+            b"<< /Type /Font /Subtype /Type0 /BaseFont /ABCDEF+Serif /Encoding /Identity-H"
+            b" /DescendantFonts [6 0 R] /ToUnicode 7 0 R >>",
+            b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /ABCDEF+Serif /DW 500"
+            b" /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >>"
+            b" /W [32 [722]] /FontDescriptor << /Type /FontDescriptor /Flags 4"
+            b" /FontName /ABCDEF+Serif >> >>",
+            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(unicode), unicode),
+            b"<< >>",
+        ]
+    )
+
+
+@pytest.mark.parametrize("gap", [-250, -200.5, -160])
+def test_words_are_told_apart_by_gaps_where_a_font_has_no_space(tmp_path: Path, gap: float) -> None:
+    def coded(word: str) -> bytes:
+        return b"<%s>" % "".join(f"{ord(letter) - ord('a') + 40:04x}" for letter in word).encode()
+
+    kerned = coded("lea") + b" 30 " + coded("s") + b" -40 " + coded("e")
+    shown = (b" %s " % str(gap).encode()).join([coded("the"), kerned, coded("ends")])
+    text = read_one(tmp_path / "a.pdf", composite_pdf_of(shown)).text
+    assert text.split() == ["the", "lease", "ends"]
+
+
 # --- the text of pages ---------------------------------------------------------------------------
 
 BODY = [

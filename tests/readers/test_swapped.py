@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
 
@@ -36,7 +37,7 @@ for reader in READERS.values():
 
 def test_no_reader_follows_a_link_or_waits_for_a_pipe(tmp_path: Path) -> None:
     command = [sys.executable, "-c", EVERY_READER, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -79,5 +80,5 @@ def test_the_watcher_takes_no_file_that_is_swapped_once_it_is_seen(tmp_path: Pat
         str(tmp_path),
         str(Path(__file__).parents[1]),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr

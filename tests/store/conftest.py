@@ -10,10 +10,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from waiting import PATIENCE
 
 from memctl.records import Document, Memory
 from memctl.store.schema import memories_table
@@ -107,7 +109,7 @@ def rows_of(memory_of: MemoryOf) -> RowsOf:
     def make(numbers: Iterable[int | str], **changes: Any) -> pa.Table:
         memories = [memory_of(number, **changes) for number in numbers]
         vectors = [
-            np.random.default_rng(abs(hash(item.id)) % 2**32).normal(size=DIMENSION)
+            np.random.default_rng(crc32(item.id.encode())).normal(size=DIMENSION)
             for item in memories
         ]
         return memories_table(memories, np.reshape(vectors, (len(memories), DIMENSION)))
@@ -124,7 +126,7 @@ def run_python(folder: Path) -> Callable[[str], subprocess.CompletedProcess[str]
             [sys.executable, "-c", program, str(folder)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from waiting import PATIENCE
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
 from memctl.store import ledger as ledger_module
@@ -187,8 +188,10 @@ def test_a_ledger_that_stays_busy_is_locked(
 
 
 def test_what_is_optional_gives_up_soon_and_leaves_the_patience_of_the_rest(
-    ledger: Ledger, path: Path
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(ledger_module, "BUSY_SECONDS", PATIENCE)
+    ledger = Ledger.create(path)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
@@ -200,6 +203,7 @@ def test_what_is_optional_gives_up_soon_and_leaves_the_patience_of_the_rest(
     assert patience == ledger_module.BUSY_SECONDS * 1000
     other.execute("ROLLBACK")
     other.close()
+    ledger.close()
 
 
 def _write_beyond_what_fits(ledger: Ledger) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from limited import LIMITED, needs_permissions
+from waiting import PATIENCE
 
 from memctl.errors import DiskRefused
 from memctl.store.ledger import Ledger
@@ -34,7 +35,7 @@ def python(folder: Path) -> Iterator[Python]:
             [*LIMITED, sys.executable, "-c", head + program, str(folder)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert not done.stderr

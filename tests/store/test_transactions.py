@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from waiting import PATIENCE
 
 from memctl.errors import DamagedError, DiskRefused, LockedError, UsageError
 from memctl.store.durability import files_below
@@ -247,7 +248,7 @@ def test_two_processes_that_write_the_same_ids_leave_no_duplicates(
     command = [sys.executable, "-c", program, str(folder)]
     writers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
     for writer in writers:
-        _, errors = writer.communicate(timeout=60)
+        _, errors = writer.communicate(timeout=PATIENCE)
         assert writer.returncode == 0, errors
     assert ids(store) == sorted(f"m_{number}" for number in range(16))
 

@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from waiting import PATIENCE
 
 from memctl.files import is_temporary, lock_file
 from memctl.pinned import Inbox
@@ -80,7 +80,9 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
     place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nThe harbour is closed.\n")
     place.drop("talk.md", "Notes of the talk.")
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    child = subprocess.run([*command, module, name, moment, str(skip)], timeout=120, check=False)
+    child = subprocess.run(
+        [*command, module, name, moment, str(skip)], timeout=PATIENCE, check=False
+    )
     assert child.returncode == -signal.SIGKILL
     place.drain()
     assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
@@ -124,7 +126,9 @@ def test_what_a_kept_file_was_before_goes_though_the_daemon_is_killed_at_any_ste
         (vault / file).write_text(text)
         os.utime(vault / file, (1_700_000_000, 1_700_000_000))
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    child = subprocess.run([*command, module, name, moment, str(skip)], timeout=120, check=False)
+    child = subprocess.run(
+        [*command, module, name, moment, str(skip)], timeout=PATIENCE, check=False
+    )
     assert child.returncode == -signal.SIGKILL
     place.drain()
     rows = place.rows("documents", "source", "text", "status")
@@ -139,7 +143,7 @@ def test_what_was_committed_before_the_kill_is_moved_on_without_being_read_again
     place.drop("sub/a.txt", "Ann sails to Lisbon.")
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
     committed = ["memctl.store.transaction", "Transaction.commit", "after", "0"]
-    child = subprocess.run([*command, *committed], timeout=120, check=False)
+    child = subprocess.run([*command, *committed], timeout=PATIENCE, check=False)
     assert child.returncode == -signal.SIGKILL
     monkeypatch.delattr("memctl.ingest.pipeline.Ingestor.ingest")
     assert said(place.drain()) == ["known"]
@@ -155,7 +159,7 @@ def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick:
     place.set(inboxes=(Inbox(place.layout.inbox), Inbox(stick)))
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
     half_copied = ["memctl.watch.moving", "shutil.copyfileobj", "after", "0"]
-    child = subprocess.run([*command, *half_copied], timeout=120, check=False)
+    child = subprocess.run([*command, *half_copied], timeout=PATIENCE, check=False)
     assert child.returncode == -signal.SIGKILL
     assert len(place.tree(place.layout.processing)) == 1
     assert [path.name for path in stick.iterdir()] == ["a.txt"]
@@ -168,7 +172,7 @@ def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Pl
     place.drop("sub/empty.txt", "")
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
     half_written = ["memctl.watch.moving", "save_file", "before", "0"]
-    child = subprocess.run([*command, *half_written], timeout=120, check=False)
+    child = subprocess.run([*command, *half_written], timeout=PATIENCE, check=False)
     assert child.returncode == -signal.SIGKILL
     failed = place.layout.failed / "sub"
     assert list(failed.iterdir()) == []
@@ -215,7 +219,7 @@ def test_a_signal_ends_it_with_the_files_in_hand_done_or_put_back(
             place.drop(f"{n}.txt", f"File number {n}.")
         next_event(process, "ingested")
         process.send_signal(number)
-        rest = process.communicate(timeout=60)[0]
+        rest = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 0
     assert json.loads(rest.splitlines()[-1])["kind"] == "stopped"
     assert place.tree(place.layout.processing) == []
@@ -228,9 +232,9 @@ def test_a_second_command_for_the_same_knowledge_base_is_refused(place: Place) -
     with watch(place) as first:
         next_event(first, "started")
         with watch(place) as second:
-            assert second.wait(60) == 11
+            assert second.wait(PATIENCE) == 11
         first.send_signal(signal.SIGTERM)
-        first.communicate(timeout=60)
+        first.communicate(timeout=PATIENCE)
     assert first.returncode == 0
 
 
@@ -241,7 +245,7 @@ def test_a_daemon_that_was_killed_does_not_keep_the_next_one_out(place: Place) -
         first.communicate()
     place.drop("a.txt", "Remember me.")
     with watch(place, "--once") as second:
-        second.communicate(timeout=60)
+        second.communicate(timeout=PATIENCE)
     assert second.returncode == 0
     assert place.tree(place.layout.processed) == ["a.txt"]
 
@@ -252,11 +256,7 @@ def test_it_survives_its_reader_going_away(place: Place) -> None:
         assert process.stdout is not None
         process.stdout.close()
         place.drop("a.txt", "Remember me.")
-        deadline = time.monotonic() + 30
-        while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)  # it has nobody left to tell what it does
     everywhere = place.tree(place.layout.processed) + place.tree(place.layout.inbox)
     assert everywhere == ["a.txt"]
     assert place.tree(place.layout.processing) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -181,14 +180,16 @@ def test_a_time_in_the_future_only_means_to_look_twice(at: Time) -> None:
     assert files.ready([future])[0] == [future]
 
 
-def test_a_file_being_written_is_not_ready_until_the_writer_is_done(tmp_path: Path) -> None:
-    files = Settling(0.3)
+def test_a_file_being_written_is_not_ready_until_the_writer_is_done(
+    tmp_path: Path, at: Time
+) -> None:
+    files = settling(at)
     path = tmp_path / "a.txt"
     with path.open("w") as writer:
         for _ in range(6):
             writer.write("more and more")
             writer.flush()
-            time.sleep(0.1)
+            at.now += 1.5
             assert files.ready(scan(tmp_path).files)[0] == []
-    time.sleep(0.35)
+    at.now += 2.1
     assert len(files.ready(scan(tmp_path).files)[0]) == 1

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 
 import pytest
+from waiting import PATIENCE
 
 ALLOCATING = """
 import ctypes, os, sys, threading
@@ -21,6 +23,8 @@ libc.free.argtypes = [ctypes.c_void_p]
 met = threading.Barrier(9)
 
 def allocate():
+    met.wait()
+    met.wait()
     for _ in range(3):
         block = libc.malloc(ctypes.c_size_t(8 << 20))
         ctypes.memset(block, 1, 8 << 20)
@@ -31,10 +35,12 @@ def allocate():
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-before = resident()
 threads = [threading.Thread(target=allocate) for _ in range(8)]
 for thread in threads:
     thread.start()
+met.wait()
+before = resident()
+met.wait()
 for _ in range(3):
     met.wait()
 print(resident() - before)
@@ -44,7 +50,12 @@ met.wait()
 
 def _kept(gives_back: str) -> int:
     command = [sys.executable, "-c", ALLOCATING, gives_back]
-    return int(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    tuning = ("MALLOC_", "GLIBC_TUNABLES")
+    environment = {name: each for name, each in os.environ.items() if not name.startswith(tuning)}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, check=True, timeout=PATIENCE
+    )
+    return int(done.stdout)
 
 
 @pytest.mark.skipif(

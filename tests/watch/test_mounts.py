@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from watched import Daemon, Place, wait_for
+from waiting import wait_for
+from watched import Daemon, Place
 
 from memctl.watch import mounts
 from memctl.watch.status import watch_status

@@ -5,15 +5,15 @@ from __future__ import annotations
 import errno
 import json
 import os
-import threading
-import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
-from watched import Daemon, wait_for
+from waiting import wait_for
+from watched import Daemon, put_whole
 
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
@@ -21,7 +21,9 @@ from memctl.ingest import inbox
 from memctl.ingest.pipeline import Ingestor
 from memctl.pinned import Inbox
 from memctl.watch import base, moving
+from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
+from memctl.watch.service import WatchService
 from memctl.watch.status import watch_status
 
 if TYPE_CHECKING:
@@ -306,7 +308,7 @@ def test_one_made_later_is_taken_up_and_one_paused_is_left(place: Place) -> None
     with Daemon(place, poll=True):
         wait_for(lambda: any(event.kind == "started" for event in place.events))
         place.home.create("later", consolidate_interval=0)
-        (place.home.layout("later").inbox / "a.txt").write_text("A new one.")
+        put_whole(place.home.layout("later").inbox / "a.txt", "A new one.")
         wait_for(lambda: any(e.kb == "later" and e.kind == "ingested" for e in place.events))
         place.home.set_status("later", "paused")
         wait_for(lambda: any(e.kb == "later" and e.kind == "left" for e in place.events))
@@ -333,7 +335,7 @@ def test_a_new_inbox_is_looked_at_without_a_restart(place: Place, tmp_path: Path
         wait_for(lambda: any(event.kind == "started" for event in place.events))
         vault = tmp_path / "vault"
         vault.mkdir()
-        (vault / "a.md").write_text("Kept where it is.")
+        put_whole(vault / "a.md", "Kept where it is.")
         place.keep(vault)
         wait_for(lambda: any(event.kind == "ingested" for event in place.events))
     assert (vault / "a.md").exists()
@@ -341,19 +343,17 @@ def test_a_new_inbox_is_looked_at_without_a_restart(place: Place, tmp_path: Path
 
 def test_once_ends_though_a_file_never_stands_still(place: Place, said: Said) -> None:
     place.drop("a.txt", "Remember me.")
-    stop = threading.Event()
+    growing, seconds = place.drop("growing.log", "begun"), count(step=200.0)
 
-    def keeps_writing() -> None:
-        while not stop.wait(0.02):
-            place.drop("growing.log", "x" * (time.monotonic_ns() % 1000))
+    def grown() -> float:
+        """The time of a clock that goes fast; whenever it is looked at the file has grown."""
+        with growing.open("a") as file:
+            file.write("more and more")
+        return next(seconds)
 
-    writer = threading.Thread(target=keeps_writing)
-    writer.start()
-    try:
-        assert said(place.drain()) == ["ingested"]
-    finally:
-        stop.set()
-        writer.join()
+    options = WatchOptions(settle_seconds=3600.0, rescan_seconds=0.05, once=True)
+    WatchService(HomeBases(place.home), options, place.events.append, monotonic=grown).run()
+    assert said(place.events) == ["ingested"]
     assert place.tree(place.layout.inbox) == ["growing.log"]
 
 
@@ -369,22 +369,13 @@ def test_a_file_dropped_while_watching_is_taken(place: Place, poll: bool) -> Non
 
 
 def test_events_wake_the_watcher_long_before_the_rescan(place: Place) -> None:
-    from memctl.watch.base import WatchOptions
-    from memctl.watch.service import WatchService
-
     options = WatchOptions(settle_seconds=0.1, rescan_seconds=3600)
     service = WatchService(HomeBases(place.home), options, place.events.append)
-    thread = threading.Thread(target=service.run)
-    thread.start()
-    try:
+    with Daemon(place, service):
         wait_for(lambda: any(event.kind == "started" for event in place.events))
-        time.sleep(0.5)
-        place.drop("a.txt", "Dropped just now.")
-        wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
-    finally:
-        service.stop()
-        thread.join(30)
-    assert not thread.is_alive()
+        for name in ("a.txt", "b.txt"):  # the first may be there before it falls asleep
+            place.drop(name, f"Dropped just now, {name}.")
+            wait_for(lambda: name in place.tree(place.layout.processed))  # noqa: B023
 
 
 def test_it_looks_from_time_to_time_where_the_system_gives_no_events(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from fake_endpoint import Asked, FakeEndpoint
-from watched import Place
+from waiting import wait_for
+from watched import Daemon, Place
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -99,14 +97,8 @@ def test_a_daemon_tries_again_until_the_endpoint_is_back_and_says_so_once(
 ) -> None:
     names = drop(modelled, 2)
     endpoint.fail(503, times=2)
-    service = modelled.service(retry_seconds=0.3)
-    thread = threading.Thread(target=service.run)
-    thread.start()
-    try:
+    with Daemon(modelled, retry_seconds=0.3):
         wait_for(lambda: modelled.tree(modelled.layout.processed) == names)
-    finally:
-        service.stop()
-        thread.join(30)
     assert [len(of_kind(modelled.events, kind)) for kind in ("waiting", "resumed")] == [1, 1]
 
 
@@ -172,14 +164,8 @@ def test_a_daemon_compares_facts_when_the_endpoint_is_back(
     modelled.drain()
     endpoint.fail(503, after=1, times=2)
     modelled.drop("b.txt", "Aurora flies on Tuesday.")
-    service = modelled.service()
-    thread = threading.Thread(target=service.run)
-    thread.start()
-    try:
+    with Daemon(modelled):
         wait_for(lambda: len(of_kind(modelled.events, "compared")) == 1)
-    finally:
-        service.stop()
-        thread.join(30)
     assert current_facts(modelled) == ["Aurora flies on Tuesday."]
     assert endpoint.count(shape="ComparisonReply") == 3
 
@@ -204,10 +190,3 @@ def test_a_file_of_a_vault_that_goes_lets_what_it_had_ended_hold_again(
     with modelled.open() as base:
         then = base.memories(Filters(types=("fact",), as_of=before))["text"].to_pylist()
     assert then == ["Aurora flies on Tuesday."]
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
