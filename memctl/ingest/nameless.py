@@ -38,7 +38,7 @@ def nameless(snapshot: Snapshot, names: Collection[str] | None = None) -> Iterat
     """
     if names is None:
         yield from _nameless(snapshot, None, set(_in_documents(snapshot, None)))
-    for some in _portions(sorted(names or ())):
+    for some in portions(sorted(names or ())):
         where = col("name").is_in(some) | col("aliases").has_any(some)
         rows = snapshot.scan("entities", where, _COLUMNS).to_pylist()
         yield from _nameless(snapshot, where, set(_in_documents(snapshot, _all_names(rows))))
@@ -52,7 +52,7 @@ def drop_nameless(transaction: Transaction, names: Collection[str] | None = None
         names: As for :func:`nameless`.
     """
     gone = {row["id"]: row for row in nameless(transaction.snapshot(), names)}
-    for some in _portions([*gone]):
+    for some in portions([*gone]):
         transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
         transaction.delete("entities", col("id").is_in(some))
     return [*gone.values()]
@@ -90,7 +90,7 @@ def _in_memories(snapshot: Snapshot, names: Sequence[str]) -> Iterator[str]:
 def _having_any(names: Sequence[str] | None) -> Iterator[Expr | None]:
     if names is None:
         yield None
-    for some in _portions(names or ()):
+    for some in portions(names or ()):
         yield col("entities").has_any(some)
 
 
@@ -99,6 +99,7 @@ def _pages(snapshot: Snapshot, where: Expr | None) -> Iterator[str]:
         yield from map(page_of, batch["links"].flatten().to_pylist())
 
 
-def _portions(items: Sequence[str]) -> Iterator[list[str]]:
+def portions(items: Sequence[str]) -> Iterator[list[str]]:
+    """Yield ids or names, so many at once as one condition may have."""
     for at in range(0, len(items), AT_ONCE):
         yield list(items[at : at + AT_ONCE])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.errors import NotFoundError
 from memctl.graph.names import key_of
 from memctl.ids import root_id
-from memctl.ingest.nameless import drop_nameless
+from memctl.ingest.nameless import drop_nameless, portions
 from memctl.memories.blocking import KEPT, block_out, blocked, matches
 from memctl.memories.editing import forget, with_insights
 from memctl.memories.viewing import get_memory, resolve, versions_of
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
     from memctl.store.transaction import Transaction
 
-AT_ONCE = 10_000
-"""Ids that one condition names at most."""
 MOST_TEXTS = 64
 SHORTEST_TEXT = 12
 LONGEST_TEXT = 60
@@ -331,12 +329,6 @@ def pieces(texts: Iterable[str]) -> list[str]:
     long = [line for line in lines if len(line) >= SHORTEST_TEXT] or list(lines)
     step = max(1, -(-len(long) // MOST_TEXTS))
     return [line[:LONGEST_TEXT].strip() for line in long[::step]]
-
-
-def portions(ids: Sequence[str]) -> Iterator[list[str]]:
-    """Yield ids, so many at once as one condition may name."""
-    for at in range(0, len(ids), AT_ONCE):
-        yield list(ids[at : at + AT_ONCE])
 
 
 # --- doing it ------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from faults.acts import NOTES_KB, Command, fill, home_at, put, require_sound, with_ids
-from watched import Place, command, memctl, new_place, wait_for
+from waiting import PATIENCE, wait_for
+from watched import Place, command, memctl, new_place
 
 Step = Command | Callable[[Path], object]
 
@@ -37,7 +38,7 @@ def watch_until_stopped(home: Path) -> None:
     with memctl(place, "watch") as watcher:
         wait_for(lambda: not any(place.layout.inbox.iterdir()))
         watcher.send_signal(signal.SIGTERM)
-        watcher.communicate(timeout=60)
+        watcher.communicate(timeout=PATIENCE)
 
 
 def doing(*words: str) -> Command:
