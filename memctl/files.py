@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import secrets
+import signal
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -77,6 +78,27 @@ def _open_regular(path: Path | str, access: int) -> int:
         os.close(descriptor)
         raise NotRegular(errno.EINVAL, "it is no regular file", str(path))
     return descriptor
+
+
+def is_being_written(path: Path) -> bool:
+    """Tell whether a program has a file open for writing.
+
+    Linux says so of one's own files on file systems that know leases; of every other the answer is
+    no.  See fcntl(2), F_SETLEASE.
+    """
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    try:
+        with open_regular(path) as file:
+            # Whoever opens it in between has this process told, by a signal that does no harm.
+            fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    return False
 
 
 def read_regular(path: Path) -> bytes:
@@ -151,19 +173,20 @@ def make_folder(folder: Path, *, mode: int = 0o777) -> None:
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Give a file to write; ``path`` becomes it in one durable step when the block ends well.
+
+    It is its owner's alone.
 
     Args:
         path: What to replace, or to make.
-        mode: Who may do what with it.
         durable: False for what is of no use after a power cut: it is not waited for the disk.
 
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was, and it is
             what the error names.
     """
-    temporary, descriptor = new_temporary(path, mode)
+    temporary, descriptor = new_temporary(path)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -175,17 +198,18 @@ def replacing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterato
         if os.name == "nt":
             temporary.replace(path)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # its folder may be gone
+            temporary.unlink(missing_ok=True)
         _name_target(error, temporary, path)
         raise
     if durable:
         sync_folder(path.parent)
 
 
-def new_temporary(path: Path, mode: int = 0o600) -> tuple[Path, int]:
-    """Make a file beside another one, under which that one is written, and lock it.
+def new_temporary(path: Path) -> tuple[Path, int]:
+    """Make a file beside another one, as which that one is written, and lock it.
 
-    Locked it stays until it is closed; see :func:`clear_temporaries`.
+    It is its owner's alone.  Locked it stays until it is closed; see :func:`clear_temporaries`.
 
     Returns:
         Where it is, and its descriptor.
@@ -197,7 +221,7 @@ def new_temporary(path: Path, mode: int = 0o600) -> tuple[Path, int]:
     while True:
         temporary = path.with_name(f".{kept}.{secrets.token_hex(6)}.tmp")
         try:
-            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
         except OSError as error:
             _name_target(error, temporary, path)
             raise
@@ -205,6 +229,7 @@ def new_temporary(path: Path, mode: int = 0o600) -> tuple[Path, int]:
             lock_file(descriptor)
         except BlockingIOError:  # somebody takes it for one that was left
             os.close(descriptor)
+            temporary.unlink(missing_ok=True)
             continue
         except OSError:  # where there are no locks, nothing is cleared away
             return temporary, descriptor
@@ -247,11 +272,11 @@ def is_temporary(name: str, suffix: str) -> bool:
     return match is not None and match[1].endswith(suffix)
 
 
-def save_file(path: Path, content: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+def save_file(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Replace ``path`` by ``content`` in one step and make it durable; see :func:`replacing`.
 
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was.
     """
-    with replacing(path, mode=mode, durable=durable) as file:
+    with replacing(path, durable=durable) as file:
         file.write(content)

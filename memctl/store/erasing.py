@@ -66,6 +66,7 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     for book in ("comparisons", "snapshot_comparisons"):
         connection.executemany(f"DELETE FROM {book} WHERE memory_id = ?", ids)
     connection.executemany("DELETE FROM snapshot_files WHERE document_id = ?", ids)
+    connection.executemany("DELETE FROM job_changes WHERE row_id = ?", ids)
     _erase_decisions(connection, erased)
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)

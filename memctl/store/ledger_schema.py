@@ -124,6 +124,13 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ("CREATE TABLE blocked_documents (document_id TEXT PRIMARY KEY) WITHOUT ROWID",),
     ("CREATE TABLE forgotten (id TEXT PRIMARY KEY, stays INTEGER NOT NULL) WITHOUT ROWID",),
     (
+        """CREATE TABLE job_changes (
+            job_id INTEGER NOT NULL, table_name TEXT NOT NULL, row_id TEXT NOT NULL,
+            column_name TEXT NOT NULL, old, new,
+            PRIMARY KEY (job_id, table_name, row_id, column_name)) WITHOUT ROWID""",
+        "CREATE INDEX job_changes_by_row ON job_changes (row_id)",
+    ),
+    (
         """CREATE TABLE file_sums (
             table_name TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
             crc32 INTEGER NOT NULL, PRIMARY KEY (table_name, path)) WITHOUT ROWID""",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +53,13 @@ class Claimed:
     claimed_at: datetime | None = None
     document_id: str | None = None
     """The document that it has become, of one that was left behind after its commit."""
+    taken_as: tuple[int, int] | None = None
+    """Its size and when it was changed by the time it was taken; None of one left behind."""
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether somebody has written to it since it was taken."""
+        return self.taken_as is not None and _looks(self.path) not in (self.taken_as, None)
 
     @property
     def relative(self) -> Path:
@@ -120,7 +127,7 @@ class Claims:
             claimed.path.parent.mkdir()
         sync_folder(self._layout.processing)  # a copy is durable only if the folder it is in is
         return [
-            claimed
+            replace(claimed, taken_as=_looks(claimed.path))
             for file, claimed in zip(files, planned, strict=True)
             if self._is_taken(file, claimed, refused)
         ]
@@ -431,6 +438,15 @@ def reason_of(outcome: FileOutcome, source: str, now: datetime) -> dict[str, str
 def claim_name(original: str | Path) -> str:
     """Return how the names begin of folders in ``processing/`` for files from this path."""
     return hashlib.sha256(os.fsencode(original)).hexdigest()[:16]
+
+
+def _looks(path: Path) -> tuple[int, int] | None:
+    """The size of a file and when it was last changed; None where there is none."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def _children(folder: Path) -> list[Path]:

@@ -25,6 +25,8 @@ from memctl.watch.voice import Voice, told
 
 _HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
 
+_WRITTEN_TO = "it was written to while it was taken in"
+
 
 @dataclass(slots=True)
 class Drainer:
@@ -37,11 +39,17 @@ class Drainer:
     claims: Claims
 
     def turn(self, inbox: Inbox) -> Turn:
-        """Take the first files of an inbox that stand still."""
+        """Take the first files of an inbox that stand still and that nobody writes to.
+
+        Once moved, a file would go on growing where nobody looks at it any more.
+        """
         found = self.lookout.look(inbox)
         ready, wait = self.lookout.settled(inbox, found.files)
-        claimed = self.claims.claim(group(ready), self._refused) if ready else []
+        files = group(file for file in ready if self.lookout.is_closed(file))
+        claimed = self.claims.claim(files, self._refused) if files else []
         self._put_through(claimed)
+        if ready and not files:
+            wait = min(wait or self.lookout.settle_seconds, self.lookout.settle_seconds)
         more = bool(claimed) and len(claimed) < len(ready)
         return Turn(bool(claimed), 0.0 if more else wait)
 
@@ -107,10 +115,11 @@ class Drainer:
     def _send_on(self, settled: Iterable[tuple[Claimed, FileOutcome]]) -> None:
         fates: list[Fate] = []
         for claimed, outcome in settled:
-            if outcome.error == CHANGED:  # somebody still had it open: let it settle once more
-                self.claims.note_try(outcome.reason, [claimed])
+            if outcome.error == CHANGED or claimed.has_changed:  # let it settle once more
+                why = outcome.reason if outcome.error == CHANGED else _WRITTEN_TO
+                self.claims.note_try(why, [claimed])
                 self.claims.put_back(claimed)
-                self.voice.say("put_back", claimed.source, outcome.reason)
+                self.voice.say("put_back", claimed.source, why)
             else:
                 fates.append(Fate(claimed, outcome, self._after(claimed.inbox)))
         if fates:

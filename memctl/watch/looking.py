@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
+from memctl.files import is_being_written
 from memctl.ingest.inbox import TO_READ_IT, InboxFile, Scan, not_its_own, scan
 from memctl.ingest.sources import printable
 from memctl.pinned import Inbox
@@ -18,6 +20,9 @@ from memctl.watch.voice import Voice
 FILES_AT_ONCE = 64
 BYTES_AT_ONCE = 32 << 20
 """Files are taken in groups of at most so many, so that stopping never takes long."""
+
+OPEN_ELSEWHERE = "a program still has it open for writing"
+TO_CLOSE_IT = "it is taken as soon as that is closed"
 
 
 @dataclass(slots=True)
@@ -63,6 +68,16 @@ class Lookout:
             self.voice.complain("failed", name, file.obstacle, TO_READ_IT)
         return False
 
+    def is_closed(self, file: InboxFile) -> bool:
+        """Whether no program has a file or a sidecar open for writing; say so if one has."""
+        is_open = any(is_being_written(path) for path in (file.path, *file.sidecars))
+        key = f"open {file.path}"
+        if is_open:
+            self.voice.complain("waiting", printable(file.path), OPEN_ELSEWHERE, TO_CLOSE_IT, key)
+        else:
+            self.voice.is_over(key)
+        return not is_open
+
     def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:
         """Say once that folders cannot be looked into, and that they can again."""
         place, before = printable(inbox.path), self._out_of_reach.get(inbox.path, set())
@@ -75,11 +90,11 @@ class Lookout:
         self._out_of_reach[inbox.path] = problems
 
 
-def group(files: Sequence[InboxFile]) -> list[InboxFile]:
+def group(files: Iterable[InboxFile]) -> list[InboxFile]:
     """The first files, as many as may be taken at once and at least one."""
     taken: list[InboxFile] = []
     size = 0
-    for file in files[:FILES_AT_ONCE]:
+    for file in islice(files, FILES_AT_ONCE):
         size += file.size
         if taken and size > BYTES_AT_ONCE:
             break

@@ -14,21 +14,23 @@ from collections import Counter
 from pathlib import Path
 from threading import Timer
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from long_form import IS_LONG
 from waiting import wait_for
 from watched import Daemon, Place
 
 from memctl.ingest.leaving import may_be_taken
+from memctl.watch import looking
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
 from memctl.watch.service import WatchService
 
-LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
-FILES, PATIENCE_SECONDS = (20_000, 7_200) if LONG else (1_000, 600)
-NAMES = 10_000 if LONG else 400
-SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if LONG else (4 << 20, 12 << 20)
-MOST_GROWTH = 1200 << 20 if LONG else 128 << 20
+FILES, PATIENCE_SECONDS = (20_000, 7_200) if IS_LONG else (1_000, 600)
+NAMES = 10_000 if IS_LONG else 400
+SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if IS_LONG else (4 << 20, 12 << 20)
+MOST_GROWTH = 1200 << 20 if IS_LONG else 128 << 20
 """The index of the words of some million memories is gathered in half a gigabyte at a time, and
 made in one; that of a small file never needs as much."""
 
@@ -126,7 +128,11 @@ class Counted(HomeBases):
         return super().names()
 
 
-def test_what_is_written_slowly_is_taken_once_and_whole(place: Place) -> None:
+def test_what_is_written_slowly_is_taken_once_and_whole(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system does not tell who has a file open, too."""
+    monkeypatch.setattr(looking, "is_being_written", lambda path: False)
     clock = Stopwatch()
     options = WatchOptions(settle_seconds=2.0, rescan_seconds=0.05, poll=True)
     bases = Counted(place.home)

@@ -25,6 +25,7 @@ TELLING = """
 import json, os, sys
 from pathlib import Path
 from memctl.store import ledger
+from memctl.watch import moving
 
 log, tables, *arguments = sys.argv[1:]
 steps = open(log, "w", buffering=1)
@@ -45,8 +46,10 @@ def opened(descriptor):
     return {"step": "sync", "path": os.readlink(f"/proc/self/fd/{descriptor}")}
 
 telling(os, "fsync", opened)
-telling(os, "rename", lambda old, new: {"step": "rename", "path": str(new), "old": str(old)})
-telling(os, "replace", lambda old, new: {"step": "rename", "path": str(new), "old": str(old)})
+renamed = lambda old, new: {"step": "rename", "path": str(new), "old": str(old)}
+telling(os, "rename", renamed)
+telling(os, "replace", renamed)
+telling(moving, "rename_to_free", renamed)
 telling(os, "unlink", lambda path, **_: {"step": "unlink", "path": str(path)})
 
 connect, statements = ledger.connect, []

@@ -7,7 +7,6 @@ it.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -31,11 +30,11 @@ from faults.acts import (
     with_ids,
 )
 from killed import Image, images_of, kill_at
+from long_form import IS_LONG
 from watched import command, new_place
 
 from memctl.files import is_temporary
 
-IS_LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
 MOST_STEPS, MOST_OF_WATCH = (10_000, 10_000) if IS_LONG else (2, 12)
 ANOTHER = "one that is like others"
 SOME = [*ACTS] if IS_LONG else [*(name for name in ACTS if name not in LIKE_OTHERS), ANOTHER]

@@ -5,22 +5,24 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from filelock import FileLock
 from waiting import wait_for
 from watched import Daemon, put_whole
 
+from memctl.cli.main import run
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
 from memctl.ingest import inbox
 from memctl.ingest.pipeline import Ingestor
 from memctl.pinned import Inbox
-from memctl.watch import base, moving
+from memctl.watch import base, looking, moving
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
 from memctl.watch.service import WatchService
@@ -176,18 +178,80 @@ def test_an_inbox_on_another_file_system_works_too(
     outside = tmp_path / "stick"
     outside.mkdir()
     place.set(inboxes=(Inbox(place.layout.inbox), Inbox(outside)))
-    rename = Path.rename
+    rename = moving.rename_to_free
 
-    def refuses(self: Path, target: Path) -> Path:
-        if outside in self.parents:
+    def refuses(source: Path, target: Path) -> None:
+        if outside in source.parents:
             raise OSError(errno.EXDEV, "Invalid cross-device link")
-        return rename(self, target)
+        rename(source, target)
 
-    monkeypatch.setattr(moving.Path, "rename", refuses)
+    monkeypatch.setattr(moving, "rename_to_free", refuses)
     (outside / "a.txt").write_text("From a stick.")
     assert said(place.drain()) == ["ingested"]
     assert list(outside.iterdir()) == []
     assert place.tree(place.layout.processed) == ["a.txt"]
+
+
+# --- files that are written to -------------------------------------------------------------------
+
+
+TELLS_WHO_WRITES = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux tells who has a file open"
+)
+
+
+@TELLS_WHO_WRITES
+def test_a_file_that_a_program_has_open_is_taken_only_when_it_is_closed(
+    place: Place, said: Said, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However long it has stood still: a program may pause in the middle."""
+    place.drop("closed.txt", "Bo has the keys.")
+    with place.drop("open.txt", "Ursula keeps bees.\n").open("a") as file:
+        events = place.drain()
+        assert sorted(said(events)) == ["ingested", "waiting"]
+        assert place.tree(place.layout.inbox) == ["open.txt"]
+        home = str(place.home.config.home)
+        assert run(["--home", home, "why", "-k", "notes", "open.txt", "-o", "json"]) == 0
+        told = json.loads(capsys.readouterr().out)[0]
+        assert told["outcome"] == "waiting"
+        assert told["reason"] == "a program still has it open for writing"
+        file.write("Viktor keeps goats.\n")
+    assert said(place.drain()) == ["ingested"]
+    texts = [row["text"] for row in place.rows("documents", "text")]
+    assert sorted(texts) == ["Bo has the keys.", "Ursula keeps bees.\nViktor keeps goats.\n"]
+
+
+@TELLS_WHO_WRITES
+def test_a_recording_waits_for_subtitles_that_are_being_written(place: Place, said: Said) -> None:
+    place.drop("talk.mp3", b"ID3")
+    with place.drop("talk.srt").open("a"):
+        assert said(place.drain()) == ["waiting"]
+    assert place.tree(place.layout.inbox) == ["talk.mp3", "talk.srt"]
+
+
+def test_a_file_that_is_written_to_after_it_was_read_is_read_again(
+    place: Place, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system does not tell who has a file open."""
+    monkeypatch.setattr(looking, "is_being_written", lambda path: False)
+    place.drop("talk.txt", "Ursula keeps bees.\n")
+    ingest, rest = Ingestor.ingest, ["Viktor keeps goats.\n"]
+
+    def written_to(*args: Any, **options: Any) -> Any:
+        report = ingest(*args, **options)
+        for path in place.layout.processing.rglob("talk.txt"):
+            with path.open("a") as file:
+                file.writelines(rest)
+            rest.clear()
+        return report
+
+    monkeypatch.setattr(Ingestor, "ingest", written_to)
+    events = place.drain()
+    assert said(events) == ["put_back", "ingested"]
+    assert "it was written to while it was taken in" in [event.message for event in events]
+    assert place.tree(place.layout.processed) == ["talk.txt"]
+    texts = [row["text"] for row in place.rows("documents", "text")]
+    assert "Ursula keeps bees.\nViktor keeps goats.\n" in texts
 
 
 # --- trouble -------------------------------------------------------------------------------------
