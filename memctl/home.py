@@ -274,6 +274,7 @@ class Home:
                 f"memctl kb resume {wanted}",
             )
         opened.note_settings()
+        self.sweep()
         return opened
 
     def _create_if_missing(self, name: str) -> None:
@@ -351,7 +352,8 @@ class Home:
         with _writing(self._folder):
             make_folder(self.config.home, mode=0o700)
             make_folder(self._folder, mode=0o700)
-            self._sweep(name)
+            self.sweep()
+            self._free(name)
             made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
             try:
                 self._fill(made, self._new_settings(name, made, inboxes, changes))
@@ -476,7 +478,7 @@ class Home:
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)
 
-    def _sweep(self, name: str) -> None:
+    def sweep(self) -> None:
         """Remove what a crash in the middle of creating, deleting or a trial repair left behind."""
         for path in self._folder.glob(".deleted-*"):
             shutil.rmtree(path, ignore_errors=True)
@@ -484,7 +486,9 @@ class Home:
             with suppress(FileNotFoundError):  # another process has just finished it
                 if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path, ignore_errors=True)
-        # Whoever waits for the lock of one that is being deleted makes its folder again.
+
+    def _free(self, name: str) -> None:
+        """Remove the folder that whoever waits for the lock of a deleted one makes again."""
         with suppress(FileNotFoundError, NotADirectoryError):
             if {path.name for path in (self._folder / name).iterdir()} <= _LOCKS:
                 shutil.rmtree(self._folder / name, ignore_errors=True)
