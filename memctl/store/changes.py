@@ -77,7 +77,10 @@ def _changed(
     for id_, row in after.items():
         was = before.get(id_)
         if was is None:
-            found.append(RowChange(table, id_, {}, row, is_added=True))
+            values = (
+                row if table == "memories" else {}
+            )  # connections are many, and nobody edits them
+            found.append(RowChange(table, id_, {}, values, is_added=True))
         elif was != row:
             names = [name for name, value in row.items() if was[name] != value]
             old, new = ({name: each[name] for name in names} for each in (was, row))
