@@ -260,7 +260,7 @@ def export(
             write_graph(graph, chosen, sys.stdout.buffer, connections)
             sys.stdout.buffer.flush()
             return
-        with replacing(path_of(to), mode=0o644) as sink:
+        with replacing(path_of(to)) as sink:
             write_graph(graph, chosen, sink, connections)
     session.say(f"wrote {count(len(graph.nodes), 'name')} to {to}")
 

@@ -77,11 +77,13 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
 
 def _note_for_snapshots(connection: sqlite3.Connection, erased: Erased) -> None:
     """Note what must not come back with a snapshot, where there is any."""
-    for ids, stays in ((erased.ids, False), (erased.blocked, True)):
-        connection.executemany(
-            "INSERT OR REPLACE INTO forgotten SELECT ?, ? WHERE EXISTS (SELECT 1 FROM snapshots)",
-            [(id_, stays) for id_ in ids],
-        )
+    where = "WHERE EXISTS (SELECT 1 FROM snapshots)"
+    connection.executemany(
+        f"INSERT OR REPLACE INTO forgotten SELECT ?, FALSE {where}", [(i,) for i in erased.ids]
+    )
+    connection.executemany(  # but for what has gone whole before
+        f"INSERT OR IGNORE INTO forgotten SELECT ?, TRUE {where}", [(i,) for i in erased.blocked]
+    )
 
 
 def has_older(ledger: Connections, before: datetime) -> bool:

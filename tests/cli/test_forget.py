@@ -559,6 +559,17 @@ def test_what_stays_of_a_document_has_vectors_of_the_embedder_that_it_goes_back_
     assert memctl("doctor").code == 0
 
 
+def test_a_document_that_is_forgotten_stays_away_though_a_word_of_it_is_forgotten_later(
+    memctl: Run, home: Path
+) -> None:
+    memctl("snapshot", "create", "one")
+    forget(memctl, "--document", document(memctl, "plan"), code=3)
+    forget(memctl, "--entity", "Svalbard", code=3)
+    restored = memctl("snapshot", "restore", "one", "--yes", "-o", "json").json
+    assert (restored["forgotten_documents"], restored["redacted"]) == (1, [])
+    assert "plan.md" not in memctl("document", "list", "-o", "csv").out
+
+
 def test_a_file_of_yours_that_was_forgotten_is_not_taken_in_again_after_going_back(
     memctl: Run, home: Path, tmp_path: Path
 ) -> None:
