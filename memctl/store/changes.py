@@ -77,9 +77,7 @@ def _changed(
     for id_, row in after.items():
         was = before.get(id_)
         if was is None:
-            values = (
-                row if table == "memories" else {}
-            )  # connections are many, and nobody edits them
+            values = row if table == "memories" else {}  # of many connections, ids will do
             found.append(RowChange(table, id_, {}, values, is_added=True))
         elif was != row:
             names = [name for name, value in row.items() if was[name] != value]
