@@ -75,6 +75,7 @@ def test_what_is_made_is_closed_to_others_whatever_the_umask_and_nobody_can_conn
         "consolidate",
         "snapshot create one",
         f"export all --to {home / 'all.memctl'}",
+        f"graph export --to {home / 'graph.graphml'}",
         "config init",
         "doctor",
         umask=umask,

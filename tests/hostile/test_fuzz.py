@@ -16,6 +16,7 @@ from pathlib import Path
 import av
 import pytest
 from hostile.test_inputs import TEXTS, pdf_of, png_of, zip_of
+from long_form import IS_LONG
 from PIL import Image
 from readers.test_media import SRT, sound_file, video_file
 
@@ -26,7 +27,6 @@ from memctl.readers.clips import ClipKind
 from memctl.readers.registry import READERS, by_extension
 
 SAMPLE = Path(__file__).parents[2] / "sample_inbox"
-IS_LONG = bool(os.environ.get("MEMCTL_LONG_TESTS"))
 SECONDS, MOST_FILES = (600.0, 1_000_000) if IS_LONG else (18.0, 1_500)
 SEED = os.environ.get("MEMCTL_FUZZ_SEED") or (str(random.randrange(1 << 32)) if IS_LONG else "5")
 MOST_BYTES = 200_000

@@ -18,6 +18,8 @@ import pytest
 from memctl.errors import LockedError
 from memctl.store import upkeep
 from memctl.store.filters import col
+from memctl.store.leases import Leases
+from memctl.store.snapshot import Snapshot
 from memctl.store.store import UPKEEPS_A_CONNECTION, Store
 from memctl.store.upkeep import GRACE, MOST_SMALL_FILES
 
@@ -194,6 +196,27 @@ def test_a_version_that_was_head_a_moment_ago_stays(timed: Store, clock: SetCloc
     assert looked_up["memories"] in [item["version"] for item in dataset.version_refs()]
 
 
+def test_what_is_pruned_while_a_reader_looks_it_up_is_looked_up_anew(
+    timed: Store, folder: Path, clock: SetClock, rows_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the moment that it reads HEAD and the one from which its lease can be seen."""
+    commit(timed, rows_of([1]))
+    add, others = Leases.add, iter([Store.open(folder, clock=clock)])
+
+    def late(self: Leases, snapshot: Snapshot) -> None:
+        for other in others:
+            with other:
+                commit(other, rows_of([2]))
+                clock.now += GRACE + timedelta(minutes=1)
+                assert other.prune().versions
+        add(self, snapshot)
+
+    monkeypatch.setattr(Leases, "add", late)
+    snapshot = timed.snapshot()
+    assert snapshot.versions == timed.ledger.head()
+    assert snapshot.count("memories") == 2
+
+
 def test_what_a_reader_holds_stays_while_it_holds_it(
     timed: Store, clock: SetClock, rows_of
 ) -> None:
@@ -214,6 +237,8 @@ def test_what_a_reader_in_another_process_holds_stays_until_it_dies(
     program = """
 import sys
 from pathlib import Path
+from memctl.store.leases import Leases
+from memctl.store.snapshot import Snapshot
 from memctl.store.store import UPKEEPS_A_CONNECTION, Store
 store = Store.open(Path(sys.argv[1]))
 held = store.snapshot()
