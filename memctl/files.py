@@ -173,12 +173,13 @@ def make_folder(folder: Path, *, mode: int = 0o777) -> None:
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Give a file to write; ``path`` becomes it in one durable step when the block ends well.
+
+    It is its owner's alone.
 
     Args:
         path: What to replace, or to make.
-        mode: Who may do what with it.
         durable: False for what is of no use after a power cut: it is not waited for the disk.
 
     Raises:
@@ -187,7 +188,7 @@ def replacing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterato
     """
     temporary = temporary_beside(path)
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
@@ -225,11 +226,11 @@ def is_temporary(name: str, suffix: str) -> bool:
     return match is not None and match[1].endswith(suffix)
 
 
-def save_file(path: Path, content: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+def save_file(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Replace ``path`` by ``content`` in one step and make it durable; see :func:`replacing`.
 
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was.
     """
-    with replacing(path, mode=mode, durable=durable) as file:
+    with replacing(path, durable=durable) as file:
         file.write(content)

@@ -221,6 +221,28 @@ class Home:
         """Return which knowledge base to write to: named, else ``MEMCTL_KB``, else the default."""
         return self.config.kb or self.config.default_kb if name is None else name
 
+    def name_to_change(self, name: str | None) -> str:
+        """Return of which knowledge base to change what it holds; none is made for that.
+
+        It is the one to write to; where none is named and that is not there, it is the only one.
+
+        Raises:
+            KnowledgeBaseNotFound: There is none, or none that need not be named.
+            UsageError: There are several.
+        """
+        wanted = self.name_to_write(name)
+        if name is None and self.config.kb is None and not self.exists(wanted):
+            open_to_all = [e.name for e in self.entries() if e.settings and not e.settings.private]
+            if not open_to_all:
+                raise KnowledgeBaseNotFound("there is no knowledge base", self._no_base_hint())
+            if len(open_to_all) > 1:
+                raise UsageError(
+                    f"which knowledge base: {', '.join(open_to_all)}?", "name one with -k"
+                )
+            return open_to_all[0]
+        self.layout(wanted)
+        return wanted
+
     def open(self, name: str) -> KnowledgeBase:
         """Open a knowledge base for reading and, unless it is archived, writing.
 

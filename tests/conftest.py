@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 
 import pytest
 from fake_endpoint import FakeEndpoint
 from hypothesis import HealthCheck, settings
+from long_form import IS_LONG
 from pytest_httpserver import HTTPServer
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell ran this behind
@@ -16,7 +16,7 @@ settings.register_profile(
     "steady",
     deadline=None,  # how busy a machine is says nothing of a test
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize=os.environ.get("MEMCTL_LONG_TESTS") != "1",  # new examples belong in the long form
+    derandomize=not IS_LONG,  # new examples belong in the long form
 )
 settings.load_profile("steady")
 

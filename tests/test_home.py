@@ -7,13 +7,17 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from fake_endpoint import FakeEndpoint
 from filelock import FileLock
 from waiting import PATIENCE
 
+from memctl.cli.main import run
 from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.errors import (
@@ -26,6 +30,7 @@ from memctl.errors import (
 from memctl.home import Home
 from memctl.pinned import Inbox, KnowledgeBaseSettings, Layout
 from memctl.retrieve.search import Searcher
+from memctl.store.lock import WriteLock
 from memctl.store.transfer import export_batches
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -260,6 +265,70 @@ def test_one_that_is_open_elsewhere_when_it_is_renamed_is_not_written_to_any_mor
     with home.open("diary") as diary, home.open("notes") as notes:
         assert (diary.memories().num_rows, notes.memories().num_rows) == (1, 0)
     assert all(each.verdict == "ok" for each in Doctor(home).examine("notes"))
+
+
+def test_one_that_is_renamed_while_a_writer_waits_for_it_is_not_written_to(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.create("notes")
+
+    def rename() -> None:
+        home.rename("notes", "diary")
+        home.create("notes")
+
+    with home.open("notes") as opened:
+        before_it_writes(monkeypatch, rename)
+        with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
+            opened.add_memory("the key is under the mat")
+    with home.open("diary") as diary, home.open("notes") as notes:
+        assert (diary.memories().num_rows, notes.memories().num_rows) == (0, 0)
+
+
+def test_one_that_gets_other_vectors_while_a_writer_waits_for_it_is_not_written_to(
+    home: Home, monkeypatch: pytest.MonkeyPatch, endpoint: FakeEndpoint
+) -> None:
+    home.create("notes")
+    with home.open("notes") as opened:
+        opened.add_memory("the door code is 4711")
+
+    def reembed() -> None:
+        for name, value in endpoint.settings(embed="e").items():
+            monkeypatch.setenv(name, value)
+        assert (
+            run(
+                [
+                    "--home",
+                    str(home.config.home),
+                    "kb",
+                    "reembed",
+                    "notes",
+                    "--embedder",
+                    "endpoint/e",
+                ]
+            )
+            == 0
+        )
+
+    with home.open("notes") as opened:
+        before_it_writes(monkeypatch, reembed)
+        with pytest.raises(KnowledgeBaseUnavailable, match="vectors of endpoint/e meanwhile"):
+            opened.add_memory("the key is under the mat")
+    with home.open("notes") as opened:
+        assert opened.memories().num_rows == 1
+
+
+def before_it_writes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """Have something done while the next writer waits for the lock."""
+    held, waiting = WriteLock.held, iter([happens])
+
+    @contextmanager
+    def late(self: WriteLock, wait: float | None) -> Iterator[None]:
+        for each in waiting:
+            each()
+        with held(self, wait):
+            yield
+
+    monkeypatch.setattr(WriteLock, "held", late)
 
 
 @pytest.mark.parametrize("change", ["rename", "delete"])

@@ -27,6 +27,7 @@ from memctl.cli import (
     graph,
     ingest,
     insight,
+    job,
     kb,
     memory,
     models,
@@ -109,6 +110,7 @@ kb.register(app)
 memory.register(app)
 document.register(app)
 insight.register(app)
+job.register(app)
 graph.register(app)
 consolidate.register(app)
 watch.register(app)

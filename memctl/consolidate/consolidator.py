@@ -14,20 +14,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.consolidate.grouping import Thresholds
-from memctl.consolidate.job import CONSOLIDATION
-from memctl.consolidate.known import COLUMNS, KnownInsights
+from memctl.consolidate.known import COLUMNS, KnownInsights, holding
 from memctl.consolidate.plan import Plan, end_insights, mark_consolidated, write
 from memctl.consolidate.planning import Planner
 from memctl.consolidate.pool import load_pool
 from memctl.consolidate.synthesis import BuiltinSynthesizer, Synthesizer
 from memctl.records import ConsolidationReport, Progress, ProgressListener
+from memctl.store.changes import note_changes
 from memctl.store.coverage import require_found
 from memctl.store.filters import col
+from memctl.store.names import CONSOLIDATION
 
 if TYPE_CHECKING:
     from memctl.consolidate.model_insights import InsightWriter
     from memctl.models.protocols import Embedder
-    from memctl.store.store import Snapshot, Store
+    from memctl.store.names import TableName
+    from memctl.store.store import Store
 
 Clock = Callable[[], datetime]
 
@@ -66,6 +68,7 @@ class Consolidator:
         dry_run: bool = False,
         batch_size: int = 20,
         progress: ProgressListener | None = None,
+        job: int | None = None,
     ) -> ConsolidationReport:
         """Consolidate what has not been looked at, oldest first.
 
@@ -73,6 +76,7 @@ class Consolidator:
             dry_run: Find out everything, ask no model and write nothing.
             batch_size: How many memories are looked at together.
             progress: Told after every batch, in memories.
+            job: Its number in the ledger, under which what it changes is noted.
 
         Raises:
             LockedError: Another process kept writing.
@@ -80,7 +84,7 @@ class Consolidator:
                 written was rolled back.
         """
         started, now = time.monotonic(), self._clock()
-        known = self._current_insights(now, dry_run)
+        known = self._current_insights(now, dry_run, job)
         snapshot = self._store.snapshot()
         pool = load_pool(snapshot, now)
         writer = None if dry_run else self._writer
@@ -89,11 +93,7 @@ class Consolidator:
         for plan in self._plans(planner, pool.fresh, max(batch_size, 1), progress):
             examined += len(plan.examined)
             if not dry_run:
-                with self._store.write() as transaction:
-                    before = transaction.snapshot()
-                    write(transaction, plan, self._embedder, now)
-                    after = transaction.snapshot()
-                    require_found(before, after, plan.touched, CONSOLIDATION, plan.superseded)
+                self._write(plan, now, job)
         report = ConsolidationReport(
             kb=self._kb,
             examined=examined,
@@ -120,7 +120,17 @@ class Consolidator:
         if plan.examined:
             yield plan
 
-    def _current_insights(self, now: datetime, dry_run: bool) -> KnownInsights:
+    def _write(self, plan: Plan, now: datetime, job: int | None) -> None:
+        with self._store.write() as transaction:
+            before = transaction.snapshot()
+            write(transaction, plan, self._embedder, now)
+            after = transaction.snapshot()
+            require_found(before, after, plan.touched, CONSOLIDATION, plan.superseded)
+            if job is not None:
+                book = self._store.ledger.changes
+                note_changes(transaction, book, job, before, after, plan.written)
+
+    def _current_insights(self, now: datetime, dry_run: bool, job: int | None) -> KnownInsights:
         """Read the valid insights; end those that rest on something no longer valid.
 
         What else those rest on is looked at again, so that what is left is told anew.
@@ -128,7 +138,7 @@ class Consolidator:
         snapshot = self._store.snapshot()
         valid = (col("level") == "insight") & col("valid_to").is_null()
         known = KnownInsights.of_rows(snapshot.scan("memories", valid, COLUMNS))
-        alive = _alive(snapshot, {source for item in known for source in item.source_ids}, now)
+        alive = holding(snapshot, {source for item in known for source in item.source_ids}, now)
         stale = [item for item in known if not item.source_ids <= alive]
         again = sorted({source for item in stale for source in item.source_ids & alive})
         if stale and not dry_run:
@@ -139,6 +149,10 @@ class Consolidator:
                 mark_consolidated(transaction, again, False)
                 after = transaction.snapshot()
                 require_found(before, after, again, CONSOLIDATION, ending)
+                if job is not None:
+                    written: dict[TableName, list[str]] = {"memories": [*ending, *again]}
+                    book = self._store.ledger.changes
+                    note_changes(transaction, book, job, before, after, written)
         for item in stale:
             known.remove(item.id)
         return known
@@ -154,9 +168,3 @@ def _with_model(report: ConsolidationReport, writer: InsightWriter) -> Consolida
         note=problem.message if problem else "",
         hint=problem.hint if problem else "",
     )
-
-
-def _alive(snapshot: Snapshot, ids: set[str], now: datetime) -> set[str]:
-    rows = snapshot.get("memories", sorted(ids), ["id", "valid_to", "expires_at"]).to_pylist()
-    ends = ("valid_to", "expires_at")
-    return {row["id"] for row in rows if all(row[end] is None or row[end] > now for end in ends)}

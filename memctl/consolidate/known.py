@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from memctl.store.snapshot import Snapshot
 
 WHOLE = "common"
 """The family of insights that tell of a whole group, whatever they find in it."""
@@ -94,3 +98,10 @@ def _known(row: Mapping[str, Any]) -> KnownInsight:
         version=int(row["version"] or 1),
         is_whole=bool(metadata.get("whole", kind == WHOLE)),
     )
+
+
+def holding(snapshot: Snapshot, ids: Iterable[str], now: datetime) -> set[str]:
+    """Return those of some memories that are there, hold and have not expired."""
+    rows = snapshot.get("memories", sorted(set(ids)), ["id", "valid_to", "expires_at"]).to_pylist()
+    ends = ("valid_to", "expires_at")
+    return {row["id"] for row in rows if all(row[end] is None or row[end] > now for end in ends)}

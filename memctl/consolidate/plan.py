@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from memctl.understand.passage import passage_for_embedding, passage_terms
 
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
+    from memctl.store.names import TableName
     from memctl.store.store import Transaction
 
 _MOST_TOPICS = 8
@@ -41,6 +42,12 @@ class Plan:
         """The memories that are marked, ended, or what an insight rests on."""
         sources = (source for insight in self.insights.values() for source in insight.source_ids)
         return sorted({*self.examined, *self.superseded, *sources})
+
+    @property
+    def written(self) -> Mapping[TableName, Sequence[str]]:
+        """The rows that are changed or added."""
+        memories = [*self.examined, *self.superseded, *self.insights]
+        return {"memories": memories, "relations": list(self.connections)}
 
     def connect(self, connections: Iterable[Connection]) -> None:
         """Have these connections stored."""

@@ -35,7 +35,7 @@ def save_run(path: Path, run: Run, now: datetime) -> None:
         "made_at": now.isoformat(),
         "modes": {mode: [asdict(outcome) for outcome in found] for mode, found in run.items()},
     }
-    save_file(path, json.dumps(value, ensure_ascii=False, indent=1).encode(), mode=0o644)
+    save_file(path, json.dumps(value, ensure_ascii=False, indent=1).encode())
 
 
 def load_run(path: Path) -> Run:

@@ -12,12 +12,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from memctl.choices import CONTRADICTS
 from memctl.errors import (
     BadReply,
     LockedError,
@@ -26,35 +26,30 @@ from memctl.errors import (
     ModelUnavailable,
     RequestRefused,
 )
-from memctl.ids import relation_id, root_id
+from memctl.ids import root_id
 from memctl.ingest.nearest import Fact, Nearest, current_facts, told
-from memctl.ingest.succession import end
+from memctl.ingest.settling import Came, Judged, Settling
 from memctl.prompts import Prompt, fenced
-from memctl.records import Compared, Relation
+from memctl.records import Compared
+from memctl.store.names import COMPARISON
+from memctl.store.noted import Noted, noted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.models.chat import ChatModel, Chats
     from memctl.store.store import Store
-    from memctl.store.transaction import Transaction
-    from memctl.understand.comparison import ComparisonReply, Word
+    from memctl.understand.comparison import ComparisonReply
 
 Clock = Callable[[], datetime]
-Came = Literal["added", "updated", "contradicted", "restated"]
 
 _MODEL = "model/"
-STATED = "stated"
-"""The method of what a person has stated or edited by hand; a model's word does not end it."""
-RESTATES = "restates"
-UPDATES = "updates"
 _MOST_TRIES = 5
 """A document whose ground somebody else keeps changing waits for the next run after so many."""
 _MOST_TOGETHER = 12
 """With what they are compared with, so many facts are about as long as a window of a document."""
 _LONGEST_TEXT = 500
 _LONGEST_WHY = 300
-_CONFIDENCE = 0.85
 _COMPARING = "comparing"
 """What only one process does at a time: two would ask about the same facts, not quite alike."""
 
@@ -114,19 +109,21 @@ class Comparer:
         waiting = book.pending()
         if not waiting:
             return Compared()
-        run = _Run(self._concurrency)
         problem: MemctlError | None = None
-        try:
-            run.begin(self._facts(waiting))
-            book.remove(set(waiting) - run.waiting.keys())  # there are no such facts any more
-            while problem is None and (wave := run.next_wave()):
-                beat()
-                with self._store.ledger.replies.asking(_COMPARING):
-                    run.settled(run.waiting.keys() - set(book.pending()))  # by another process
-                    problem = self._compare(run, run.left_of(wave))
-        except LockedError as error:
-            problem = error
-        return run.report(book.count(), problem)
+        with ExitStack() as stack:
+            job = noted(self._store.ledger, COMPARISON, self._clock)
+            run = _Run(self._concurrency, lambda: stack.enter_context(job))
+            try:
+                run.begin(self._facts(waiting))
+                book.remove(set(waiting) - run.waiting.keys())  # there are no such facts any more
+                while problem is None and (wave := run.next_wave()):
+                    beat()
+                    with self._store.ledger.replies.asking(_COMPARING):
+                        run.settled(run.waiting.keys() - set(book.pending()))  # by another process
+                        problem = self._compare(run, run.left_of(wave))
+            except LockedError as error:
+                problem = error
+            return run.report(book.count(), problem)
 
     # --- inside ---
 
@@ -187,13 +184,14 @@ class Comparer:
             run.count("added", len(settled))
             self._strike(run, settled)
             return
+        from memctl.store.changes import note_changes
         from memctl.store.coverage import require_found
 
-        now = self._clock()
+        job, now = run.job, self._clock()
         with self._store.write() as transaction:
             ids = [id_ for case in cases for id_ in case.ids]
             current = set(current_facts(transaction.snapshot(), ids, now))
-            settling = _Settling(current, now, self.method)
+            settling = Settling(current, now, self.method)
             came = {
                 fact.id: settling.of(fact, case.judged.get(fact.id, ()))
                 for case in cases
@@ -203,6 +201,8 @@ class Comparer:
             settling.write(transaction)
             after, ended = transaction.snapshot(), settling.ended
             require_found(before, after, ended, "comparing facts", ended)
+            changes = self._store.ledger.changes
+            note_changes(transaction, changes, job.id, before, after, settling.written)
             settled = [id_ for id_, what in came.items() if what is not None]
             book = self._store.ledger.comparisons
             transaction.ledger(lambda _: book.remove(settled))
@@ -232,6 +232,8 @@ class _Run:
 
     at_once: int
     """So many documents may be compared together."""
+    begin_job: Callable[[], Noted]
+    """Notes in the ledger that something is about to be changed."""
     waiting: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     """The order of each fact that waits."""
     dropped: int = 0
@@ -241,6 +243,13 @@ class _Run:
     _tries: Counter[str] = field(default_factory=Counter)
     _together: int = 1
     _came: Counter[Came] = field(default_factory=Counter)
+    _job: Noted | None = None
+
+    @property
+    def job(self) -> Noted:
+        """The job under which what it changes is noted, from the first change on."""
+        self._job = self._job or self.begin_job()
+        return self._job
 
     def begin(self, facts: Iterable[Fact]) -> None:
         """Take in what is to be compared."""
@@ -287,6 +296,8 @@ class _Run:
 
     def report(self, waiting: int, problem: MemctlError | None) -> Compared:
         """What it all came to."""
+        if self._job is not None:
+            self._job.detail = {str(what): times for what, times in self._came.items()}
         return Compared(
             added=self._came["added"],
             updated=self._came["updated"],
@@ -302,15 +313,6 @@ class _Run:
 # --- judging -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What the model says of a new fact and something known."""
-
-    known: Fact
-    word: Word
-    why: str
-
-
 class _Case:
     """New facts of one document, each with what it is compared with."""
 
@@ -320,7 +322,7 @@ class _Case:
         self.known = list(known.values())
         numbers = {id_: number for number, id_ in enumerate(known, start=1)}
         self._near = [[numbers[fact.id] for fact in found] for found in near]
-        self.judged: dict[str, list[_Judged]] = {}
+        self.judged: dict[str, list[Judged]] = {}
         """By the id of the new fact."""
 
     @property
@@ -366,7 +368,7 @@ class _Case:
             seen.add(pair)
             if verdict.verdict != "unrelated":
                 why = " ".join(verdict.why.split())[:_LONGEST_WHY]
-                judged = _Judged(self.known[verdict.known - 1], verdict.verdict, why)
+                judged = Judged(self.known[verdict.known - 1], verdict.verdict, why)
                 self.judged.setdefault(self.new[verdict.new - 1].id, []).append(judged)
         return dropped
 
@@ -387,103 +389,3 @@ def _told(number: dict[str, int], fact: Fact, more: dict[str, list[int]]) -> str
     }
     said = {key: value for key, value in parts.items() if value}
     return json.dumps({**number, **said, **more}, ensure_ascii=False)
-
-
-# --- settling ------------------------------------------------------------------------------------
-
-
-class _Settling:
-    """What one transaction is going to write.
-
-    Args:
-        current: Ids of the facts in question that hold.
-        now: When it is written.
-        method: What judged them; noted with every relation.
-    """
-
-    def __init__(self, current: set[str], now: datetime, method: str) -> None:
-        self._current = current
-        self._now = now
-        self._method = method
-        self._ended: dict[str, str] = {}
-        self._relations: dict[str, Relation] = {}
-
-    def of(self, fact: Fact, judged: Sequence[_Judged]) -> Came | None:
-        """Return what comes of a new fact; None where it has to be compared anew."""
-        if fact.id in self._ended:
-            self._end_older(fact, judged)
-            return "updated"
-        if fact.id not in self._current:  # somebody has edited or deleted it meanwhile
-            return "added"
-        if any(item.known.id not in self._current for item in judged):
-            return None
-        updates = [item for item in judged if item.word == "update" and not _is_stated(item.known)]
-        self._end_older(fact, judged)
-        later = [i for i in updates if i.known.memory.created_at > fact.memory.created_at]
-        if later:
-            first = min(later, key=lambda item: item.known.order)
-            self._end(fact, first.known, first.why)
-        if updates:
-            return "updated"
-        return self._both_stay(fact, judged)
-
-    @property
-    def ended(self) -> list[str]:
-        """The facts that end."""
-        return list(self._ended)
-
-    def write(self, transaction: Transaction) -> None:
-        """End what has ended, and note how the rest hangs together."""
-        from memctl.store.schema import relations_table
-
-        end(transaction, self._ended, self._now)
-        if self._relations:
-            rows = relations_table(list(self._relations.values()))
-            transaction.upsert("relations", rows)
-
-    # --- inside ---
-
-    def _end_older(self, fact: Fact, judged: Sequence[_Judged]) -> None:
-        """End what a fact brings up to date, even if it has been overtaken itself."""
-        for item in judged:
-            known = item.known
-            if item.word != "update" or _is_stated(known) or known.id not in self._current:
-                continue
-            if known.memory.created_at <= fact.memory.created_at:
-                self._end(known, fact, item.why)
-
-    def _both_stay(self, fact: Fact, judged: Sequence[_Judged]) -> Came:
-        came: Came = "added"
-        for item in judged:
-            if item.word == "restatement":
-                self._relate(fact, RESTATES, item.known, item.why)
-                came = "restated" if came == "added" else came
-            else:  # what a person has said stays, whatever a model makes of it
-                older, newer = sorted((fact, item.known), key=lambda each: each.order)
-                self._relate(older, CONTRADICTS, newer, item.why)
-                came = "contradicted"
-        return came
-
-    def _end(self, old: Fact, new: Fact, why: str) -> None:
-        self._current.discard(old.id)
-        self._ended[old.id] = new.id
-        self._relate(new, UPDATES, old, why)
-
-    def _relate(self, source: Fact, kind: str, target: Fact, why: str) -> None:
-        id_ = relation_id(source.id, kind, target.id)
-        self._relations[id_] = Relation(
-            id=id_,
-            source_id=source.id,
-            target_id=target.id,
-            relation_type=kind,
-            text=why,
-            weight=_CONFIDENCE,
-            confidence=_CONFIDENCE,
-            memory_ids=(source.id, target.id),
-            valid_from=self._now,
-            metadata={"method": self._method},
-        )
-
-
-def _is_stated(fact: Fact) -> bool:
-    return fact.memory.method == STATED

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from memctl.ids import entity_id, relation_id
 from memctl.ingest.batch import Prepared
 from memctl.records import Entity, Relation
+from memctl.understand.marks import links
 
 if TYPE_CHECKING:
     from memctl.store.transaction import Transaction
@@ -104,8 +105,8 @@ def _add_missing(transaction: Transaction, found: dict[str, Entity]) -> None:
 
     if not found:
         return
-    stored = transaction.snapshot().get("entities", list(found), ["id"])["id"].to_pylist()
-    new = [entity for identifier, entity in found.items() if identifier not in set(stored)]
+    stored = set(transaction.snapshot().get("entities", list(found), ["id"])["id"].to_pylist())
+    new = [entity for identifier, entity in found.items() if identifier not in stored]
     transaction.append("entities", entities_table(new))
 
 
@@ -121,6 +122,7 @@ def _entities(item: Prepared) -> Iterable[Entity]:
 
 def _links(item: Prepared) -> Iterable[Relation]:
     document = item.document
+    naming = _memories_naming(item)
     for link in dict.fromkeys(map(page_of, document.links)):
         if link:
             target = entity_id(link, PAGE)
@@ -132,15 +134,22 @@ def _links(item: Prepared) -> Iterable[Relation]:
                 text=link,
                 weight=1.0,
                 confidence=1.0,
-                memory_ids=_memories_naming(link, item),
+                memory_ids=tuple(naming.get(link, ())),
                 valid_from=document.ingested_at,
             )
 
 
-def _memories_naming(link: str, item: Prepared) -> tuple[str, ...]:
-    needle = f"[[{link}"
-    found = [m.id for m in item.memories if m.level == "evidence" and needle in m.text]
-    return tuple(found[:MOST_LINK_SOURCES])
+def _memories_naming(item: Prepared) -> dict[str, list[str]]:
+    """The first memories that each page is linked from, by the page's name."""
+    found: dict[str, list[str]] = {}
+    for memory in item.memories:
+        if memory.level != "evidence":
+            continue
+        for page in dict.fromkeys(map(page_of, links(memory.text))):
+            named = found.setdefault(page, [])
+            if len(named) < MOST_LINK_SOURCES:
+                named.append(memory.id)
+    return found
 
 
 def page_of(link: str) -> str:

@@ -22,6 +22,7 @@ from memctl.ingest.known import Known
 from memctl.ingest.novelty import Novelty
 from memctl.ingest.perceive import Perceiver
 from memctl.ingest.prepare import Limits, Preparer
+from memctl.ingest.redact import redacted_outcome
 from memctl.ingest.replay import Lost, wanted_back
 from memctl.ingest.reprocess import wanted_again
 from memctl.ingest.sources import SourceOrFailure
@@ -239,7 +240,7 @@ class Ingestor:
             """Put the receipts of what is taken in into its commit, with what else is to be."""
             self._note(item for item in outcomes if item.outcome in TAKEN)
             if settled is not None:
-                settled(outcomes)
+                settled(self._told_of(outcomes))
 
         known, crew = Known(self._store), self._crew(total)
         preparer = Preparer(known, crew, self._clock, self._limits)
@@ -256,12 +257,16 @@ class Ingestor:
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
                 parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
-                outcomes = write(self._store, batch, parts, known, noted)
+                outcomes = self._told_of(write(self._store, batch, parts, known, noted))
                 self._note(item for item in outcomes if item.outcome not in TAKEN)
                 tally.add(outcomes)
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
+
+    def _told_of(self, outcomes: Sequence[FileOutcome]) -> Sequence[FileOutcome]:
+        """Return outcomes as they may be told: a reason may quote the place that cannot be read."""
+        return list(map(redacted_outcome, outcomes)) if self._settings.redact else outcomes
 
     def _note(self, outcomes: Iterable[FileOutcome]) -> None:
         self._store.ledger.receipts.add(outcomes, self._clock(), PIPELINE_VERSION)

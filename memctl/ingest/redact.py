@@ -13,7 +13,7 @@ from typing import Any
 
 from memctl.ingest.batch import Wanted
 from memctl.ingest.sources import Source
-from memctl.records import Segment, SourceText
+from memctl.records import FileOutcome, Segment, SourceText
 from memctl.redaction import (
     MARK,
     distinct_without_secrets,
@@ -72,6 +72,14 @@ def redacted_text(text: SourceText) -> SourceText:
         links=_each(text.links),
         metadata=_without(text.metadata),
     )
+
+
+def redacted_outcome(outcome: FileOutcome) -> FileOutcome:
+    """Return what became of a source; why it failed is without what looks like a secret."""
+    if outcome.outcome != "failed":
+        return outcome
+    reason, hint = without_secrets(outcome.reason), without_secrets(outcome.hint)
+    return replace(outcome, reason=reason, hint=hint)
 
 
 def _segment(segment: Segment) -> Segment:

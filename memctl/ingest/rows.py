@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 
 from memctl.ids import memory_id
 from memctl.ingest.batch import PIPELINE_VERSION, Identified, Prepared, Wanted
@@ -17,6 +17,9 @@ from memctl.understand.passage import passage_for_embedding, passage_terms
 
 MOST_GIST_SOURCES = 8
 """A gist names at most so many passages as its evidence."""
+
+MOST_TAGS = 200
+"""Every memory of a document has its tags, so of those found in it no more are taken."""
 
 IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
@@ -73,7 +76,7 @@ def _document(parts: Parts) -> Document:
         keywords=understood.keywords,
         importance=understood.importance,
         language=understood.language,
-        tags=_distinct(source.tags, read.tags, understood.tags),
+        tags=_distinct(source.tags, islice(_distinct(read.tags, understood.tags), MOST_TAGS)),
         links=_distinct(read.links, understood.links),
         authors=read.authors,
         dates=understood.dates,

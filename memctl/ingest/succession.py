@@ -59,6 +59,8 @@ def end(transaction: Transaction, successors: Mapping[str, str], now: datetime) 
 def hold_again_without(transaction: Transaction, erased: Sequence[str]) -> None:
     """Let facts hold again as if they had never ended, for what they ended in favour of is erased.
 
+    Insights stay ended, in favour of nothing: consolidation says anew what is left to be said.
+
     Args:
         transaction: What to write with.
         erased: Ids of the memories that go.  Where one of them may itself have been superseded,
@@ -66,12 +68,13 @@ def hold_again_without(transaction: Transaction, erased: Sequence[str]) -> None:
     """
     import pyarrow as pa
 
+    _name_successors(transaction, dict.fromkeys(_insights_before(transaction, erased)))
     ended = _Ended.by(transaction.snapshot(), erased)
     later = {row["id"]: ended.later(row) for row in ended.rows}
     handed = {id_: other for id_, other in later.items() if other is not None}
     _name_successors(transaction, handed)
     rest = [row for row in ended.rows if row["id"] not in handed]
-    alive = _alive(transaction.snapshot(), rest)
+    alive = of_live_documents(transaction.snapshot(), rest)
     _name_successors(transaction, {row["id"]: None for row in rest if row["id"] not in alive})
     ids = [row["id"] for row in rest if row["id"] in alive]
     if ids:
@@ -117,11 +120,20 @@ def hold_again_after(
             handed[row["id"]] = later
     _name_successors(transaction, handed)
     rest = [row for row in ended.rows if row["id"] not in handed]
-    alive = _alive(snapshot, rest)
+    alive = of_live_documents(snapshot, rest)
     _hold_anew(transaction, [row for row in rest if row["id"] in alive], now)
 
 
 # --- inside --------------------------------------------------------------------------------------
+
+
+def _insights_before(transaction: Transaction, erased: Sequence[str]) -> list[str]:
+    """The insights that ended in favour of some that go, and do not go themselves."""
+    if not erased:
+        return []
+    where = col("superseded_by").is_in(erased) & (col("level") == "insight")
+    found = transaction.snapshot().scan("memories", where, ["id"])["id"].to_pylist()
+    return sorted(set(found).difference(erased))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +189,7 @@ def _said_by(snapshot: Snapshot, roots: Sequence[str]) -> dict[tuple[str | None,
     return {(root_id(row["document_id"]), row["type"], row["text"]): row["id"] for row in rows}
 
 
-def _alive(snapshot: Snapshot, rows: Iterable[Row]) -> set[str]:
+def of_live_documents(snapshot: Snapshot, rows: Iterable[Row]) -> set[str]:
     """Those whose documents are neither superseded nor gone."""
     documents = {row["id"]: row["document_id"] for row in rows}
     found = snapshot.get("documents", sorted(set(documents.values())), ["id", "status"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import NotFoundError, UsageError
 from memctl.knowledge_base.opened import Opened
 from memctl.pinned import pin_embedder
-from memctl.records import ConsolidationReport, ProgressListener, ReembedReport
+from memctl.records import ConsolidationReport, ProgressListener, ReembedReport, UndoReport
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Selection
@@ -33,21 +33,42 @@ class Keeping(Opened):
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
-        from memctl.consolidate.job import noted
+        from memctl.store.names import CONSOLIDATION
+        from memctl.store.noted import noted
 
         batch_size = self.config.consolidate.batch_size
 
-        def run() -> ConsolidationReport:
+        def run(job: int | None = None) -> ConsolidationReport:
             """Do it, with the models that are wanted loaded only now."""
             consolidator = self._stages.consolidator(asks_model=not dry_run)
-            return consolidator.run(dry_run=dry_run, batch_size=batch_size, progress=progress)
+            return consolidator.run(
+                dry_run=dry_run, batch_size=batch_size, progress=progress, job=job
+            )
 
         if dry_run:
             return run()
         self._begin_change()
         if self.config.models.understand and self.store.ledger.comparisons.count():
             self.ingestor.compare()  # what has ended is not consolidated any more
-        return noted(self.store.ledger, self.clock, run)
+        with noted(self.store.ledger, CONSOLIDATION, self.clock) as job:
+            report = run(job.id)
+            job.detail = {
+                "examined": report.examined,
+                "insights": len(report.insights),
+                "waiting": report.waiting,
+            }
+        return report
+
+    def undo_job(
+        self, number: int | None = None, *, again: bool = False, dry_run: bool = False
+    ) -> UndoReport:
+        """Take back what a job has changed by itself, and nothing that came after it.
+
+        Arguments and errors are those of ``Jobs.undo``.
+        """
+        if not dry_run:
+            self._begin_change()
+        return self._jobs.undo(number, again=again, dry_run=dry_run)
 
     def reembed(
         self, embedder: str, *, progress: ProgressListener | None = None

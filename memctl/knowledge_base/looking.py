@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memctl.knowledge_base.opened import Opened
-from memctl.records import Filters
+from memctl.records import Filters, JobView
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +87,10 @@ class Looking(Opened):
         from memctl.statistics import statistics
 
         return statistics(self.name, self.store, self.clock())
+
+    def jobs(self, *, limit: int | None = None) -> list[JobView]:
+        """Return what was done by the way or took a while, the newest first."""
+        return self._jobs.recent(limit)
 
     def receipts(self, file: str) -> list[Receipt]:
         """Return what became of a file each time that it was taken in, the newest first.

@@ -19,6 +19,7 @@ from memctl.store.names import FORGET
 
 if TYPE_CHECKING:
     from memctl.choices import Task
+    from memctl.consolidate.undoing import Jobs
     from memctl.forget import ForgetReport, Forgetter
     from memctl.ingest.pipeline import Ingestor
     from memctl.models.protocols import Embedder
@@ -203,6 +204,12 @@ class Opened:
             return None
         self._latest.drop()
         return self._forgetter.complete()
+
+    @property
+    def _jobs(self) -> Jobs:
+        from memctl.consolidate.undoing import Jobs
+
+        return Jobs(self.store, self.clock, self.name)
 
     @property
     def _forgetter(self) -> Forgetter:

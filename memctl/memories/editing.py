@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from memctl.errors import UsageError
 from memctl.ids import root_id, stated_memory_id
-from memctl.ingest.comparing import STATED
+from memctl.ingest.settling import STATED
 from memctl.ingest.succession import hold_again_without
 from memctl.memories.viewing import (
     get_memory,

@@ -225,12 +225,17 @@ class _Process:
     def _answer(self, question: Mapping[str, Any], name: str) -> dict[str, Any]:
         """Ask, and wait for the answer no longer than the file may take."""
         line = self._exchanged(line_of(question))
-        if not line:
+        if len(line) == _LONGEST_LINE:
+            raise OverLimit(
+                f"{shown_name(name)} gives more than {_LONGEST_LINE >> 20} MB in one piece",
+                "check where it comes from; if it is genuine, save it in smaller parts",
+            )
+        if not line.endswith(b"\n"):
             raise self._death(name, was_asked_before="next" in question)
         return message_of(line)
 
     def _exchanged(self, question: bytes) -> bytes:
-        """The answer to a question; empty when the process ended instead."""
+        """The answer to a question; without an end when the process ended, or goes on and on."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         began = time.monotonic()
@@ -247,7 +252,7 @@ class _Process:
         finally:
             alarm.cancel()
             self._left -= time.monotonic() - began
-        return line if line.endswith(b"\n") else b""
+        return line
 
     def _ring(self) -> None:
         self._is_overdue = True
@@ -258,6 +263,7 @@ class _Process:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_LAST_SECONDS)
         _kill(self._process)
+        _kill_group(self._process)  # what it started goes on without it
         code = self._process.wait()
         if self._is_overdue:
             return _over(name, f"was not read within {self._limits.seconds:,g} seconds", "seconds")
@@ -317,10 +323,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
-        if os.name == "posix":
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        _kill_group(process)
         process.kill()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill what a process has started, and itself; it lives, or has only just ended."""
+    if os.name == "posix":
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _ending(code: int) -> str:

@@ -7,11 +7,14 @@ and what was said becomes turns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from typing import Any
 
 from memctl.errors import UnreadableSource
 from memctl.readers.dates import parse_moment
+from memctl.readers.names import shortened
 from memctl.readers.pieces import Piece
 from memctl.readers.tables import Field, field_pieces
 
@@ -24,16 +27,29 @@ GROUP_CHARS = 600
 LINE_CHARS = 200
 """A list of scalars up to this long is one line; a longer string is a piece of its own."""
 
+LONGEST_PATH = 160
+"""A path is said with every value below it, so no more than this of its end is."""
+
 _SPEAKER_KEYS = ("speaker", "role", "author", "sender", "from", "user", "name")
 _WORDS_KEYS = ("content", "text", "message", "body", "utterance", "clean_text")
 _WHEN_KEYS = ("timestamp", "time", "date", "created_at", "said_at", "datetime", "ts", "sent_at")
 
 
-def too_deep() -> UnreadableSource:
+def too_deep(what: str = "it") -> UnreadableSource:
     """The one error for values nested beyond reason."""
     return UnreadableSource(
-        f"it is nested deeper than {DEEPEST} levels", "flatten it, or split it into smaller files"
+        f"{what} is nested deeper than {DEEPEST} levels",
+        "flatten it, or split it into smaller files",
     )
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether the fields of a value are refused."""
+    try:
+        deque(fields_of(value), maxlen=0)
+    except UnreadableSource:
+        return True
+    return False
 
 
 def scalar_text(value: object) -> str:
@@ -56,21 +72,29 @@ def fields_of(value: Any, path: str = "", depth: int = 0) -> Iterator[Field]:
         raise too_deep()
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from fields_of(inner, _joined(path, scalar_text(key)), depth + 1)
+            yield from fields_of(inner, _joined(path, key), depth + 1)
     elif isinstance(value, list):
         if all(is_scalar(item) for item in value):
             if text := ", ".join(filter(None, map(scalar_text, value))):
                 yield path or "value", text
             return
         for place, inner in enumerate(value):
-            yield from fields_of(inner, f"{path}[{place}]", depth + 1)
+            yield from fields_of(inner, _end_of(f"{path}[{place}]"), depth + 1)
     elif (text := scalar_text(value)).strip():
         yield path or "value", text
 
 
-def _joined(path: str, key: str) -> str:
-    key = " ".join(key.split())
-    return f"{path}.{key}" if path else key
+def _joined(path: str, key: object) -> str:
+    key = _name(key)
+    return _end_of(f"{path}.{key}" if path else key)
+
+
+def _name(key: object) -> str:
+    return shortened(scalar_text(key), LONGEST_PATH)
+
+
+def _end_of(path: str) -> str:
+    return path if len(path) <= LONGEST_PATH else f"…{path[1 - LONGEST_PATH :]}"
 
 
 def value_pieces(value: Any, path: tuple[str, ...] = ()) -> Iterator[Piece]:
@@ -81,17 +105,26 @@ def value_pieces(value: Any, path: tuple[str, ...] = ()) -> Iterator[Piece]:
         yield from _object_pieces(value, path)
     elif isinstance(value, list) and is_records(value):
         yield from records_pieces(value, " > ".join(path))
-    elif isinstance(value, list) and not all(is_scalar(item) for item in value):
-        for place, inner in enumerate(value):
-            yield from value_pieces(inner, (*path, f"[{place}]"))
+    elif isinstance(value, list) and not all(map(is_scalar, value)):
+        yield from _list_pieces(value, path)
     else:
         yield from _grouped(_lines(path[-1] if path else "value", value), path[:-1])
+
+
+def _list_pieces(values: list[Any], path: tuple[str, ...]) -> Iterator[Piece]:
+    """Neighbours without parts of their own, such as the points of a line, are rows together."""
+    for is_row, run in groupby(enumerate(values), key=lambda item: _is_simple(item[1])):
+        if is_row:
+            yield from _grouped(chain.from_iterable(_lines(f"[{n}]", v) for n, v in run), path)
+            continue
+        for place, inner in run:
+            yield from value_pieces(inner, (*path, f"[{place}]"))
 
 
 def _object_pieces(value: dict[Any, Any], path: tuple[str, ...]) -> Iterator[Piece]:
     lines: list[str] = []
     for key, inner in value.items():
-        name = " ".join(scalar_text(key).split())
+        name = _name(key)
         if _is_simple(inner):
             lines += _lines(name, inner)
             continue
@@ -116,7 +149,7 @@ def _lines(name: str, value: Any) -> list[str]:
     return [f"{name}:\n", *(f"- {item}\n" for item in items)]
 
 
-def _grouped(lines: Sequence[str], path: tuple[str, ...]) -> Iterator[Piece]:
+def _grouped(lines: Iterable[str], path: tuple[str, ...]) -> Iterator[Piece]:
     heading = " > ".join(path)
     group = ""
     for line in lines:

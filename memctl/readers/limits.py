@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
-from memctl.errors import UnreadableSource
+from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers.names import shown_name
+
+Item = TypeVar("Item")
+
+_LENGTH_OF_ANY = 10_000_000
+_LENGTH_PER_BYTE = 50
+"""Characters that any file may give, and that it may give for each of its bytes besides.
+
+A table gives the most, where every value is said with the name of its column; but a few kilobytes
+can say one long text in every cell.
+"""
 
 
 def check_size(path: Path, name: str, limit: int) -> None:
@@ -21,6 +33,32 @@ def check_size(path: Path, name: str, limit: int) -> None:
             f"up to {limit:,}",
             "split it; tables can be any size as CSV or JSON lines",
         )
+
+
+def in_proportion(
+    items: Iterable[Item], path: Path, name: str, length: Callable[[Item], int]
+) -> Iterator[Item]:
+    """Yield what is read from a file until its text is out of proportion to the file.
+
+    Args:
+        items: What is read.
+        path: The file.
+        name: What the source is called.
+        length: How many characters one has.
+
+    Raises:
+        OverLimit: It gives far more text than a file of its size holds.
+    """
+    size = path.stat().st_size
+    left = _LENGTH_OF_ANY + _LENGTH_PER_BYTE * size
+    for item in items:
+        left -= length(item)
+        if left < 0:
+            raise OverLimit(
+                f"{shown_name(name)} gives far more text than a file of {size:,} bytes holds",
+                "check where it comes from; if it is genuine, split it into smaller files",
+            )
+        yield item
 
 
 def named(error: UnreadableSource, name: str) -> UnreadableSource:

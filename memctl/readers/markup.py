@@ -29,6 +29,9 @@ LARGEST = 200 * 1024 * 1024
 _CHILDREN_AT_ONCE = 200
 """So many children of the root are in memory before they are turned into text."""
 
+_LONGEST_NAME = 100
+"""A name is said with every value and attribute, so no more than this of it is."""
+
 _LEAF = "leaf"
 
 Path_ = tuple[str, ...]
@@ -124,7 +127,11 @@ def _label(element: Element) -> str:
 def local_name(element: Element) -> str:
     """The element's name without its namespace; comments and instructions have none."""
     tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+    return _local(tag) if isinstance(tag, str) else ""
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2][:_LONGEST_NAME]
 
 
 def is_mixed(element: Element) -> bool:
@@ -199,7 +206,7 @@ def _property_pieces(fields: list[Field], path: Path_) -> Iterator[Piece]:
 
 
 def _attributes(element: Element) -> list[Field]:
-    pairs = ((key.rpartition("}")[2], " ".join(value.split())) for key, value in element.items())
+    pairs = ((_local(key), " ".join(value.split())) for key, value in element.items())
     return [(f"@{name}", value) for name, value in pairs if value and not value.startswith("http")]
 
 

@@ -17,6 +17,8 @@ from memctl.readers.registry import DOCX, PPTX, XLSX
 from memctl.records import SourceText
 
 WORD, POWERPOINT, EXCEL = "a Word document", "a PowerPoint file", "an Excel file"
+ROW_MEMBERS = ("xl/worksheets/", "xl/sharedStrings.")
+"""How the names begin of what an Excel file has row by row."""
 
 
 def read_docx(path: Path, name: str) -> Iterator[SourceText]:
@@ -45,7 +47,7 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceText]:
 def read_xlsx(path: Path, name: str) -> Iterator[SourceText]:
     """Yield sheets as tables, row by row, in parts; raises as for Word."""
     library = _library("openpyxl", name, EXCEL)
-    check_archive(path, name, EXCEL)
+    check_archive(path, name, EXCEL, ROW_MEMBERS)
     from memctl.readers.sheets import sheet_parts
 
     return sheet_parts(library, path, name)

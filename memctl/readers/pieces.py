@@ -16,6 +16,9 @@ from memctl.records import Segment, SegmentKind, SourceText
 PART_CHARS = 1_000_000
 """A part's text is at most this long."""
 
+LONGEST_HEADING = 500
+"""Every passage below a heading carries it, so no more than this of its end is kept."""
+
 _SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
 
 
@@ -88,7 +91,7 @@ def _segment(piece: Piece, offset: int) -> Segment | None:
         start,
         start + len(stripped),
         piece.kind,
-        piece.heading,
+        piece.heading[-LONGEST_HEADING:],
         piece.page,
         piece.row,
         piece.time_start,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memctl.errors import EmptySource
 from memctl.readers.detect import detect
+from memctl.readers.limits import in_proportion
 from memctl.readers.registry import READERS, Reader, reader_for
 from memctl.records import SourceText
 
@@ -29,12 +30,13 @@ def read(path: Path, *, name: str | None = None, run: Run = here) -> Iterator[So
         run: Where readers work.
 
     Raises:
-        UnreadableSource: It is missing, damaged, empty, encrypted, or of a kind nobody reads.
+        UnreadableSource: It is missing, damaged, empty, encrypted, of a kind nobody reads, or gives
+            far more text than a file of its size holds.
     """
     shown = name or path.name
     reader = reader_for(detect(path, shown))
     anything = False
-    for source in run(reader, path, shown):
+    for source in in_proportion(run(reader, path, shown), path, shown, lambda it: len(it.text)):
         anything = anything or bool(source.text.strip() or source.missing)
         yield replace(source, media_type=reader.media_type, reader=reader.name)
     if not anything:

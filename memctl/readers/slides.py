@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,12 +11,16 @@ from typing import Any
 from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.grids import grid_pieces
+from memctl.readers.limits import in_proportion
 from memctl.readers.names import clean_title
 from memctl.readers.office import POWERPOINT, head_of
 from memctl.readers.pieces import Piece, assemble
 from memctl.readers.sheets import cell_text
 from memctl.records import SourceText
 
+_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_ROW, _CELL = f"{_A}tr", f"{_A}tc"
 _DEEPEST_GROUP = 20
 
 
@@ -24,14 +29,19 @@ def slide_parts(pptx: ModuleType, path: Path, name: str) -> Iterator[SourceText]
     own = pptx.exc.PythonPptxError
     with open_regular(path) as file, without_warnings(), told_as_damage(name, POWERPOINT, own):
         deck = pptx.Presentation(file)
-        pieces = list(_pieces(deck.slides))
+        found = _pieces(deck.slides)
+        pieces = list(in_proportion(found, path, name, lambda piece: len(piece.text)))
         title = next((piece.heading for piece in pieces if piece.page == 1), "")
         head = head_of(deck.core_properties, name, POWERPOINT, title, slides=len(deck.slides))
     yield from assemble(head, pieces)
 
 
 def _pieces(slides: Iterable[Any]) -> Iterator[Piece]:
+    read = set()
     for number, slide in enumerate(slides, 1):
+        if slide.part.partname in read:  # nobody shows the very same slide twice
+            continue
+        read.add(slide.part.partname)
         title = slide.shapes.title
         heading = clean_title(title.text_frame.text) if title is not None else ""
         if heading:
@@ -57,11 +67,17 @@ def _shape_pieces(shape: Any, heading: str, page: int) -> Iterator[Piece]:
     if shape.has_text_frame and (text := _frame_text(shape.text_frame)):
         yield Piece(text + "\n\n", "prose", heading, page)
     elif getattr(shape, "has_table", False):
-        rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
-        yield from grid_pieces(rows, heading=heading, page=page)
+        yield from grid_pieces(_table_rows(shape), heading=heading, page=page)
         yield Piece("\n")
     elif getattr(shape, "has_chart", False):
         yield from _chart_pieces(shape.chart, heading, page)
+
+
+def _table_rows(shape: Any) -> Iterator[list[str]]:
+    """Rows of cells; python-pptx (1.0) looks through the whole table for each row."""
+    cells = shape.table.iter_cells()
+    for row in shape.element.iter(_ROW):
+        yield [cell.text for cell in islice(cells, len(row.findall(_CELL)))]
 
 
 def _frame_text(frame: Any) -> str:
@@ -75,20 +91,34 @@ def _chart_pieces(chart: Any, heading: str, page: int) -> Iterator[Piece]:
     """The numbers behind a chart as a table of a row for each category."""
     if chart.has_title and (title := _frame_text(chart.chart_title.text_frame)):
         yield Piece(title + "\n\n", "caption", heading, page)
-    plots = list(chart.plots)
-    series = [one for plot in plots for one in plot.series]
-    categories = [str(category) for category in plots[0].categories] if plots else []
+    series = list(chart.element.iter(f"{_C}ser"))
+    categories = _points(series[0], "cat") if series else {}
     if not categories:
         return
-    rows = [
-        [category, *(_value(one.values, place) for one in series)]
-        for place, category in enumerate(categories)
-    ]
-    yield from grid_pieces(
-        [["category", *(one.name for one in series)], *rows], heading=heading, page=page
+    names = [next(iter(_points(one, "tx").values()), "") for one in series]
+    columns = [_points(one, "val") for one in series]
+    rows = (
+        [category, *(_number(column.get(place, "")) for column in columns)]
+        for place, category in categories.items()
     )
+    yield from grid_pieces(chain([["category", *names]], rows), heading=heading, page=page)
     yield Piece("\n")
 
 
-def _value(values: Any, place: int) -> str:
-    return cell_text(values[place]) if place < len(values) else ""
+def _points(series: Any, kind: str) -> dict[str, str]:
+    """The names or numbers of a series that are written down, by their place.
+
+    A chart says how many points it has, and python-pptx (1.0) looks for each of so many.
+    """
+    data = series.find(f"{_C}{kind}")
+    if data is None:
+        return {}
+    level = next(data.iter(f"{_C}lvl"), data)
+    return {point.get("idx"): point.findtext(f"{_C}v", "") for point in level.iter(f"{_C}pt")}
+
+
+def _number(text: str) -> str:
+    try:
+        return cell_text(float(text))
+    except ValueError:
+        return text

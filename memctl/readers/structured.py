@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from memctl.errors import UnreadableSource
 from memctl.readers.decoding import read_whole, text_blocks, text_lines
 from memctl.readers.facts import facts_of
 from memctl.readers.flatten import (
+    DEEPEST,
     are_turns,
     fields_of,
     is_records,
+    is_too_deep,
     records_pieces,
     too_deep,
     turn_pieces,
@@ -39,10 +42,17 @@ _LONGEST_LINE = 20_000_000
 _PROBE = 20
 """So many records are looked at to tell a conversation from a table."""
 
-KEPT_AS_TEXT = "(not JSON, kept as text)"
-"""How what is missing ends where it is of lines that are no JSON, however often they are read."""
+KEPT_AS_TEXT = ", kept as text)"
+"""How what is missing ends where it is of lines that are no records, however often they are read.
+"""
 _NAMED_LINES = 10
-_NOT_JSON = object()
+
+
+class _NoRecord(Enum):
+    """Why a line has no value."""
+
+    NOT_JSON = "not JSON"
+    TOO_DEEP = f"nested deeper than {DEEPEST} levels"
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -55,12 +65,12 @@ def read_json(path: Path, name: str) -> Iterator[SourceText]:
     """
     try:
         if path.stat().st_size > STREAMED_JSON and _starts_with_object_in_array(path):
-            head = _head(name, "application/json", "json/1")
+            head = _head(name, "application/json", "json/2")
             yield from assemble(head, _record_pieces(array_elements(text_blocks(path))))
             return
         text = read_whole(path, name, LARGEST_JSON)
         value = parse_json(text)
-        yield from assemble(_head(name, "application/json", "json/1", value), _json_pieces(value))
+        yield from assemble(_head(name, "application/json", "json/2", value), _json_pieces(value))
     except UnreadableSource as error:
         raise named(error, name) from None
 
@@ -128,10 +138,11 @@ def _notebook_pieces(value: Any) -> Iterator[Piece]:
 def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
     """Read JSON lines, streaming: each object is a row whose number is that of its line.
 
-    A line that is no JSON is kept as it is, and its record is told of as missing.
+    A line that is no JSON, or nested too deeply, is kept as it is, and its record is told of as
+    missing.
 
     Raises:
-        UnreadableSource: No line is JSON, or a line is nested too deeply.
+        UnreadableSource: There is no other line.
     """
     try:
         head = replace(
@@ -144,29 +155,36 @@ def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def _missing_records(path: Path) -> tuple[str, ...]:
-    """Look through all lines for those that are no JSON, since the first part tells of them all.
+    """Look through all lines for those without a value: the first part tells of them all.
 
     Raises:
-        UnreadableSource: No line is JSON.
+        UnreadableSource: No line has one.
     """
-    bad, is_any_json = array("Q"), False
+    bad, is_any_good = {why: array("Q") for why in _NoRecord}, False
     for number, line in enumerate(text_lines(path, _LONGEST_LINE), 1):
-        if _line_value(line) is not _NOT_JSON:
-            is_any_json = True
+        value = _line_value(line)
+        if not isinstance(value, _NoRecord):
+            is_any_good = True
         elif line.strip():
-            bad.append(number)
-    if not bad:
-        return ()
-    if not is_any_json:
-        _refuse(path, bad[0])
-    noun = "record of line" if len(bad) == 1 else f"records of {len(bad):,} lines:"
-    numbers = ", ".join(map(str, bad[:_NAMED_LINES]))
-    more = " and more" if len(bad) > _NAMED_LINES else ""
-    return (f"{noun} {numbers}{more} {KEPT_AS_TEXT}",)
+            bad[value].append(number)
+    found = {why: numbers for why, numbers in bad.items() if numbers}
+    if found and not is_any_good:
+        why, numbers = min(found.items(), key=lambda item: item[1][0])
+        _refuse(path, numbers[0], why)
+    return tuple(_missing(why, numbers) for why, numbers in found.items())
 
 
-def _refuse(path: Path, number: int) -> None:
-    """Say where a line stops being JSON."""
+def _missing(why: _NoRecord, numbers: Sequence[int]) -> str:
+    noun = "record of line" if len(numbers) == 1 else f"records of {len(numbers):,} lines:"
+    named = ", ".join(map(str, numbers[:_NAMED_LINES]))
+    more = " and more" if len(numbers) > _NAMED_LINES else ""
+    return f"{noun} {named}{more} ({why.value}{KEPT_AS_TEXT}"
+
+
+def _refuse(path: Path, number: int, why: _NoRecord) -> None:
+    """Say where a line stops being JSON that can be read."""
+    if why is _NoRecord.TOO_DEEP:
+        raise too_deep(f"line {number}")
     lines = text_lines(path, _LONGEST_LINE)
     try:
         parse_json(next(islice(lines, number - 1, None)))
@@ -176,20 +194,22 @@ def _refuse(path: Path, number: int) -> None:
 
 
 def _line_value(line: str) -> Any:
-    """The value of a line, numbers as they are written; ``_NOT_JSON`` where it has none."""
+    """The value of a line, numbers as they are written, or why it has none."""
     try:
-        return json.loads(line, parse_int=str, parse_float=str)
+        value = json.loads(line, parse_int=str, parse_float=str)
     except RecursionError:
-        raise too_deep() from None
+        return _NoRecord.TOO_DEEP
     except ValueError:
-        return _NOT_JSON
+        return _NoRecord.NOT_JSON
+    may_be_deep = line.count("{") + line.count("[") > DEEPEST
+    return _NoRecord.TOO_DEEP if may_be_deep and is_too_deep(value) else value
 
 
 def _line_values(lines: Iterable[str]) -> Iterator[Any]:
-    """The values of lines; the line itself where that is no JSON, or null."""
+    """The values of lines; the line itself where it has none, or null."""
     for line in lines:
         value = _line_value(line)
-        yield line.strip() if value is _NOT_JSON or value is None else value
+        yield line.strip() if isinstance(value, _NoRecord) or value is None else value
 
 
 def _fields(value: Any) -> list[tuple[str, str]]:
@@ -223,7 +243,7 @@ def read_yaml(path: Path, name: str) -> Iterator[SourceText]:
     text = read_whole(path, name, LARGEST_YAML)
     try:
         documents = load_documents(text)
-        head = _head(name, "application/yaml", "yaml/1", documents[0] if documents else None)
+        head = _head(name, "application/yaml", "yaml/2", documents[0] if documents else None)
         yield from assemble(head, _documents_pieces(documents))
     except UnreadableSource as error:
         raise named(error, name) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from memctl.files import open_regular
 from memctl.readers.damage import told_as_damage, without_warnings
 from memctl.readers.grids import grid_pieces
+from memctl.readers.limits import in_proportion
 from memctl.readers.names import clean_title
 from memctl.readers.office import WORD, head_of
 from memctl.readers.pieces import Piece, assemble
@@ -34,6 +36,7 @@ _PASSED_OVER = {
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _ASIDES = ("/footnotes", "/endnotes", "/comments")
 _MOST_SPANNED = 200
+"""Columns; Word has 63 at most."""
 
 
 def word_parts(docx: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
@@ -42,8 +45,9 @@ def word_parts(docx: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
     with open_regular(path) as file, without_warnings(), told_as_damage(name, WORD, own):
         document = docx.Document(file)
         reader = _WordReader(_heading_levels(document))
-        pieces = list(reader.block_pieces(document.element.body))
-        pieces.extend(_aside_pieces(docx, document.part))
+        blocks = reader.block_pieces(document.element.body)
+        found = chain(blocks, _aside_pieces(docx, document.part))
+        pieces = list(in_proportion(found, path, name, lambda piece: len(piece.text)))
         head = head_of(document.core_properties, name, WORD, reader.title)
     yield from assemble(head, pieces)
 
@@ -151,7 +155,8 @@ def _cell_texts(cell: Any, above: list[str], place: int) -> list[str]:
         text = above[place]
     span = cell.find(f"{_W}tcPr/{_W}gridSpan")
     width = "" if span is None else str(span.get(_VALUE, ""))
-    further = min(int(width), _MOST_SPANNED) - 1 if width.isdecimal() else 0
+    wanted = int(width) if width.isdecimal() and len(width) < 9 else 1
+    further = min(wanted, _MOST_SPANNED - place) - 1
     return [text, *[""] * further]
 
 

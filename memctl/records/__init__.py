@@ -31,7 +31,14 @@ from memctl.records.rows import Document, DocumentStatus, Entity, Memory, Relati
 from memctl.records.terms import LEVELS, Level, Metadata
 from memctl.records.text import Segment, SegmentKind, SourceText
 from memctl.records.understanding import Distilled, EntityMention, Understanding
-from memctl.records.work import Progress, ProgressListener, ReembedReport, Usage
+from memctl.records.work import (
+    JobView,
+    Progress,
+    ProgressListener,
+    ReembedReport,
+    UndoReport,
+    Usage,
+)
 
 __all__ = [
     "LEVELS",
@@ -57,6 +64,7 @@ __all__ = [
     "Hit",
     "IngestReport",
     "Insight",
+    "JobView",
     "LeftOut",
     "LeftOutListener",
     "LeftOutReason",
@@ -75,5 +83,6 @@ __all__ = [
     "SegmentKind",
     "SourceText",
     "Understanding",
+    "UndoReport",
     "Usage",
 ]

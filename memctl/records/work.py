@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,44 @@ class ReembedReport:
     embedded: int
     """How many texts were embedded for it; the others were there from before."""
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as it is shown."""
+
+    id: int
+    kb: str
+    kind: str
+    state: str
+    """``running``, ``done``, ``failed``, ``abandoned`` (it was cut off) or ``undone``."""
+    started_at: datetime
+    finished_at: datetime | None
+    detail: Mapping[str, int] = field(default_factory=dict)
+    """What it came to."""
+    error: str = ""
+    can_be_undone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndoReport:
+    """What taking a job back came to, or with ``dry_run`` would come to."""
+
+    kb: str
+    job: int
+    kind: str
+    started_at: datetime
+    removed: tuple[str, ...]
+    """Ids of the insights that it had made."""
+    disconnected: int
+    """How many connections between memories it had made."""
+    restored: tuple[str, ...]
+    """Ids of the rows that are again as they were before it."""
+    kept: tuple[str, ...]
+    """Ids of the rows that stay as they are, for what they are now rests on more than the job."""
+    waiting: int
+    """How many memories the next consolidation looks at again."""
+    dry_run: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 from memctl.store.unicode import storable
 
 FileState = Literal["seen", "claimed", "indexed", "done", "failed", "gone"]
-JobState = Literal["running", "done", "failed", "abandoned"]
+JobState = Literal["running", "done", "failed", "abandoned", "undone"]
 
 MOST_EVENTS = 1_000
 
@@ -203,6 +203,9 @@ class Job:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
+_JOB_COLUMNS = "id, kind, state, started_at, finished_at, detail"
+
+
 class JobBook:
     """Jobs, newest last."""
 
@@ -221,13 +224,25 @@ class JobBook:
     def finish(
         self, job: int, state: JobState, now: datetime, detail: Mapping[str, Any] | None = None
     ) -> None:
-        """Note how a job ended; ``detail`` replaces what was noted at its start when given."""
+        """Note how a job ended; ``detail`` replaces what was noted at its start when given.
+
+        One that was taken back while it ran stays so.
+        """
         text = None if detail is None else json.dumps(dict(detail))
         with self._ledger.transaction() as connection:
             connection.execute(
                 "UPDATE jobs SET state = ?, finished_at = ?, detail = coalesce(?, detail)"
-                " WHERE id = ?",
+                " WHERE id = ? AND state != 'undone'",
                 (state, to_text(now), text, job),
+            )
+
+    def take_back(self, job: int, now: datetime) -> None:
+        """Note that what a job did has been taken back."""
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                "UPDATE jobs SET state = 'undone', finished_at = coalesce(finished_at, ?)"
+                " WHERE id = ?",
+                (to_text(now), job),
             )
 
     def note(self, job: int, detail: Mapping[str, Any]) -> None:
@@ -254,6 +269,13 @@ class JobBook:
             )
         return cursor.rowcount
 
+    def get(self, job: int) -> Job | None:
+        """Return the job of a number."""
+        with self._ledger.reading() as connection:
+            row = connection.execute(f"SELECT {_JOB_COLUMNS} FROM jobs WHERE id = ?", (job,))
+            found = row.fetchone()
+        return None if found is None else _job(found)
+
     def unfinished(self, kind: str) -> list[Job]:
         """Return the jobs of a kind that have begun and are not done, the newest first."""
         return [job for job in self.recent(1_000, kind) if job.state != "done"]
@@ -266,10 +288,10 @@ class JobBook:
     def recent(
         self, limit: int = 20, kind: str | None = None, state: JobState | None = None
     ) -> list[Job]:
-        """Return jobs, newest first."""
+        """Return jobs, newest first; all of them with a limit of -1."""
         with self._ledger.reading() as connection:
             rows = connection.execute(
-                "SELECT id, kind, state, started_at, finished_at, detail FROM jobs"
+                f"SELECT {_JOB_COLUMNS} FROM jobs"
                 " WHERE kind = coalesce(?, kind) AND state = coalesce(?, state)"
                 " ORDER BY id DESC LIMIT ?",
                 (kind, state, limit),

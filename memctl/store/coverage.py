@@ -38,6 +38,9 @@ _WORDS = 12
 _TOP_HITS = 100
 _SAME = 0.01
 """The distance of a vector to itself is less, through 16-bit numbers and every index."""
+Going = Mapping["TableName", Collection[str]]
+"""Ids of rows, by their table."""
+_NONE: Going = {}
 _COLUMNS = ("id", "search_text", VECTOR)
 _HINT = "the tables are as they were; `memctl doctor` looks at them and at their indexes"
 
@@ -48,6 +51,7 @@ def require_found(
     ids: Sequence[str],
     job: str,
     ending: Collection[str] = (),
+    going: Going = _NONE,
 ) -> None:
     """Raise where memories that a job has touched are found no more.
 
@@ -57,11 +61,12 @@ def require_found(
         ids: The memories that it has touched.
         job: What it is called.
         ending: The memories that it is to end.
+        going: The rows that it is to remove.
 
     Raises:
         CoverageLost: Some were found before and are not found after it.
     """
-    require_there(before, after, job, ending)
+    require_there(before, after, job, ending, going=going)
     touched = before.get("memories", ids, _COLUMNS)
     _require_none(_altered(touched, after), job)
     _require_same(before, after, _sample(touched, ending), job)
@@ -112,6 +117,7 @@ def require_there(
     job: str,
     ending: Collection[str] = (),
     tables: Sequence[TableName] = TABLES,
+    going: Going = _NONE,
 ) -> None:
     """Raise where a row is gone, or a memory has ended, or is to expire, that is not to.
 
@@ -121,12 +127,13 @@ def require_there(
         job: What it is called.
         ending: The memories that it is to end.
         tables: Those of which no row may be gone.
+        going: The rows that it is to remove.
 
     Raises:
         CoverageLost: Some are.
     """
     for table in tables:
-        gone = _lost_rows(before, after, table, EVERYTHING, ("id",))
+        gone = _lost_rows(before, after, table, EVERYTHING, ("id",)) - {*going.get(table, ())}
         if gone:
             raise CoverageLost(
                 f"{job} was rolled back: {len(gone)} of the {table} would be gone,"
@@ -134,7 +141,8 @@ def require_there(
                 _HINT,
             )
     holds, lasting = col("valid_to").is_null(), ("id", "expires_at")
-    _require_none(_lost_rows(before, after, "memories", holds, lasting) - {*ending}, job)
+    expected = {*ending, *going.get("memories", ())}
+    _require_none(_lost_rows(before, after, "memories", holds, lasting) - expected, job)
 
 
 def _lost_rows(

@@ -66,6 +66,7 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
     for book in ("comparisons", "snapshot_comparisons"):
         connection.executemany(f"DELETE FROM {book} WHERE memory_id = ?", ids)
     connection.executemany("DELETE FROM snapshot_files WHERE document_id = ?", ids)
+    connection.executemany("DELETE FROM job_changes WHERE row_id = ?", ids)
     _erase_decisions(connection, erased)
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)
@@ -76,11 +77,13 @@ def erase(connection: sqlite3.Connection, erased: Erased) -> None:
 
 def _note_for_snapshots(connection: sqlite3.Connection, erased: Erased) -> None:
     """Note what must not come back with a snapshot, where there is any."""
-    for ids, stays in ((erased.ids, False), (erased.blocked, True)):
-        connection.executemany(
-            "INSERT OR REPLACE INTO forgotten SELECT ?, ? WHERE EXISTS (SELECT 1 FROM snapshots)",
-            [(id_, stays) for id_ in ids],
-        )
+    where = "WHERE EXISTS (SELECT 1 FROM snapshots)"
+    connection.executemany(
+        f"INSERT OR REPLACE INTO forgotten SELECT ?, FALSE {where}", [(i,) for i in erased.ids]
+    )
+    connection.executemany(  # but for what has gone whole before
+        f"INSERT OR IGNORE INTO forgotten SELECT ?, TRUE {where}", [(i,) for i in erased.blocked]
+    )
 
 
 def has_older(ledger: Connections, before: datetime) -> bool:

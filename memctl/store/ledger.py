@@ -28,6 +28,7 @@ from memctl.store.books import (
     from_text,
     to_text,
 )
+from memctl.store.change_book import ChangeBook
 from memctl.store.deletion_book import DeletionBook
 from memctl.store.forgotten_book import ForgottenBook
 from memctl.store.frozen import (
@@ -89,6 +90,7 @@ class Ledger:
         self.deletions = DeletionBook(self)
         self.forgotten = ForgottenBook(self)
         self.manifests = ManifestBook(self)
+        self.changes = ChangeBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

@@ -123,6 +123,13 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ("ALTER TABLE manifests ADD COLUMN rows INTEGER",),
     ("CREATE TABLE blocked_documents (document_id TEXT PRIMARY KEY) WITHOUT ROWID",),
     ("CREATE TABLE forgotten (id TEXT PRIMARY KEY, stays INTEGER NOT NULL) WITHOUT ROWID",),
+    (
+        """CREATE TABLE job_changes (
+            job_id INTEGER NOT NULL, table_name TEXT NOT NULL, row_id TEXT NOT NULL,
+            column_name TEXT NOT NULL, old, new,
+            PRIMARY KEY (job_id, table_name, row_id, column_name)) WITHOUT ROWID""",
+        "CREATE INDEX job_changes_by_row ON job_changes (row_id)",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

@@ -79,8 +79,10 @@ class SnapshotBook:
         """Make the books what they were; a file that is on its way, or has failed, stays so.
 
         So does one that was taken in later and is no document's, for that was deleted or forgotten.
+        What jobs changed in rows is of other rows than those that there are now, and goes.
         """
         with self._ledger.transaction() as connection:
+            connection.execute("DELETE FROM job_changes")
             for copies, (book, columns, where) in _COPIED.items():
                 stays = f" AND NOT ({_LATER})" if book == "files" else ""
                 values = (name,) if stays else ()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from operator import itemgetter
 
 _TAG = re.compile(r"(?<![\w#/&.:?=(\[@-])#(?P<tag>[^\W\d_](?:[\w/-]{0,48}\w)?)(?![\w#])")
 _LINK = re.compile(
@@ -44,13 +47,16 @@ def links(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
 
 
 def _hidden(text: str, code: Sequence[Span]) -> list[Span]:
-    if "`" not in text and "~~~" not in text:
-        return list(code)
-    return sorted([*code, *(match.span() for match in _FENCE.finditer(text))])
+    """Where code stands, each span ending no earlier than those before it."""
+    fenced = (match.span() for match in _FENCE.finditer(text))
+    spans = sorted([*code, *(fenced if "`" in text or "~~~" in text else ())])
+    ends = accumulate((end for _, end in spans), max)
+    return [(start, end) for (start, _), end in zip(spans, ends, strict=True)]
 
 
 def _is_hidden(position: int, hidden: Sequence[Span]) -> bool:
-    return any(start <= position < end for start, end in hidden)
+    place = bisect_right(hidden, position, key=itemgetter(0))
+    return place > 0 and position < hidden[place - 1][1]
 
 
 def _is_colour(text: str, match: re.Match[str]) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import os
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from memctl.pinned import LONGEST_NAME, reason_path
 
 _NUMBERS = range(1, 1_000_000)
 _ROOM = 64
+_UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+"""What a system or a file system says that cannot refuse by itself to replace a file."""
 _HALF_COPY = re.compile(r"\.[0-9a-f]{16}\.part")
 
 
@@ -29,14 +33,47 @@ def move_file(source: Path, target: Path) -> None:
     Raises:
         OSError: It could not be moved; it is then still at ``source``.
     """
-    if os.path.lexists(target):  # renaming would replace it
-        raise FileExistsError(errno.EEXIST, "there is another file by now", str(target))
     try:
-        source.rename(target)
+        rename_to_free(source, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
         _copy_over(source, target)
+
+
+def rename_to_free(source: Path, target: Path) -> None:
+    """Rename a file unless something has the new name, which the system sees to in the same step.
+
+    Where it cannot, somebody else's file of that very moment may be replaced.
+
+    Raises:
+        FileExistsError: Something has that name.
+        OSError: It could not be renamed.
+    """
+    code = _rename_unless_taken(source, target)
+    if code == errno.EEXIST or (code in _UNKNOWN and os.path.lexists(target)):
+        raise FileExistsError(errno.EEXIST, "there is another file by now", str(target))
+    if code in _UNKNOWN:
+        source.rename(target)
+    elif code:
+        raise OSError(code, os.strerror(code), str(source), None, str(target))
+
+
+def _rename_unless_taken(source: Path, target: Path) -> int:
+    """Have the system do it; return 0, or the number of the error."""
+    if sys.platform == "win32":
+        return errno.ENOSYS  # Python's own never replaces anything there
+    sys.audit("os.rename", source, target, -1, -1)  # as Python's own does
+    libc = ctypes.CDLL(None, use_errno=True)
+    old, new = os.fsencode(source), os.fsencode(target)
+    try:
+        if sys.platform == "darwin":
+            failed = libc.renamex_np(old, new, 4)  # RENAME_EXCL
+        else:
+            failed = libc.renameat2(-100, old, -100, new, 1)  # AT_FDCWD, RENAME_NOREPLACE
+    except AttributeError:  # a library of before 2018, or of another system
+        return errno.ENOSYS
+    return ctypes.get_errno() if failed else 0
 
 
 def _copy_over(source: Path, target: Path) -> None:
@@ -50,7 +87,7 @@ def _copy_over(source: Path, target: Path) -> None:
         shutil.copystat(source, temporary, follow_symlinks=False)
         if _signature(before) != _signature(source.lstat()):
             raise OSError(errno.EBUSY, "it changed while it was being copied", str(source))
-        temporary.rename(target)
+        rename_to_free(temporary, target)
         sync_folder(target.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memctl.consolidate.job import CONSOLIDATION
 from memctl.records import Compared
+from memctl.store.names import CONSOLIDATION
 
 if TYPE_CHECKING:
     from memctl.store.ledger import Ledger

@@ -20,8 +20,8 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
-from memctl.consolidate.job import CONSOLIDATION
 from memctl.errors import DiskRefused, LockedError, MemctlError
+from memctl.store.names import COMPARISON, CONSOLIDATION
 from memctl.watch.base import BaseWatch, WatchOptions
 from memctl.watch.hints import Hints, Wake
 from memctl.watch.mounts import share_type
@@ -256,7 +256,8 @@ class WatchService:
         ledger, now = held.watch.base.store.ledger, self._clock()
         with suppress(MemctlError), ledger.transaction():
             ledger.daemon.register(os.getpid(), socket.gethostname(), now)
-            ledger.jobs.abandon(now, CONSOLIDATION)
+            for kind in (COMPARISON, CONSOLIDATION):
+                ledger.jobs.abandon(now, kind)
             held.is_signed = True
 
     def _locked(self, base: Served) -> FileLock:

@@ -19,7 +19,7 @@ import pytest
 from fake_endpoint import Asked, FakeEndpoint
 from waiting import PATIENCE
 
-from memctl.ingest import comparing
+from memctl.ingest import settling
 from memctl.store.transaction import Transaction
 
 from .conftest import Run
@@ -170,13 +170,13 @@ def test_a_comparison_that_would_end_more_than_it_says_is_rolled_back(
 ) -> None:
     tell(memctl, f"{ACME} Zoe plays chess.", "2024-02-01")
     (chess,) = [row["id"] for text, row in facts(memctl).items() if "chess" in text]
-    end = comparing.end
+    end = settling.end
 
     def sabotaged(transaction: Transaction, successors: dict[str, str], now: datetime) -> None:
         end(transaction, {**successors, chess: chess}, now)
 
     with monkeypatch.context() as patch:
-        patch.setattr(comparing, "end", sabotaged)
+        patch.setattr(settling, "end", sabotaged)
         record = json.dumps({"text": BOLT, "created_at": "2026-02-01"})
         result = memctl("ingest", "--jsonl", "-", stdin=record)
     assert result.code == 1

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fake_endpoint import DIMENSION, FakeEndpoint
+from long_form import IS_LONG
 from waiting import PATIENCE, wait_for
 
 from memctl.config import load_config
@@ -334,7 +335,7 @@ def test_restoring_under_load_loses_and_mixes_nothing(memctl: Run, tmp_path: Pat
     take_in(memctl, BOATS, CRANES, "A third harbour is planned.")
     memctl("snapshot", "create", "one")
     kept = {row["id"] for row in memctl("document", "list").rows}
-    rounds = int(os.environ.get("MEMCTL_TEST_RESTORES", "2"))
+    rounds = 50 if IS_LONG else 2
     logs = [tmp_path / f"{number}.log" for number in range(4)]
     programs = [_WRITER, _WRITER, _READER, _READER]
     workers = []

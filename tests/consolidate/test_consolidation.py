@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memctl.consolidate.pool import count_waiting
+from memctl.memories.editing import forget
 from memctl.records import Memory, Progress
 from memctl.store.filters import col
 from memctl.store.schema import memories_table, relation_rows
@@ -209,6 +210,23 @@ def test_a_later_note_brings_an_insight_up_to_date(
     assert ended.superseded_by == new.id
     assert ended.valid_to is not None
     assert [item.id for item in report.insights] == [new.id]
+
+
+def test_an_insight_of_before_names_no_successor_that_was_deleted(
+    base: Any, story: list[Memory], note: Note
+) -> None:
+    base.add(*story)
+    base.consolidator().run()
+    signed = note("The lease on Harbour Street was signed by Jonas.", "2026-07-20", "signed.md")
+    base.add(signed)
+    base.consolidator().run()
+    assert [item for item in base.memories().values() if item.superseded_by]
+    with base.store.write() as transaction:
+        forget(transaction, [signed.id])
+    assert not [item for item in base.memories().values() if item.superseded_by]
+    base.consolidator().run()
+    (place,) = [item for item in base.insights() if item.title == "Harbour Street"]
+    assert len(place.source_ids) == 5
 
 
 def test_a_value_that_a_later_note_says_has_changed_is_a_change(

@@ -126,6 +126,9 @@ ACTS = {
     "ingest": Act(("ingest", "--text", LETTER, *NOTES_KB)),
     "watch": Act(("watch", "--once"), prepare=drop, is_one_step=False, codes=(0, 3)),
     "consolidate": Act(("consolidate", *NOTES_KB)),
+    "job undo": Act(
+        ("job", "undo", "--yes", *NOTES_KB), prepare=doing("consolidate", *NOTES_KB), codes=(1,)
+    ),
     "upkeep": Act(("upkeep", *NOTES_KB)),
     "memory add": Act(("memory", "add", "The spare key is with Ida.", *NOTES_KB)),
     "memory edit": Act(
@@ -203,7 +206,7 @@ READING = {
     *("document list", "document show", "insight list", "insight show"),
     *("graph communities", "graph neighbors", "graph path", "graph show"),
     *("kb list", "kb show", "memory history", "memory list", "memory show"),
-    *("snapshot list", "sql", "stats", "status", "why"),
+    *("job list", "snapshot list", "sql", "stats", "status", "why"),
 }
 """Commands that change nothing that is known or set."""
 

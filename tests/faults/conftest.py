@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from long_form import IS_LONG
 from watched import Place, new_place, second_file_system
 
 
@@ -29,8 +30,7 @@ def dice() -> random.Random:
 
     The seed is printed with a failure.
     """
-    is_long = os.environ.get("MEMCTL_LONG_TESTS") == "1"
-    drawn = random.SystemRandom().randrange(1 << 32) if is_long else 5
+    drawn = random.SystemRandom().randrange(1 << 32) if IS_LONG else 5
     seed = int(os.environ.get("MEMCTL_SEED") or drawn)
     print(f"MEMCTL_SEED={seed}")
     return random.Random(seed)

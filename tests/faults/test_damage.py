@@ -16,6 +16,7 @@ from pathlib import Path
 
 import lance
 import pytest
+from long_form import IS_LONG
 from watched import SETTLE
 
 from memctl.config import load_config
@@ -31,7 +32,6 @@ from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
 from memctl.watch.service import WatchService
 
-IS_LONG = bool(os.environ.get("MEMCTL_LONG_TESTS"))
 FILES = {
     "lease.md": "# Lease\n\nThe lease with [[Harbour Street]] starts on 1 June 2026.\n\n"
     "The deposit is 4,350 euros, and Mara Lindqvist signed it.\n",

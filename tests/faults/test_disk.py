@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,7 +17,9 @@ import pytest
 from fake_endpoint import FakeEndpoint
 from faults import acts
 from faults.acts import ACTS
-from waiting import PATIENCE, wait_for
+from limited import permissions_that_hold
+from long_form import IS_LONG
+from waiting import wait_for
 from watched import Daemon, Place, new_place, put_whole
 
 from memctl.errors import DamagedError, DiskRefused
@@ -26,7 +27,6 @@ from memctl.pinned import Inbox
 from memctl.store import transaction
 from memctl.watch.status import watch_status
 
-IS_LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
 FREE = range(0, 1 << 20, 1 << 16) if IS_LONG else (1 << 15, 1 << 17)
 """How many bytes a disk has left."""
 CRAMPED = ("ingest", "consolidate", "forget a document", "snapshot restore", "doctor --rebuild")
@@ -298,50 +298,28 @@ def test_an_inbox_that_vanishes_is_told_of_once_and_looked_into_when_it_is_back(
     assert kinds(place).count("waiting") == 2
 
 
-WITHOUT_RIGHTS = """
-import ctypes, os, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-
-libc = ctypes.CDLL(None, use_errno=True)
-header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
-assert libc.capget(header, sets) == 0
-sets[0] &= ~0b110  # root's rights to read and write what the modes forbid
-assert libc.capset(header, sets) == 0
-
-from memctl.watch.status import watch_status
-from waiting import wait_for
-from watched import Daemon, new_place
-place = new_place(Path(sys.argv[1]))
-kinds = lambda: [event.kind for event in place.events]
-with Daemon(place, poll=True, retry_seconds=0.1):
-    wait_for(lambda: "started" in kinds())
-    place.layout.processing.mkdir(exist_ok=True)
-    place.layout.processing.chmod(0o500)
-    place.drop("a.txt", "Ann sails to Lisbon.")
-    wait_for(lambda: "waiting" in kinds())
-    assert place.tree(place.layout.inbox) == ["a.txt"]
-    place.layout.processing.chmod(0o700)
-    wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
-assert kinds().count("waiting") == 1, kinds()
-assert "resumed" in kinds()
-
-place.events.clear()
-place.drop("b.txt", "Bo stays at home.")
-place.layout.inbox.chmod(0)
-with Daemon(place, poll=True), place.open() as base:
-    wait_for(lambda: {"started", "waiting"} <= set(kinds()))
-    (problem,) = watch_status(base).problems
-    assert "cannot list" in problem, problem
-    place.layout.inbox.chmod(0o700)
-    wait_for(lambda: place.tree(place.layout.processed) == ["a.txt", "b.txt"])
-    assert watch_status(base).problems == ()
-assert kinds().count("waiting") == 1, kinds()
-"""
+def test_a_permission_that_is_lost_is_waited_for(place: Place) -> None:
+    with permissions_that_hold(), Daemon(place, poll=True, retry_seconds=0.1):
+        wait_for(lambda: "started" in kinds(place))
+        place.layout.processing.mkdir(exist_ok=True)
+        place.layout.processing.chmod(0o500)
+        place.drop("a.txt", "Ann sails to Lisbon.")
+        wait_for(lambda: "waiting" in kinds(place))
+        assert place.tree(place.layout.inbox) == ["a.txt"]
+        place.layout.processing.chmod(0o700)
+        wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
+    assert kinds(place).count("waiting") == 1
+    assert "resumed" in kinds(place)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="root has all rights elsewhere")
-def test_a_permission_that_is_lost_is_waited_for(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WITHOUT_RIGHTS, str(tmp_path), str(Path(__file__).parents[1])]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
+def test_an_inbox_that_may_not_be_listed_any_more_is_waited_for(place: Place) -> None:
+    place.drop("b.txt", "Bo stays at home.")
+    place.layout.inbox.chmod(0)
+    with permissions_that_hold(), Daemon(place, poll=True), place.open() as base:
+        wait_for(lambda: {"started", "waiting"} <= set(kinds(place)))
+        (problem,) = watch_status(base).problems
+        assert "cannot list" in problem
+        place.layout.inbox.chmod(0o700)
+        wait_for(lambda: place.tree(place.layout.processed) == ["b.txt"])
+        assert watch_status(base).problems == ()
+    assert kinds(place).count("waiting") == 1

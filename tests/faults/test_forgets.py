@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from faults.acts import NOTES_KB, SECRET, Command, files_with, fill, home_at, put, with_ids
 from killed import Image, images_of
+from long_form import IS_LONG
 from watched import Place, command, new_place
 
 from memctl.store.names import FORGET
 
-IS_LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
 MOST_STEPS = 10_000 if IS_LONG else 2
 WRITERS: dict[str, Command] = {
     "memory add": ("memory", "add", "The spare key is with Ida.", *NOTES_KB),

@@ -18,15 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from long_form import IS_LONG
 from watched import Place, memctl
 
 from memctl.store.filters import col
 
-LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
-FILES, KILLS = (300, 60) if LONG else (120, 12)
-OTHER_KILLS = 20 if LONG else 2
-PATIENCE = 3_600 if LONG else 300
-CRANES, HELD = (5_000_000, 50_000) if LONG else (60_000, 200)
+FILES, KILLS = (300, 60) if IS_LONG else (120, 12)
+OTHER_KILLS = 20 if IS_LONG else 2
+PATIENCE = 3_600 if IS_LONG else 300
+CRANES, HELD = (5_000_000, 50_000) if IS_LONG else (60_000, 200)
 """Lines of a big file, and how many rows of it are held back before they are written."""
 EMPTY, BROKEN = b"", b"%PDF-1.4 nothing more"
 SAMPLES = Path(__file__).parents[2] / "sample_inbox"

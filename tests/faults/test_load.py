@@ -17,6 +17,7 @@ from threading import Timer
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from long_form import IS_LONG
 from waiting import wait_for
 from watched import Daemon, Place
 
@@ -26,11 +27,10 @@ from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
 from memctl.watch.service import WatchService
 
-LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
-FILES, PATIENCE_SECONDS = (20_000, 7_200) if LONG else (1_000, 600)
-NAMES = 10_000 if LONG else 400
-SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if LONG else (4 << 20, 12 << 20)
-MOST_GROWTH = 1200 << 20 if LONG else 128 << 20
+FILES, PATIENCE_SECONDS = (20_000, 7_200) if IS_LONG else (1_000, 600)
+NAMES = 10_000 if IS_LONG else 400
+SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if IS_LONG else (4 << 20, 12 << 20)
+MOST_GROWTH = 1200 << 20 if IS_LONG else 128 << 20
 """The index of the words of some million memories is gathered in half a gigabyte at a time, and
 made in one; that of a small file never needs as much."""
 

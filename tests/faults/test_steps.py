@@ -7,7 +7,6 @@ it.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -29,9 +28,9 @@ from faults.acts import (
     serve,
 )
 from killed import Image, images_of, kill_at
+from long_form import IS_LONG
 from watched import new_place
 
-IS_LONG = os.environ.get("MEMCTL_LONG_TESTS") == "1"
 MOST_STEPS, MOST_OF_WATCH = (10_000, 10_000) if IS_LONG else (2, 12)
 ANOTHER = "one that is like others"
 SOME = [*ACTS] if IS_LONG else [*(name for name in ACTS if name not in LIKE_OTHERS), ANOTHER]

@@ -13,10 +13,11 @@ import sys
 from collections import Counter
 from typing import Any
 
+from long_form import IS_LONG
 from waiting import PATIENCE
 from watched import Place, memctl
 
-SECONDS = 60 if os.environ.get("MEMCTL_LONG_TESTS") == "1" else 8
+SECONDS = 60 if IS_LONG else 8
 
 WRITER = """
 import json, sys, time

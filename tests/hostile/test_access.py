@@ -295,6 +295,27 @@ def test_citations_of_a_redacted_document_hold(memctl: Run, tmp_path: Path) -> N
     assert any("It leaves at nine." in row["text"] for row in passages)
 
 
+def test_why_a_file_cannot_be_read_is_told_without_the_secret_that_stands_there(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+    memctl("kb", "create", "default", "--redact")
+    kb = tmp_path / "home/kb/default"
+    (kb / "inbox/aliases.yaml").write_text(f"key: *{SECRET}")
+    told = [memctl("watch", "--once")]
+    line = json.dumps({"text": "The ferry leaves at nine.", "created_at": SECRET})
+    told += [memctl("ingest", "--jsonl", "-", stdin=line), memctl("why", "aliases.yaml")]
+    told += [memctl("status", "-o", "json")]
+    said = "".join(each.out + each.err for each in told)
+    assert "its alias *[redacted] refers to" in said
+    assert "is no date" in said
+    assert SECRET not in said
+    reason = (kb / "failed/aliases.yaml.reason.json").read_text()
+    assert "[redacted]" in reason
+    assert SECRET not in reason
+    assert all(SECRET.encode() not in path.read_bytes() for path in kb.glob("ledger.sqlite*"))
+
+
 def test_nothing_is_redacted_unless_it_is_asked_for(memctl: Run) -> None:
     memctl("ingest", "--text", f"The key is {SECRET} for now.")
     assert SECRET in memctl("query", "What is the key?", "-o", "json").out

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from waiting import wait_for
 from memctl.config import LimitSettings
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers import Readers, read
+from memctl.readers import apart as processes
+from memctl.readers.apart import ReaderFault
 from memctl.readers.wire import Garbled, source_text
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ YAML = SAMPLE / "wholesale customers.yaml"
 FOREVER = "while True: pass"
 SLEEPS = "import time; time.sleep(1000)"
 GREEDY = "held = [bytearray(50_000_000) for _ in range(1000)]"
+AT_ONCE = "held = bytes(1_000_000_000)  # of which nothing is resident before it is written to"
 SHARED = """\
 import mmap, time
 held = mmap.mmap(-1, 400_000_000)
@@ -109,9 +113,10 @@ def outcome(reading: Callable[[], object]) -> object:
         (FOREVER, {"processor_seconds": 1}, "1 seconds of processor time", "processor_seconds"),
         (SLEEPS, {"seconds": 2.0}, "was not read within 2 seconds", "limits.seconds"),
         (GREEDY, {"memory_mb": 300}, "needs more than 300 MB", "limits.memory_mb"),
+        (AT_ONCE, {"memory_mb": 300}, "needs more than 300 MB", "limits.memory_mb"),
         (SHARED, {"memory_mb": 300}, "needs more than 300 MB", "limits.memory_mb"),
     ],
-    ids=["processor", "clock", "memory", "shared memory"],
+    ids=["processor", "clock", "memory", "memory at once", "shared memory"],
 )
 def test_a_file_that_takes_more_than_it_may_fails_and_the_next_is_read(
     code: str, limits: dict[str, float], told: str, hint: str, taken_over: TakeOver
@@ -166,6 +171,16 @@ def test_nothing_is_believed_of_what_a_process_that_was_taken_over_says(
     with pytest.raises(UnreadableSource, match="something that no reader says"):
         list(readers.read(taken_over(SAYING + code)))
     assert not readers._idle
+    readers.close()
+
+
+def test_a_line_without_end_is_not_read_to_its_end(
+    taken_over: TakeOver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_LONGEST_LINE", 1 << 20)
+    readers = Readers(LimitSettings(seconds=60))
+    with pytest.raises(OverLimit, match="more than 1 MB in one piece"):
+        list(readers.read(taken_over(SAYING + "say(b'9' * (4 << 20))")))
     readers.close()
 
 
@@ -240,14 +255,34 @@ def test_a_watched_inbox_puts_such_a_file_into_failed_with_the_reason(
     assert (inbox.parent / "processed" / PDF.name).exists()
 
 
+STARTING = """\
+import os, subprocess
+started = subprocess.Popen(["sleep", "1000"])
+with open({noted!r}, "w") as file:
+    file.write(f"{{os.getpid()}} {{started.pid}}")
+"""
+
+
+@pytest.mark.parametrize("code", [CRASH, LEAVE, "raise ValueError"], ids=["crash", "leave", "done"])
+def test_no_program_is_left_that_a_reader_has_started(
+    code: str, taken_over: TakeOver, tmp_path: Path
+) -> None:
+    noted, readers = tmp_path / "pids", Readers()
+    with suppress(UnreadableSource, ReaderFault):
+        list(readers.read(taken_over(STARTING.format(noted=str(noted)) + code)))
+    readers.close()
+    _, program = map(int, noted.read_text().split())
+    wait_for(lambda: not is_alive(program))
+
+
 @pytest.mark.parametrize("state", ["idle", "busy"])
 def test_no_process_is_left_when_the_one_that_reads_is_killed(
     state: str, taken_over: TakeOver, tmp_path: Path
 ) -> None:
-    noted = tmp_path / "pid"
-    note = f"import os, time; open({str(noted)!r}, 'w').write(str(os.getpid())); "
-    path = taken_over(note + (SLEEPS if state == "busy" else "raise ValueError"))
-    program = (
+    noted = tmp_path / "pids"
+    ending = SLEEPS if state == "busy" else "started.kill(); raise ValueError"
+    path = taken_over(STARTING.format(noted=str(noted)) + ending)
+    asking = (
         f"import sys, time; sys.path[:] = {sys.path!r}\n"
         "from contextlib import suppress; from pathlib import Path\n"
         "from memctl.readers import Readers\n"
@@ -255,16 +290,16 @@ def test_no_process_is_left_when_the_one_that_reads_is_killed(
         f"with suppress(Exception): list(readers.read(Path({str(path)!r})))\n"
         "print('read', flush=True); time.sleep(1000)\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    parent = subprocess.Popen([sys.executable, "-c", asking], stdout=subprocess.PIPE)
     if state == "idle":
         assert parent.stdout is not None
         parent.stdout.readline()
     wait_for(lambda: noted.exists() and noted.read_text())
-    child = int(noted.read_text())
-    assert is_alive(child)
+    reader, program = map(int, noted.read_text().split())
+    assert is_alive(reader)
     parent.kill()
     parent.communicate()
-    wait_for(lambda: not is_alive(child))
+    wait_for(lambda: not is_alive(reader) and not is_alive(program))
 
 
 def is_alive(pid: int) -> bool:

@@ -86,7 +86,7 @@ def test_nothing_is_believed_of_pieces_that_a_process_gives(
 
 def test_pieces_without_end_are_refused(pillow: Library, photo: Path) -> None:
     pillow(f"{SAYING.replace('    time.sleep(1000)', '')}\nwhile True: say({PICTURE.encode()!r})\n")
-    with pytest.raises(UnreadableSource):
+    with pytest.raises(UnreadableSource, match="something that no reader says"):
         seen(Readers(LimitSettings(seconds=60)), photo)
 
 

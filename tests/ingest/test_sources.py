@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from limited import permissions_that_hold
 
 from memctl.ingest.jsonl import LINE_LIMIT, from_jsonl
 from memctl.ingest.leaving import DEEPEST
@@ -116,22 +117,22 @@ def test_pipes_and_sockets_in_a_folder_are_passed_over(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
 def test_a_folder_that_cannot_be_listed_fails_and_the_others_go_on(tmp_path: Path) -> None:
     write(tmp_path / "closed" / "a.txt")
     write(tmp_path / "open" / "b.txt")
     (tmp_path / "closed").chmod(0)
-    found = list(from_paths([tmp_path]))
+    with permissions_that_hold():
+        found = list(from_paths([tmp_path]))
     (tmp_path / "closed").chmod(0o700)
     assert [type(item) for item in found] == [FileOutcome, Source]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
 def test_a_folder_that_is_named_and_cannot_be_listed_fails_alone(tmp_path: Path) -> None:
     write(tmp_path / "closed" / "a.txt")
     write(tmp_path / "open" / "b.txt")
     (tmp_path / "closed").chmod(0)
-    found = list(from_paths([tmp_path / "closed", tmp_path / "open"]))
+    with permissions_that_hold():
+        found = list(from_paths([tmp_path / "closed", tmp_path / "open"]))
     (tmp_path / "closed").chmod(0o700)
     assert [type(item) for item in found] == [FileOutcome, Source]
 

@@ -150,9 +150,40 @@ def test_json_lines_without_any_json_are_refused(tmp_path: Path) -> None:
     assert "line 2 column 1" in _refusal(tmp_path, "\nno\nno\n", "x.jsonl").message
 
 
-def test_a_bomb_in_a_line_is_refused(tmp_path: Path) -> None:
-    text = '{"a": 1}\n' * 30 + "[" * 100_000 + "\n"
-    assert "nested deeper" in _refusal(tmp_path, text, "x.jsonl").message
+@pytest.mark.parametrize("depth", [101, 500, 100_000])
+def test_a_bomb_in_a_line_is_kept_as_it_is_and_told_of(tmp_path: Path, depth: int) -> None:
+    deep = '{"a":' * depth + "1" + "}" * depth
+    source = _read(tmp_path, f'{{"a": 1}}\noops\n{deep}\n{{"a": 3}}\n', "x.jsonl")
+    assert source.text.startswith("a: 1\nline: oops\n")
+    assert source.text.endswith("a: 3\n")
+    assert source.missing == (
+        "record of line 2 (not JSON, kept as text)",
+        "record of line 3 (nested deeper than 100 levels, kept as text)",
+    )
+    message = _refusal(tmp_path, f"\n{deep}\noops\n", "x.jsonl").message
+    assert message == "x.jsonl: line 2 is nested deeper than 100 levels"
+
+
+def test_a_line_as_deep_as_may_be_is_read(tmp_path: Path) -> None:
+    deep = '{"a":' * 100 + "1" + "}" * 100
+    assert _read(tmp_path, f"{deep}\n", "x.jsonl").missing == ()
+
+
+def test_a_long_name_is_not_said_with_all_that_is_below_it(tmp_path: Path) -> None:
+    values = ",".join(f'"{n}":1' for n in range(100))
+    record = f'{{"{"k" * 100_000}":{{{values}}}}}'
+    for text, name in ((record, "x.json"), (f"[{record}]", "x.json"), (record, "x.jsonl")):
+        assert len(_read(tmp_path, text, name).text) < 20_000
+    texts = "".join(f"<b{'k' * 100_000} a{n}='1'/>" for n in range(9))
+    assert len(_read(tmp_path, f"<r>{texts}</r>", "x.xml").text) < 2_000
+
+
+def test_the_points_of_a_line_are_rows_together(tmp_path: Path) -> None:
+    points = ",".join(f"[{n}.5, {n}]" for n in range(300))
+    source = _read(tmp_path, f'{{"line": [{points}]}}', "x.json")
+    assert source.text.startswith("[0]: 0.5, 0\n[1]: 1.5, 1\n")
+    assert {segment.heading for segment in source.segments} == {"line"}
+    assert len(source.segments) < 20
 
 
 # --- YAML -----------------------------------------------------------------------------------------

@@ -187,13 +187,18 @@ def test_rows_of_which_the_deletions_are_lost_come_from_an_earlier_version(
     assert memories(written) >= ALL - {"m_3"}
 
 
+def files_of_rows(folder: Path) -> set[Path]:
+    return set((folder / "lance/memories.lance/data").iterdir())
+
+
 def test_what_an_update_wrote_into_a_file_that_is_lost_comes_back_as_it_was_before(
     written: Path, rows_of
 ) -> None:
+    before = files_of_rows(written)
     with Store.open(written) as store, store.write() as transaction:
         transaction.update("memories", pa.table({"id": ["m_3"], "importance": [0.9]}))
-    files = (written / "lance/memories.lance/data").iterdir()
-    max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
+    (newest,) = files_of_rows(written) - before
+    newest.unlink()
     (step,) = repair(written, utc_now).steps
     assert step.message == "kept 0 rows, 20 more from an earlier version"
     assert memories(written) == ALL
@@ -206,11 +211,12 @@ def test_what_was_deleted_does_not_come_back_from_an_earlier_version(
         with store.write() as transaction:
             transaction.append("documents", documents_table([document_of("2")]))
             transaction.append("memories", rows_of(["deleted"], document_id="d_2"))
+        before = files_of_rows(written)
         with store.write() as transaction:
             transaction.delete("memories", col("document_id") == "d_2")
             transaction.delete("documents", col("id") == "d_2")
             transaction.append("memories", rows_of(["new"]))
-    files = (written / "lance/memories.lance/data").iterdir()
-    max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
+    (newest,) = files_of_rows(written) - before
+    newest.unlink()
     repair(written, utc_now)
     assert memories(written) == ALL

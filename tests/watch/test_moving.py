@@ -4,27 +4,81 @@ from __future__ import annotations
 
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.pinned import LONGEST_NAME, reason_path
+from memctl.watch import moving
 from memctl.watch.moving import free_place, move_file
 
 
 @pytest.fixture
 def other_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Renaming between files called `*.here` and others fails as between two file systems."""
-    rename = Path.rename
+    """Renaming files called `*.here` fails as between two file systems."""
+    rename = moving.rename_to_free
 
-    def refuses(self: Path, target: Path) -> Path:
-        if self.suffix == ".here":
+    def refuses(source: Path, target: Path) -> None:
+        if source.suffix == ".here":
             raise OSError(errno.EXDEV, "Invalid cross-device link")
-        return rename(self, target)
+        rename(source, target)
 
-    monkeypatch.setattr(Path, "rename", refuses)
+    monkeypatch.setattr(moving, "rename_to_free", refuses)
+
+
+@pytest.fixture(params=["renaming", "renaming the old way", "copying"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every way in which a file called `*.here` may be moved."""
+    if request.param == "copying":
+        request.getfixturevalue("other_disk")
+    if request.param == "renaming the old way":
+        monkeypatch.setattr(moving, "_rename_unless_taken", lambda *_: errno.EINVAL)
+
+
+def test_a_file_never_moves_over_another_one(tmp_path: Path, way: None) -> None:
+    mine, yours = tmp_path / "a.here", tmp_path / "b.txt"
+    mine.write_text("mine")
+    yours.write_text("yours")
+    with pytest.raises(FileExistsError, match="another file by now"):
+        move_file(mine, yours)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "a.here": "mine",
+        "b.txt": "yours",
+    }
+    yours.unlink()
+    move_file(mine, yours)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("b.txt", "mine")]
+
+
+def test_of_files_that_move_to_one_place_at_once_one_does(tmp_path: Path) -> None:
+    (tmp_path / "known").touch()
+    if moving._rename_unless_taken(tmp_path / "known", tmp_path / "new") in moving._UNKNOWN:
+        pytest.skip("this file system cannot refuse by itself to replace a file")
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(300):
+            target = tmp_path / f"{number}.txt"
+            files = [tmp_path / f"{number}-{letter}.txt" for letter in "abcd"]
+            for file in files:
+                file.write_text(file.name)
+            start = Barrier(len(files))
+            moved = list(threads.map(has_moved, files, repeat(target), repeat(start)))
+            assert moved.count(True) == 1
+            assert target.read_text() == files[moved.index(True)].name
+            assert [file.exists() for file in files] == [not each for each in moved]
+
+
+def has_moved(file: Path, target: Path, start: Barrier) -> bool:
+    start.wait(60)
+    try:
+        move_file(file, target)
+    except FileExistsError:
+        return False
+    return True
 
 
 def test_a_file_moves_to_another_file_system_with_its_time(
