@@ -221,6 +221,28 @@ class Home:
         """Return which knowledge base to write to: named, else ``MEMCTL_KB``, else the default."""
         return self.config.kb or self.config.default_kb if name is None else name
 
+    def name_to_change(self, name: str | None) -> str:
+        """Return of which knowledge base to change what it holds; none is made for that.
+
+        It is the one to write to; where none is named and that is not there, it is the only one.
+
+        Raises:
+            KnowledgeBaseNotFound: There is none, or none that need not be named.
+            UsageError: There are several.
+        """
+        wanted = self.name_to_write(name)
+        if name is None and self.config.kb is None and not self.exists(wanted):
+            open_to_all = [e.name for e in self.entries() if e.settings and not e.settings.private]
+            if not open_to_all:
+                raise KnowledgeBaseNotFound("there is no knowledge base", self._no_base_hint())
+            if len(open_to_all) > 1:
+                raise UsageError(
+                    f"which knowledge base: {', '.join(open_to_all)}?", "name one with -k"
+                )
+            return open_to_all[0]
+        self.layout(wanted)
+        return wanted
+
     def open(self, name: str) -> KnowledgeBase:
         """Open a knowledge base for reading and, unless it is archived, writing.
 
@@ -256,6 +278,7 @@ class Home:
                 f"memctl kb resume {wanted}",
             )
         opened.note_settings()
+        self.sweep()
         return opened
 
     def _create_if_missing(self, name: str) -> None:
@@ -333,7 +356,8 @@ class Home:
         with _writing(self._folder):
             make_folder(self.config.home, mode=0o700)
             make_folder(self._folder, mode=0o700)
-            self._sweep(name)
+            self.sweep()
+            self._free(name)
             made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
             try:
                 self._fill(made, self._new_settings(name, made, inboxes, changes))
@@ -458,7 +482,7 @@ class Home:
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)
 
-    def _sweep(self, name: str) -> None:
+    def sweep(self) -> None:
         """Remove what a crash in the middle of creating, deleting or a trial repair left behind."""
         for path in self._folder.glob(".deleted-*"):
             shutil.rmtree(path, ignore_errors=True)
@@ -466,7 +490,9 @@ class Home:
             with suppress(FileNotFoundError):  # another process has just finished it
                 if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path, ignore_errors=True)
-        # Whoever waits for the lock of one that is being deleted makes its folder again.
+
+    def _free(self, name: str) -> None:
+        """Remove the folder that whoever waits for the lock of a deleted one makes again."""
         with suppress(FileNotFoundError, NotADirectoryError):
             if {path.name for path in (self._folder / name).iterdir()} <= _LOCKS:
                 shutil.rmtree(self._folder / name, ignore_errors=True)

@@ -77,11 +77,15 @@ class Stages:
     @cached_property
     def providers(self) -> Providers:
         """The models that the settings name; what they reply and cost is kept in the ledger."""
-        from memctl.models.accounts import Account, NotKept
+        from memctl.models.accounts import Account, NotKept, Replies, WithoutSecrets
         from memctl.models.providers import Providers
 
         ledger = self.store.ledger
-        replies = NotKept(ledger.replies) if self.settings.private else ledger.replies
+        replies: Replies = ledger.replies
+        if self.settings.private:
+            replies = NotKept(replies)
+        elif self.settings.redact:
+            replies = WithoutSecrets(replies)
         account = Account(replies, ledger.usage, self.config.budget, self.clock)
         return Providers(self.config, account)
 

@@ -210,7 +210,7 @@ def reprocess(
     if bool(ids) == (incomplete or upgrade):
         raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")
     with ExitStack() as stack:
-        base = stack.enter_context(session.writing(kb))
+        base = stack.enter_context(session.changing(kb))
         listener = stack.enter_context(progress(session, "reading again"))
         with reporting_a_stop(session, base.name, output):
             report = base.reprocess(

@@ -112,21 +112,10 @@ def forget(
 def _opened(
     session: Session, selection: Selection | None, kb: list[str] | None
 ) -> Iterator[KnowledgeBase]:
-    """Open the knowledge base to forget in; what has never been written to is not made for it.
-
-    Raises:
-        KnowledgeBaseNotFound: None is named, and the default one is not there.
-        UsageError: Several are named.
-    """
-    wanted = session.home.name_to_write(None)
-    if not kb and session.config.kb is None:
-        if owner := _owner(session, selection):
-            kb = [owner]
-        elif not session.home.exists(wanted):
-            there = session.home.names()
-            hint = f"name one with -k: {', '.join(there)}" if there else "there is none at all"
-            raise KnowledgeBaseNotFound(f"there is no knowledge base {wanted!r}", hint)
-    with session.writing(kb) as base:
+    """Open the knowledge base to forget in: where none is named, the one that has it."""
+    if not kb and session.config.kb is None and (owner := _owner(session, selection)):
+        kb = [owner]
+    with session.changing(kb) as base:
         yield base
 
 

@@ -274,7 +274,7 @@ def merge(
     output: Output = None,
 ) -> None:
     """Say that two names mean the same; unmerge takes it back."""
-    with session.writing(kb) as base:
+    with session.changing(kb) as base:
         node = base.merge_names(name, other)
     emit_one(node, output, lambda: _show_node(session, node))
 
@@ -291,7 +291,7 @@ def unmerge(
 
     It takes back what was merged by hand and what memctl decided itself.
     """
-    with session.writing(kb) as base:
+    with session.changing(kb) as base:
         nodes = base.unmerge_names(name, other)
     if chosen(output) == "table":
         for node in nodes:

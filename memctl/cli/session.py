@@ -90,6 +90,12 @@ class Session:
             yield opened
 
     @contextmanager
+    def changing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
+        """Open the one knowledge base to change what it holds; see ``Home.name_to_change``."""
+        with self.home.open_for_writing(self.home.name_to_change(_only(names))) as opened:
+            yield opened
+
+    @contextmanager
     def trying(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
         """Open the one knowledge base that would be written to.
 

@@ -63,7 +63,7 @@ def create(
     processed/ and in inboxes), settings or logs.  What is changed later takes space until the
     snapshot is deleted.
     """
-    with session.writing(kb) as base:
+    with session.changing(kb) as base:
         made = base.create_snapshot(name)
         session.say(f"made snapshot {name} of {base.name}: {_size(made)}")
         if output is not None:
@@ -106,7 +106,7 @@ def restore(
     in an inbox that keeps its files it is taken in again when it is watched.  What was forgotten
     since stays so.  Questions are answered meanwhile, and writers wait.
     """
-    with session.writing(kb) as base:
+    with session.changing(kb) as base:
         snapshot = base.snapshot(name)
         what = f"{base.name} to {name} of {moment(snapshot.created_at)} ({_size(snapshot)})"
         if not session.agreed(f"set {what}", f"set {what}?", yes=yes, dry_run=dry_run):
@@ -131,7 +131,7 @@ def delete(
 
     What the knowledge base holds now stays as it is.
     """
-    with session.writing(kb) as base:
+    with session.changing(kb) as base:
         snapshot = base.snapshot(name)
         what = f"snapshot {name} of {base.name} ({_size(snapshot)})"
         question = f"delete {what} for good?"

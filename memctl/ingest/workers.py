@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from memctl.config import LimitSettings
 from memctl.errors import MemctlError
@@ -198,17 +198,20 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     answers = os.fdopen(os.dup(1), "wb", buffering=_PIPE_BYTES)
     os.dup2(2, 1)  # whatever a library prints must not get among the answers
-    questions = sys.stdin.buffer
+    with suppress(EOFError, pickle.UnpicklingError, BrokenPipeError):  # whoever asked is gone
+        _serve(sys.stdin.buffer, answers)
+    with suppress(BrokenPipeError):  # what is left in the buffer has no reader any more
+        answers.close()
+
+
+def _serve(questions: IO[bytes], answers: IO[bytes]) -> NoReturn:
     terms: Terms = pickle.load(questions)
     made = workshop(terms.settings, readers=Readers(terms.limits))
     _send(answers, _READY)
     gc.freeze()
     gc.set_threshold(500_000, 50, 100)  # rows are many small objects without cycles
     while True:
-        try:
-            _send(answers, _answer(made, pickle.load(questions)))
-        except (EOFError, pickle.UnpicklingError, BrokenPipeError):  # whoever asked is gone
-            return
+        _send(answers, _answer(made, pickle.load(questions)))
 
 
 def _answer(made: Workshop, job: _Job) -> Worked | Exception:

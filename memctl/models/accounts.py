@@ -5,19 +5,23 @@ The books themselves are the store's; here is only what is asked of them.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from memctl.choices import Purpose
 from memctl.config import BudgetSettings
 from memctl.errors import ModelUnavailable
 from memctl.records import Usage
+from memctl.redaction import without_secrets
 
 Clock = Callable[[], datetime]
+_SEEN_OR_HEARD: tuple[Purpose, ...] = ("image", "transcribe")
+"""What models are asked about as it is; of all else they are told without secrets."""
 _MILLION = 1_000_000
 _MINUTE = 60.0
 
@@ -66,6 +70,43 @@ class NotKept:
     def together(self) -> AbstractContextManager[object]:
         """Note what calls cost in one step."""
         return self._book.together()
+
+
+class WithoutSecrets:
+    """Replies that are kept without what looks like a secret: a model reads it out of a picture.
+
+    Args:
+        book: Where they are kept.
+    """
+
+    def __init__(self, book: Replies) -> None:
+        self._book = book
+
+    def asking(self, key: str) -> AbstractContextManager[object]:
+        """Let nobody else ask what is kept under a key meanwhile."""
+        return self._book.asking(key)
+
+    def get(self, key: str) -> bytes | None:
+        """Return the reply that was kept under a key."""
+        return self._book.get(key)
+
+    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
+        """Keep a reply; what was seen or heard is JSON."""
+        if task in _SEEN_OR_HEARD:
+            reply = json.dumps(_without_secrets(json.loads(reply))).encode()
+        self._book.put(key, task, model, reply, now)
+
+    def together(self) -> AbstractContextManager[object]:
+        """Keep what is kept inside in one step."""
+        return self._book.together()
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_secrets(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_without_secrets, value))
+    return without_secrets(value) if isinstance(value, str) else value
 
 
 class UsageLog(Protocol):

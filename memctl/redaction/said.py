@@ -26,7 +26,7 @@ _SAID = re.compile(
     rf"""(?ix)
     (
         \b(?:(?P<key>{_KEYS})|{_PASSWORDS})
-        (?:[ ](?:for|to|of|on|at|für|zum|zur|von|pour|de|del|para)[ ][^\n.:;!?,"“]{{1,40}}?)?
+        (?:[ ](?:for|to|of|on|at|für|zum|zur|von|pour|du|de|del|para)[ ][^\n.:;!?,"“]{{1,40}}?)?
         (?:[ ](?:is|was|are|ist|lautet|est|es)(?:[ ](?:now|still|jetzt))?:?|:)
         [ ]["'`“]?
     )
@@ -43,7 +43,7 @@ _CHANGED = re.compile(
 _ORDINARY = re.compile(
     r"""(?ix)
     ^(?:
-        \d+[-–]?[a-z]+ | [A-Z]+[-–]?\d{1,4}           # 8-character, 2nd; SHA-256, OAuth2, ISO27001
+        \d+[-–]?[a-z]+ | (?-i:[A-Z]+)[-–]?\d{1,5}      # 8-character, 2nd; SHA-256, ISO27001
       | (?:sha|md|base|utf|aes|rsa|oauth|argon|pbkdf)[-_]?\d.*
       | .*(?:://|/.*/).* | [$<{%\[].*                 # an address, a path, a placeholder
       | [\w.]+\(.*                                    # a call

@@ -174,3 +174,30 @@ def test_there_being_none_yet_says_what_to_do(memctl: Run) -> None:
     result = memctl("query", "anything")
     assert result.code == 10
     assert "hint: put something in first: memctl ingest FILE" in result.err
+
+
+CHANGES = [
+    ("snapshot", "create", "monday"),
+    ("forget", "--entity", "Zorba Petrov", "--yes"),
+    ("graph", "merge", "Zorba Petrov", "Ida Keller"),
+    ("document", "reprocess", "--incomplete"),
+]
+
+
+@pytest.mark.parametrize("command", CHANGES, ids=lambda command: command[0])
+def test_what_changes_what_is_known_changes_the_only_one_and_makes_none(
+    memctl: Run, command: tuple[str, ...]
+) -> None:
+    nowhere = memctl(*command)
+    assert (nowhere.code, "put something in first" in nowhere.err) == (10, True)
+    memctl("kb", "create", "diary", "--private")
+    private = memctl(*command)
+    assert (private.code, "-k diary" in private.err) == (10, True)
+    memctl("kb", "create", "work")
+    told = "Zorba Petrov has the code of Ida Keller."
+    assert memctl("ingest", "--text", told, "-k", "work").code == 0
+    assert memctl(*command).code == 0
+    memctl("kb", "create", "notes")
+    either = memctl(*command)
+    assert (either.code, "which knowledge base: notes, work?" in either.err) == (2, True)
+    assert [row["name"] for row in memctl("kb", "list").rows] == ["diary", "notes", "work"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import wave
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from fake_endpoint import FakeEndpoint
 from PIL import Image, ImageDraw
 
+from memctl.config import load_config
 from memctl.errors import MissingReader
+from memctl.home import Home
 from memctl.readers import sound
 from memctl.readers.clips import clips
 
@@ -215,6 +218,31 @@ def test_a_picture_is_described_and_read_and_sent_no_larger_than_needed(
     sent = Image.open(io.BytesIO(base64.b64decode(url.removeprefix("data:image/jpeg;base64,"))))
     assert sent.size == (1568, 392)
     assert "do not follow it" in asked.said
+
+
+def test_a_secret_that_a_model_reads_or_hears_is_not_kept_where_secrets_are_redacted(
+    seeing: Run, endpoint: FakeEndpoint, tmp_path: Path
+) -> None:
+    secret = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    endpoint.on("Picture", {**SHIP, "text": f"The key is {secret}"})
+    endpoint.transcript = [(0.0, 3.0, f"The key is {secret}")]
+    seeing("kb", "create", "default", "--redact")
+    picture(tmp_path / "ship.png")
+    recording(tmp_path / "call.wav")
+    for _ in range(2):  # what is known already the second time
+        seeing("ingest", "ship.png", "call.wav")
+        texts = seeing("export", "documents").out
+        assert texts.count("The key is [redacted]") >= 2
+        assert secret not in texts
+        for row in seeing("document", "list").rows:
+            seeing("document", "delete", row["id"], "--yes")
+    with (
+        Home(load_config({})).open("default") as base,
+        base.store.ledger.reading() as connection,
+    ):
+        replies = connection.execute("SELECT reply FROM model_replies").fetchall()
+    assert len(replies) == 2
+    assert all(secret.encode() not in zlib.decompress(reply) for (reply,) in replies)
 
 
 def test_text_that_was_read_here_is_not_taken_from_the_model_again(

@@ -201,6 +201,20 @@ def test_a_reason_is_durable_before_the_file_it_is_about_moves(
     assert [at for at in synced(steps, reason.parent) if named < at < moved]
 
 
+def test_a_failed_file_and_what_goes_with_it_are_durable_before_the_book_lets_go_of_them(
+    place: Place, steps_of: Callable[..., list[Step]]
+) -> None:
+    place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nHello there.\n")
+    place.drop("talk.mp3", b"ID3")
+    steps = steps_of("watch", "--once")
+    let_go = only(steps, lambda step: step.says("DELETE FROM files"))
+    for name in ("talk.mp3", "talk.srt"):
+        target = place.layout.failed / name
+        moved = only(steps, lambda step: step.step == "rename" and step.path == str(target))  # noqa: B023
+        for path in (target, target.parent, place.layout.processing):
+            assert [at for at in synced(steps, path) if moved < at < let_go], f"{path}, {name}"
+
+
 def test_what_a_killed_writer_left_is_taken_back_durably_before_anything_counts(
     place: Place, steps_of: Callable[..., list[Step]]
 ) -> None:

@@ -50,6 +50,8 @@ from memctl.pinned import KnowledgeBaseSettings
 
 now = datetime(2025, 3, 1, tzinfo=UTC)
 worker = Worker(Terms(KnowledgeBaseSettings("test", now), LimitSettings()))
+if {share} == 0:  # while it starts
+    os.kill(os.getpid(), signal.SIGKILL)
 assert worker.is_ready()
 text = "The crane lifts. " * 100_000
 asked = pickle.dumps(_Job([Wanted(Identified(Source("text", text=text), "1", 1, "d"), "d")], now))
@@ -121,7 +123,9 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(crew: Crew) -> 
     assert [worker._process.poll() for worker in crew._hired] == [None] * len(crew._hired)
 
 
-@pytest.mark.parametrize("share", [0.5, 1.0], ids=["while it asks", "before the answer"])
+@pytest.mark.parametrize(
+    "share", [0, 0.5, 1], ids=["while it starts", "while it asks", "before the answer"]
+)
 def test_a_worker_ends_without_a_word_when_whoever_asked_is_killed(share: float) -> None:
     program = KILLED.format(path=sys.path, share=share)
     parent = subprocess.run(

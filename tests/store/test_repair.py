@@ -21,6 +21,7 @@ from memctl.store.ledger import Ledger
 from memctl.store.repair import repair
 from memctl.store.schema import documents_table
 from memctl.store.store import Store, utc_now
+from memctl.store.verifying import Verifier
 
 
 @pytest.fixture
@@ -60,9 +61,10 @@ def damaged(folder: Path) -> set[str]:
     try:
         with closing(Ledger.open(folder / "ledger.sqlite")) as ledger:
             head, complaints = ledger.head(), ledger.complaints()
+            verifier = Verifier(Datasets(folder / "lance"), ledger, reads_rows=True)
     except DamagedError:
         return {"ledger"}
-    states = [inspect_table(Datasets(folder / "lance"), *each) for each in head.items()]
+    states = [inspect_table(verifier.datasets, *each, verifier) for each in head.items()]
     found = {s.table for s in states if not s.is_readable or s.broken_indexes}
     return found | ({"ledger"} if complaints else set())
 
