@@ -107,6 +107,17 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
+def beginning_of(path: Path, most: int) -> bytes:
+    """Return the first bytes of a regular file, or of the one that a link leads to.
+
+    Raises:
+        NotRegular: It is something else; nothing waits for a pipe.
+        OSError: It cannot be read.
+    """
+    with open_regular(Path(os.path.realpath(path))) as file:
+        return file.read(most)
+
+
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Let nobody else be in a block under the same path, in this process or in another.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -82,7 +83,7 @@ def _cut(path: Path) -> None:
 
 
 def _junk(path: Path) -> None:
-    path.write_bytes(os.urandom(path.stat().st_size))
+    path.write_bytes(random.Random(5).randbytes(path.stat().st_size))
 
 
 def _empty(path: Path) -> None:
