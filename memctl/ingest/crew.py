@@ -86,14 +86,13 @@ class Crew:
     def close(self) -> None:
         """End the workers, whatever they are doing."""
         self._closed = True
-        for worker in list(self._hired):
-            worker.close()
+        self._end_workers()
         if self._hiring is not None:
             self._hiring.join()
-        for worker in list(self._hired):
-            worker.close()
+        self._end_workers()
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
+            self._end_workers()  # and who took the place of one that died meanwhile
 
     # --- here ---
 
@@ -149,8 +148,7 @@ class Crew:
                 raise
             worker.close()
             results, alive = work_apart(self._terms(self._settings), group, now)
-            self._hired = [alive if each is worker else each for each in self._hired]
-            worker = alive
+            worker = self._put_in_place_of(worker, alive)
             return results
         finally:
             self._idle.put(worker)
@@ -170,5 +168,13 @@ class Crew:
         dead.close()
         alive: list[Worker] = []
         start(self._terms(settings), 1, alive)
-        self._hired = [alive[0] if each is dead else each for each in self._hired]
-        return alive[0]
+        return self._put_in_place_of(dead, alive[0])
+
+    def _put_in_place_of(self, dead: Worker, alive: Worker) -> Worker:
+        """Note who works now; two threads may do so at once, each for its own."""
+        self._hired[self._hired.index(dead)] = alive
+        return alive
+
+    def _end_workers(self) -> None:
+        for worker in list(self._hired):
+            worker.close()

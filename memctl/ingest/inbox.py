@@ -154,8 +154,9 @@ def _file(entry: os.DirEntry[str], inbox: Path) -> InboxFile | None:
     except OSError:  # gone since the folder was listed
         return None
     modified = modified_ns(status)
-    # On Windows st_ctime is the time of creation and says nothing about changes.
-    newest = modified if os.name == "nt" else max(modified, status.st_ctime_ns)
+    # On Windows st_ctime is the time of creation and says nothing about changes.  Elsewhere no
+    # change goes without it, and nobody sets it to the future, as the other may have been.
+    newest = modified if os.name == "nt" else status.st_ctime_ns
     return InboxFile(Path(entry.path), inbox, status.st_size, modified, newest)
 
 

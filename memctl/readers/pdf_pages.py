@@ -68,16 +68,24 @@ def pdf_errors() -> tuple[type[Exception], ...]:
 
 
 def page_texts(reader: PdfReader, count: int) -> Iterator[PageText]:
-    """Read page by page; one damaged page is no reason to lose the others."""
+    """Read page by page; one damaged page is no reason to lose the others.
+
+    A page that stands in several places, as none does that a program wrote, is read in the first.
+    """
     ocr, left, errors = find_ocr(), OCR_PAGES, pdf_errors()
+    read: set[int] = set()
     for index in range(count):
         try:
             with without_warnings():
-                page = _layer(reader, index)
+                place = reader.pages[index].indirect_reference
+                is_read = place is not None and place.idnum in read
+                page = PageText(index + 1) if is_read else _layer(reader, index)
         except errors:
             yield PageText(index + 1, incomplete=True, damaged=True)
             continue
-        if len(page.text.strip()) < _LITTLE_TEXT:
+        if place is not None:
+            read.add(place.idnum)
+        if not is_read and len(page.text.strip()) < _LITTLE_TEXT:
             try:
                 with without_warnings():
                     page, tried = _with_seen_text(reader, page, ocr if left else None)

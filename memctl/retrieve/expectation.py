@@ -47,6 +47,23 @@ _QUESTIONS: Mapping[Kind, re.Pattern[str]] = {
     ),
 }
 
+_ASKING_WORDS = re.compile(
+    r"\b(?:who|whom|whose|what|when|where|which|why|how"
+    r"|wer|wen|wem|wessen|wann|wo|wohin|woher|warum|wieso|weshalb|wie|wieviele?|welche[mnrs]?"
+    r"|qui|quoi|quand|où|comment|pourquoi|combien|quel(?:le)?s?|qu['’]est-ce"
+    r"|qué|qui[eé]n(?:es)?|cu[aá]ndo|d[oó]nde|cómo|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
+    r"|chi|quando|perch[eé]|qual[ei]?|quant[oiae]|onde|quem|o que|wat|wanneer|waar|welke?|waarom"
+    r"|hoeveel|vem|vad|när|hur|vilke[nt]|hvem|hvad|hvor|hvornår|kto|kiedy|gdzie|dlaczego|ile"
+    r"|кто|что|где|когда|почему|как|какой|какая|какие|сколько|куда|откуда)\b"
+    r"|^\W*(?:que|dove|che|come|como|co|hoe|var|was (?:ist|war|hat|habe|hatte|haben|kann|mag|macht"
+    r"|kostet|kostete|soll|wird|wurde|für))\b"
+    r"|[谁誰何哪几幾]|什么|什麼|怎|多少|どこ|いつ|どう|なぜ|누구|어디|언제|무엇|무슨|왜|몇",
+    re.IGNORECASE,
+)
+"""What is also a word of another kind counts at the beginning alone, as German "was" before a verb
+of German."""
+_CHOICE = re.compile(r"\b(?:or|oder|ou|oppure|eller)\b", re.IGNORECASE)
+
 _MONTHS = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     "|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|januar|februar|märz|mai|juni|juli|oktober|dezember"
@@ -109,6 +126,12 @@ def kind_of(question: str) -> Kind:
         if (match := pattern.search(question))
     ]
     return min(found)[1] if found else "other"
+
+
+def asks_whether(question: str) -> bool:
+    """Tell whether a question asks if something is so, or which of two things is, or says it: what
+    is asked for is in it, and a sentence which says just that is the answer."""
+    return _ASKING_WORDS.search(question) is None or _CHOICE.search(question) is not None
 
 
 def meets(kind: Kind, sentence: str, question: str) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from memctl.retrieve.days import day_terms, days_of
 from memctl.retrieve.demand import Surroundings
 from memctl.retrieve.ended import has_ended
 from memctl.retrieve.exact import has_exact
-from memctl.retrieve.expectation import kind_of, meets
+from memctl.retrieve.expectation import asks_whether, kind_of, meets
 from memctl.retrieve.forms import is_row, states
 from memctl.retrieve.parts import Part, parts_of, quotable
 from memctl.retrieve.scoring import cosines, coverage
@@ -30,6 +31,16 @@ READ = 8
 _FRONT_MATTER = re.compile(r"(?:title|author|tags|name|subject|from|to|cc)\s*:", re.IGNORECASE)
 _LABELS = frozenset(terms("title name subject heading"))
 """What a line is labelled with that says no more than they do."""
+_AS_ASKED, _AS_SAID = 0.5, 0.999
+"""A sentence that says this share of what a question asks for a yes or a no answers it, though it
+says no more; and this share of what a question without a mark says, such as a statement."""
+_ALL_BUT_THE_ANSWER, _NEARLY = 0.8, 0.6
+"""Where a sentence says this share of a question and nothing else, one that is to answer it must
+say this share of what that says."""
+_ENDS = re.compile(r"[.!。！।]\W*$")
+"""A title or a label says nothing."""
+_NEXT = re.compile(r"[^\S\n]*\n?[^\S\n]*")
+"""Between sentences of one paragraph."""
 _GOES_ON = 3
 """Sentences back that one without a subject may go on about."""
 
@@ -65,6 +76,8 @@ class Statement:
     """The question's slots that the sentence itself speaks of."""
     terms: frozenset[str]
     around: Surroundings
+    says_it: bool
+    """Whether it says more than what is asked, or just that where a yes or a no is asked for."""
 
     @property
     def text(self) -> str:
@@ -82,7 +95,7 @@ def answering(outcome: SearchOutcome) -> list[Statement]:
 
     What does not hold any more is among them only where nothing else answers nearly as well.
     """
-    near = outcome.statements
+    near = [item for item in outcome.statements if item.says_it]
     literal = [item for item in near if outcome.demand.is_met_by(item.around)]
     found = literal or [item for item in near if outcome.wider_demand.is_met_by(item.around)]
     current = [item for item in found if not item.has_ended]
@@ -91,11 +104,16 @@ def answering(outcome: SearchOutcome) -> list[Statement]:
 
 
 def statements(outcome: SearchOutcome) -> list[Statement]:
-    """Return the sentences of the best hits, best first; ties in the order of the hits."""
+    """Return the sentences of the best hits, best first; ties in the order of the hits.
+
+    Those that say no more than what is asked are among them only where nothing else has to do with
+    it: they are no answer, but the closest.
+    """
     judge = _Judge(outcome)
     found = [item for hit in outcome.hits[:READ] for item in judge.judged(hit)]
-    found = [item for item in found if judge.is_new(item)] or found
-    return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
+    old = [item for item in found if not item.says_it]
+    new = judge.bearing([item for item in found if item.says_it], old)
+    return sorted(new or old, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
 class _Judge:
@@ -106,6 +124,7 @@ class _Judge:
         self._question = outcome.question
         self._demand = outcome.demand
         self._kind = kind_of(outcome.question.text)
+        self._enough = _enough_said(outcome.question.text)
         scores = [hit.score for hit in outcome.hits[:READ]]
         self._lowest = min(scores, default=0.0)
         self._span = max(scores, default=0.0) - self._lowest
@@ -124,7 +143,7 @@ class _Judge:
             score = _FROM_SENTENCE * own + _FROM_VECTOR * float(near[place]) + shared + replied_to
             score += self._suits(part.told) + self._form(part.told, own_terms)
             score += _FOR_A_TITLE if part.is_title else 0.0
-            yield Statement(
+            item = Statement(
                 hit=hit,
                 start=part.start,
                 end=part.end,
@@ -134,7 +153,9 @@ class _Judge:
                 covered=frozenset(s for s in self._question.slots if not own_terms.isdisjoint(s)),
                 terms=own_terms,
                 around=self._around(hit, parts, spoken, place),
+                says_it=True,
             )
+            yield replace(item, says_it=self.is_new(item))
             replied_to = _FOR_A_REPLY * own if _asks(part.text) else 0.0
 
     def _cosines(self, parts: Sequence[Part]) -> NDArray[np.float64]:
@@ -180,12 +201,36 @@ class _Judge:
         return _FOR_STATING * stated + _FOR_ANOTHERS_ROW * strange
 
     def is_new(self, item: Statement) -> bool:
-        """Tell whether a sentence says more than the question and the titles above it."""
+        """Tell whether a sentence says more than the question and the titles above it, or just
+        what is asked whether it is so."""
         is_value = item.path or is_row(item.text) or self._demand.exact
         if _FRONT_MATTER.match(item.text) and not is_value:
             return False
+        if item.share >= self._enough and not _asks(item.text):
+            return True
         above = self._above(item.hit)
         return not item.terms <= above.union(self._question.terms, _LABELS)
+
+    def bearing(self, items: Sequence[Statement], old: Iterable[Statement]) -> list[Statement]:
+        """Return the sentences that may answer where others say all that is asked but the answer:
+        those which speak of it nearly as much, or go on about it with what is asked for."""
+        said = [
+            item for item in old if item.share >= _ALL_BUT_THE_ANSWER and _ENDS.search(item.text)
+        ]
+        enough = _NEARLY * max((item.share for item in said), default=0.0)
+        return [
+            item
+            for item in items
+            if item.share >= enough or item.around.is_turn or self._goes_on(item, said)
+        ]
+
+    def _goes_on(self, item: Statement, said: Iterable[Statement]) -> bool:
+        """Tell whether a sentence has what is asked for and stands right behind one of others."""
+        text = item.hit.text
+        return meets(self._kind, item.text, self._question.text) and any(
+            other.hit is item.hit and _NEXT.fullmatch(text, other.end, item.start) is not None
+            for other in said
+        )
 
     def _above(self, hit: Hit) -> frozenset[str]:
         return self._terms(f"{hit.title}\n{hit.heading}")
@@ -205,6 +250,13 @@ class _Judge:
 
 def _all(sets: Iterable[frozenset[str]]) -> frozenset[str]:
     return frozenset[str]().union(*sets)
+
+
+def _enough_said(question: str) -> float:
+    """Return which share of a question a sentence must say to answer it with that alone."""
+    if not asks_whether(question):
+        return math.inf
+    return _AS_ASKED if _asks(question) else _AS_SAID
 
 
 def _asks(sentence: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from damaged import manifests
 from fake_endpoint import FakeEndpoint
 
 from memctl.store.lock import WriteLock
@@ -14,8 +15,7 @@ from .conftest import Run
 
 
 def newest_manifest(home: Path, name: str = "default") -> Path:
-    folder = home / "kb" / name / "lance" / "memories.lance" / "_versions"
-    return max(folder.glob("*.manifest"), key=lambda path: path.stat().st_mtime_ns)
+    return manifests(home / "kb" / name, "memories")[0]
 
 
 def test_a_whole_knowledge_base_passes(memctl: Run) -> None:
@@ -66,8 +66,8 @@ def test_what_is_lost_for_good_is_named_and_is_another_exit_code(
     stated = memctl("memory", "add", "The door code is 4711.", "-o", "json").json["id"]
     edited = memctl("memory", "edit", stated, "--text", "The code is 12.", "-o", "json").json["id"]
     folder = tmp_path / "home" / "kb" / "default" / "lance" / "memories.lance" / "data"
-    *_, new, _ = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-    new.unlink()  # the last one says that the old version has ended
+    (new,) = (path for path in folder.iterdir() if b"The code is 12." in path.read_bytes())
+    new.unlink()  # another one says that the old version has ended
 
     planned = memctl("doctor", "--repair", "--dry-run", "-o", "json")
     assert planned.code == 3

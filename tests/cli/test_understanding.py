@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from fake_endpoint import Asked, FakeEndpoint
 from pytest_httpserver import HTTPServer
+from waiting import PATIENCE
 
 from memctl.ingest import crew, pipeline
 from memctl.ingest.crew import Crew
@@ -161,11 +164,21 @@ def test_no_worker_processes_are_hired_to_wait_for_a_model(
 @pytest.fixture
 def mortal(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A server of its own that is killed for good after so many calls, and may be started again."""
-    server = HTTPServer(threaded=True)
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sys.platform == "linux":  # nobody else gets the port while nobody listens
+        kept.bind(("localhost", 0))
+    server = HTTPServer(port=kept.getsockname()[1], threaded=True)
     server.start()
     port = server.port
-    dying = threading.Event()
-    killer = threading.Thread(target=lambda: dying.wait() and server.stop())  # type: ignore[func-returns-value]
+    dying, is_dead = threading.Event(), threading.Event()
+
+    def kill() -> None:
+        dying.wait()
+        server.stop()
+        is_dead.set()
+
+    killer = threading.Thread(target=kill)
     killer.start()
     endpoint = FakeEndpoint(server)
     use(monkeypatch, endpoint)
@@ -174,6 +187,7 @@ def mortal(monkeypatch: pytest.MonkeyPatch) -> Any:
         def counted(asked: Asked) -> dict[str, Any]:
             if understood(endpoint) >= calls:
                 dying.set()
+                is_dead.wait(PATIENCE)
             return answer(asked)
 
         endpoint.on("DocumentReply", counted)
@@ -195,6 +209,7 @@ def mortal(monkeypatch: pytest.MonkeyPatch) -> Any:
     for each in alive:
         each.clear()
         each.stop()
+    kept.close()
 
 
 def test_an_endpoint_killed_half_way_through_loses_nothing_and_all_is_done_when_it_is_back(

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from memctl.ingest.batch import PIPELINE_VERSION
 from memctl.ingest.inbox import scan
 from memctl.ingest.leaving import DEEPEST
 from memctl.store import receipt_book
+from memctl.store.books import Event
 from memctl.store.names import WAITS_FOR
 from memctl.watch.claim import CUT_OFF, Claims
 
@@ -245,6 +246,7 @@ def test_a_ledger_of_before_such_accounts_is_brought_up_to_date(
             "DROP TABLE document_usage; DROP TABLE tries; DROP TABLE deleted_rows;"
             "DROP TABLE manifests; DROP TABLE blocked_documents; DROP TABLE forgotten;"
             "DROP TABLE job_changes;"
+            "DROP TABLE file_sums;"
             "PRAGMA user_version = 7;"
         )
     (receipt,) = why(memctl, "plan.md")
@@ -552,6 +554,21 @@ def test_subtitles_beside_a_recording_are_read_with_it(memctl: Run, inbox: Path)
     (inbox / "talk.srt").write_text("1\n00:00:00,000 --> 00:00:02,000\nHello\n")
     (receipt,) = why(memctl, "talk.srt")
     assert (receipt["outcome"], "talk.mp3" in receipt["reason"]) == ("left", True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a file says no other time")
+def test_what_the_watcher_has_against_a_file_of_the_future_is_told(
+    memctl: Run, inbox: Path, tmp_path: Path
+) -> None:
+    path = inbox / "plan.md"
+    path.write_text("# Plan\n\nWe decided to paint the hall.")
+    os.utime(path, (4_000_000_000, 4_000_000_000))
+    home = Home(load_config({"home": str(tmp_path / "home")}))
+    with home.open("default") as base:
+        at = datetime.now(UTC) + timedelta(seconds=1)
+        base.store.ledger.events.add(Event(at, "problem", "it changes", "wait", str(path)))
+    (waiting,) = why(memctl, "plan.md")
+    assert (waiting["outcome"], waiting["reason"]) == ("waiting", "it changes")
 
 
 def test_a_waiting_file_tells_whether_a_watch_runs(memctl: Run, inbox: Path) -> None:

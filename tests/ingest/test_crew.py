@@ -120,6 +120,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(crew: Crew) -> 
     results = [crew.submit(group, NOW) for group in groups]
     made = [future.result() for future in results]
     assert [fates(result) for result in made] == [[Taken] * 3] * 6
+    assert [worker._process.poll() for worker in crew._hired] == [None] * len(crew._hired)
 
 
 @pytest.mark.parametrize(

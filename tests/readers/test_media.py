@@ -14,6 +14,7 @@ from typing import Any
 import av
 import pytest
 from PIL import Image, ImageDraw, ImageFont
+from timeless import BITEXACT
 
 from memctl.errors import UnreadableSource
 from memctl.readers import media as media_reader
@@ -46,7 +47,7 @@ def wav_file(path: Path, seconds: float = 2.0) -> Path:
 
 def sound_file(path: Path, codec: str, **tags: str) -> Path:
     """A sound in any container, made from the same tone, with tags of these names."""
-    with av.open(str(path), "w") as target:
+    with av.open(str(path), "w", options=BITEXACT) as target:
         target.metadata.update(tags)
         mux_tone(target, target.add_stream(codec, rate=RATE), path)
     return path
@@ -75,7 +76,7 @@ def mux_tone(target: Any, stream: Any, path: Path) -> None:
 
 def video_file(path: Path, *screens: str, srt: str = "", sound: bool = False) -> Path:
     """A video that shows each screen for five seconds, with a track of subtitles and a tone."""
-    with av.open(str(path), "w") as target:
+    with av.open(str(path), "w", options=BITEXACT) as target:
         video = target.add_stream("mpeg4", rate=1, options={"g": "5"})
         video.width, video.height, video.pix_fmt = 640, 360, "yuv420p"
         audio = target.add_stream("aac", rate=RATE) if sound else None

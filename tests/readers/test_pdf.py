@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,6 +155,19 @@ def test_one_damaged_page_does_not_take_the_others_with_it(tmp_path: Path) -> No
     source = read_one(tmp_path / "a.pdf", content)
     assert "Harbour Street" in source.text
     assert "Deposit" not in source.text
+
+
+def test_a_page_that_stands_in_several_places_is_read_once(tmp_path: Path) -> None:
+    content = pdf_of([["The ferry leaves at nine."], ["Ann grows tomatoes."]])
+    kids, *others = re.findall(rb"/Kids \[[^]]*\]", content)
+    assert not others
+    first, second = re.findall(rb"\d+ 0 R", kids)
+    many = b"/Kids [" + b" ".join([first] * 500 + [second]) + b"]"
+    text = read_one(
+        tmp_path / "a.pdf", content.replace(kids, many).replace(b"/Count 2", b"/Count 501")
+    )
+    assert text.text.count("ferry") == 1
+    assert [segment.page for segment in text.segments] == [1, 501]
 
 
 def test_bookmarks_become_the_headings_of_their_pages(tmp_path: Path) -> None:

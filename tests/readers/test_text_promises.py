@@ -206,7 +206,8 @@ def peak():
     status = Path("/proc/self/status")
     if status.exists():  # ru_maxrss starts at what the parent process had
         return int(re.search(r"VmHWM:\\s+(\\d+)", status.read_text())[1]) * 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    import resource
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 rows = sum(source.text.count("\\n") for source in read(Path(sys.argv[1])))
 before = peak()
 rows = sum(source.text.count("\\n") for source in read(Path(sys.argv[2])))

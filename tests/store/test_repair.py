@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ from memctl.store.ledger import Ledger
 from memctl.store.repair import repair
 from memctl.store.schema import documents_table
 from memctl.store.store import Store, utc_now
+from memctl.store.verifying import Verifier
 
 
 @pytest.fixture
@@ -59,9 +61,10 @@ def damaged(folder: Path) -> set[str]:
     try:
         with closing(Ledger.open(folder / "ledger.sqlite")) as ledger:
             head, complaints = ledger.head(), ledger.complaints()
+            verifier = Verifier(Datasets(folder / "lance"), ledger, reads_rows=True)
     except DamagedError:
         return {"ledger"}
-    states = [inspect_table(Datasets(folder / "lance"), *each) for each in head.items()]
+    states = [inspect_table(verifier.datasets, *each, verifier) for each in head.items()]
     found = {s.table for s in states if not s.is_readable or s.broken_indexes}
     return found | ({"ledger"} if complaints else set())
 
@@ -80,7 +83,7 @@ def _cut(path: Path) -> None:
 
 
 def _junk(path: Path) -> None:
-    path.write_bytes(os.urandom(path.stat().st_size))
+    path.write_bytes(random.Random(5).randbytes(path.stat().st_size))
 
 
 def _empty(path: Path) -> None:
@@ -187,13 +190,18 @@ def test_rows_of_which_the_deletions_are_lost_come_from_an_earlier_version(
     assert memories(written) >= ALL - {"m_3"}
 
 
+def files_of_rows(folder: Path) -> set[Path]:
+    return set((folder / "lance/memories.lance/data").iterdir())
+
+
 def test_what_an_update_wrote_into_a_file_that_is_lost_comes_back_as_it_was_before(
     written: Path, rows_of
 ) -> None:
+    before = files_of_rows(written)
     with Store.open(written) as store, store.write() as transaction:
         transaction.update("memories", pa.table({"id": ["m_3"], "importance": [0.9]}))
-    files = (written / "lance/memories.lance/data").iterdir()
-    max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
+    (newest,) = files_of_rows(written) - before
+    newest.unlink()
     (step,) = repair(written, utc_now).steps
     assert step.message == "kept 0 rows, 20 more from an earlier version"
     assert memories(written) == ALL
@@ -206,11 +214,12 @@ def test_what_was_deleted_does_not_come_back_from_an_earlier_version(
         with store.write() as transaction:
             transaction.append("documents", documents_table([document_of("2")]))
             transaction.append("memories", rows_of(["deleted"], document_id="d_2"))
+        before = files_of_rows(written)
         with store.write() as transaction:
             transaction.delete("memories", col("document_id") == "d_2")
             transaction.delete("documents", col("id") == "d_2")
             transaction.append("memories", rows_of(["new"]))
-    files = (written / "lance/memories.lance/data").iterdir()
-    max(files, key=lambda path: path.stat().st_mtime_ns).unlink()
+    (newest,) = files_of_rows(written) - before
+    newest.unlink()
     repair(written, utc_now)
     assert memories(written) == ALL
