@@ -9,7 +9,7 @@ import secrets
 import signal
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -107,6 +107,17 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
+def beginning_of(path: Path, most: int) -> bytes:
+    """Return the first bytes of a regular file, or of the one that a link leads to.
+
+    Raises:
+        NotRegular: It is something else; nothing waits for a pipe.
+        OSError: It cannot be read.
+    """
+    with open_regular(Path(os.path.realpath(path))) as file:
+        return file.read(most)
+
+
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Let nobody else be in a block under the same path, in this process or in another.
@@ -186,29 +197,75 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was, and it is
             what the error names.
     """
-    temporary = temporary_beside(path)
+    temporary, descriptor = new_temporary(path)
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        temporary.replace(path)
+            if os.name != "nt":  # where none that is open can be renamed, nor cleared away
+                temporary.replace(path)
+        if os.name == "nt":
+            temporary.replace(path)
     except BaseException as error:
-        with suppress(OSError):  # its folder may be none
+        with suppress(OSError):  # its folder may be gone
             temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == os.fspath(temporary):
-            error.filename, error.filename2 = os.fspath(path), None
+        _name_target(error, temporary, path)
         raise
     if durable:
         sync_folder(path.parent)
 
 
-def temporary_beside(path: Path) -> Path:
-    """Return a free name beside a file, under which it is written; see :func:`is_temporary`."""
+def new_temporary(path: Path) -> tuple[Path, int]:
+    """Make a file beside another one, as which that one is written, and lock it.
+
+    It is its owner's alone.  Locked it stays until it is closed; see :func:`clear_temporaries`.
+
+    Returns:
+        Where it is, and its descriptor.
+
+    Raises:
+        OSError: The folder is missing, read-only or full; ``path`` is what the error names.
+    """
     kept = os.fsencode(path.name)[-_KEPT_BYTES:].decode("utf-8", "ignore")
-    return path.with_name(f".{kept}.{secrets.token_hex(6)}.tmp")
+    while True:
+        temporary = path.with_name(f".{kept}.{secrets.token_hex(6)}.tmp")
+        try:
+            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
+        except OSError as error:
+            _name_target(error, temporary, path)
+            raise
+        try:
+            lock_file(descriptor)
+        except BlockingIOError:  # somebody takes it for one that was left
+            os.close(descriptor)
+            temporary.unlink(missing_ok=True)
+            continue
+        except OSError:  # where there are no locks, nothing is cleared away
+            return temporary, descriptor
+        if temporary.exists():
+            return temporary, descriptor
+        os.close(descriptor)
+
+
+def _name_target(error: BaseException, temporary: Path, path: Path) -> None:
+    if isinstance(error, OSError) and error.filename == os.fspath(temporary):
+        error.filename, error.filename2 = os.fspath(path), None
+
+
+def clear_temporaries(paths: Iterable[Path]) -> None:
+    """Remove those files that processes which were killed have left half written.
+
+    Whoever still writes one has it locked.  What is not called as :func:`new_temporary` does it
+    stays.
+    """
+    for path in paths:
+        if is_temporary(path.name, ""):
+            with suppress(OSError):  # it is in use, or gone
+                with open_regular(path) as file:
+                    lock_file(file.fileno())
+                path.unlink()
 
 
 def set_aside(path: Path) -> Path:

@@ -30,6 +30,7 @@ from memctl.errors import (
 from memctl.files import make_folder, sync_folder
 from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_bases import KnowledgeBases
+from memctl.locking import locked
 from memctl.paths import next_step, reason, shown
 from memctl.pinned import (
     Inbox,
@@ -93,19 +94,14 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         LockedError: Somebody does.
         DiskRefused: There is no permission to.
     """
-    from filelock import FileLock, Timeout
-
     from memctl.store.lock import WriteLock
 
-    watching = FileLock(layout.watch_lock, thread_local=False)
-    with WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT), ExitStack() as stack:
-        try:
-            stack.enter_context(watching.acquire(timeout=0))
-        except Timeout as error:
-            raise LockedError(
-                f"{layout.name!r} is being watched",
-                f"memctl kb pause {layout.name} ends that; memctl status names the process",
-            ) from error
+    watched = LockedError(
+        f"{layout.name!r} is being watched",
+        f"memctl kb pause {layout.name} ends that; memctl status names the process",
+    )
+    writing = WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT)
+    with writing, locked(layout.watch_lock, 0, lambda: watched):
         yield
 
 
@@ -278,6 +274,7 @@ class Home:
                 f"memctl kb resume {wanted}",
             )
         opened.note_settings()
+        self.sweep()
         return opened
 
     def _create_if_missing(self, name: str) -> None:
@@ -355,7 +352,8 @@ class Home:
         with _writing(self._folder):
             make_folder(self.config.home, mode=0o700)
             make_folder(self._folder, mode=0o700)
-            self._sweep(name)
+            self.sweep()
+            self._free(name)
             made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
             try:
                 self._fill(made, self._new_settings(name, made, inboxes, changes))
@@ -480,7 +478,7 @@ class Home:
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)
 
-    def _sweep(self, name: str) -> None:
+    def sweep(self) -> None:
         """Remove what a crash in the middle of creating, deleting or a trial repair left behind."""
         for path in self._folder.glob(".deleted-*"):
             shutil.rmtree(path, ignore_errors=True)
@@ -488,7 +486,9 @@ class Home:
             with suppress(FileNotFoundError):  # another process has just finished it
                 if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path, ignore_errors=True)
-        # Whoever waits for the lock of one that is being deleted makes its folder again.
+
+    def _free(self, name: str) -> None:
+        """Remove the folder that whoever waits for the lock of a deleted one makes again."""
         with suppress(FileNotFoundError, NotADirectoryError):
             if {path.name for path in (self._folder / name).iterdir()} <= _LOCKS:
                 shutil.rmtree(self._folder / name, ignore_errors=True)

@@ -23,7 +23,8 @@ from memctl.errors import (
     LockedError,
     UsageError,
 )
-from memctl.files import save_file
+from memctl.files import is_temporary, save_file
+from memctl.locking import locked
 from memctl.paths import expanded
 from memctl.rules import check_keys, check_value, read_toml, rules, setting
 
@@ -121,6 +122,19 @@ class Layout:
     def failed(self) -> Path:
         """Files that could not be ingested, each with its ``.reason.json``."""
         return self.folder / "failed"
+
+    def half_written(self, *, reasons: bool = True) -> Iterator[Path]:
+        """Yield what may be left of files of its own that were being written at a kill.
+
+        Args:
+            reasons: Those too of why files failed, which means to look through all that have.
+        """
+        inner = ("readers", "vectors/*", "lance/*/_versions")
+        for folder in (self.folder, *(each for name in inner for each in self.folder.glob(name))):
+            yield from folder.glob(".*.tmp")
+        if reasons:
+            found = self.failed.rglob(f".*{REASON_SUFFIX}.*.tmp")
+            yield from (path for path in found if is_temporary(path.name, REASON_SUFFIX))
 
     def found_here(self, path: Path) -> Path:
         """Return where a file that was processed, or failed, is by now.
@@ -345,21 +359,11 @@ def changing_settings(path: Path) -> Iterator[None]:
 
     Raises:
         LockedError: Somebody else is changing it, and does not stop.
-        OSError: It cannot be locked.
+        DiskRefused: It cannot be locked.
     """
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path.with_name(f"{path.name}.lock"), mode=0o600, thread_local=False)
-    try:
-        lock.acquire(timeout=_CHANGING_SECONDS)
-    except Timeout as error:
-        raise LockedError(
-            f"another process is changing {path}", "wait for it, and run this again"
-        ) from error
-    try:
+    held = LockedError(f"another process is changing {path}", "wait for it, and run this again")
+    with locked(path.with_name(f"{path.name}.lock"), _CHANGING_SECONDS, lambda: held):
         yield
-    finally:
-        lock.release()
 
 
 def pin_embedder(path: Path, embedder: str, dimension: int) -> KnowledgeBaseSettings:

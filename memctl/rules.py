@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from memctl.errors import ConfigError
+from memctl.files import beginning_of
 from memctl.paths import next_step, reason, shown
 
+LARGEST_FILE = 1 << 20
+_FILE_HINT = "name a file of settings; memctl config init writes one"
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 _KINDS: Mapping[type, str] = {
@@ -165,6 +168,15 @@ def _either(words: tuple[str, ...]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
 
 
+def _settings_bytes(path: Path) -> bytes:
+    content = beginning_of(path, LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ConfigError(
+            f"{shown(path)}: has more than {LARGEST_FILE:,} bytes, as no settings have", _FILE_HINT
+        )
+    return content
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file; a missing one is empty.
 
@@ -172,14 +184,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         ConfigError: It cannot be read or is not TOML; the message names line and column.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _settings_bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 at byte {error.start}", "save it as UTF-8") from error
     except OSError as error:
         raise ConfigError(
-            f"{shown(path)}: cannot be read: {reason(error)}", next_step(error)
+            f"{shown(path)}: cannot be read: {reason(error)}", next_step(error, _FILE_HINT)
         ) from error
     try:
         return tomllib.loads(text)

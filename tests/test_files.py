@@ -15,7 +15,6 @@ REASONS = {
     "ingest/spool.py": "what standard input says, which is read again and then goes",
     "models/overview.py": "sound made in memory",
     "readers/sound.py": "sound made in memory",
-    "store/leases.py": "locked before anybody can see it, and of no use after a crash",
     "store/shelf.py": "grows at its end; only as many bytes count as its state file says",
     "store/transfer.py": "what is exported into a pipe",
     "watch/moving.py": "the copy of a file of the user's keeps its time and rights",

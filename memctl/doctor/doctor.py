@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memctl.doctor.findings import Finding
 from memctl.errors import DiskRefused
+from memctl.files import clear_temporaries
 from memctl.home import Home, utc_now
 from memctl.knowledge_base import KnowledgeBase
 
@@ -74,6 +75,8 @@ class Doctor:
         if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
             raise DiskRefused(f"{layout.folder}: {closed.message}", closed.hint)
         if not dry_run:
+            self._home.sweep()
+            clear_temporaries(layout.half_written())
             yield from self._repaired(layout, layout)
             return
         from memctl.doctor.trial import trial
@@ -132,4 +135,5 @@ class Doctor:
             subjects = {step.subject for step in repaired.steps}
             thorough = bool(subjects.intersection(("documents", "memories")))
             losses = Losses.found(repaired.losses, base.store.snapshot())
-            yield from Repair(base, files, dry_run, thorough, losses).run()
+            verifier = repaired.verifier
+            yield from Repair(base, files, verifier, dry_run, thorough, losses).run()

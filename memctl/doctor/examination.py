@@ -24,6 +24,7 @@ from memctl.store.ledger import Ledger
 from memctl.store.names import TABLES
 from memctl.store.snapshot import Snapshot
 from memctl.store.store import DIMENSION, LEDGER_FILE, TABLES_FOLDER
+from memctl.store.verifying import Verifier
 
 CHECKS: tuple[Check, ...] = (
     check_tables,
@@ -71,9 +72,10 @@ def _check_content(
 ) -> Iterator[Finding]:
     head = ledger.head()
     datasets = Datasets(layout.folder / TABLES_FOLDER)
-    states = {table: inspect_table(datasets, table, head[table]) for table in TABLES}
+    verifier = Verifier(datasets, ledger, reads_rows=deep)
+    states = {table: inspect_table(datasets, table, head[table], verifier) for table in TABLES}
     snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
-    examined = Examined(layout, config, ledger, states, snapshot, deep, now)
+    examined = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
     for check in CHECKS:
         try:
             yield from check(examined)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
     from memctl.store.names import TableName
     from memctl.store.snapshot import Snapshot
+    from memctl.store.verifying import Verifier
 
 Verdict = Literal["ok", "warning", "damaged"]
 
 REPAIR = "put it right: memctl doctor --repair"
-REBUILD = "make it anew: memctl doctor --rebuild"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Examined:
     states: Mapping[TableName, TableState]
     snapshot: Snapshot
     """To be asked only for tables that are readable."""
+    verifier: Verifier
+    """Has read the files of those versions, and reads others."""
     deep: bool
     """Whether every row is looked at where by default a sample is."""
     now: datetime

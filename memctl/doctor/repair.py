@@ -25,6 +25,7 @@ from memctl.doctor.versions import end, unended
 from memctl.errors import ChangedSource
 from memctl.ids import memory_id, root_id
 from memctl.ingest.batch import Wanted
+from memctl.ingest.nameless import drop_nameless
 from memctl.ingest.reading import RECORD_READER, Unreadable, identify
 from memctl.ingest.replay import Lost, is_file_of, wanted_back
 from memctl.ingest.sources import printable
@@ -43,10 +44,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.store.transaction import Transaction
+    from memctl.store.verifying import Verifier
 
 MOST_TOLD = 5
 """Documents that could not be brought back and are named each."""
 EMBEDDED_TOGETHER = 256
+WRITTEN_TOGETHER = 10_000
 _FINAL = (FileNotFoundError.__name__, ChangedSource.__name__)
 """What keeps a document from being read again that no other try changes."""
 
@@ -58,6 +61,7 @@ class Repair:
     Args:
         base: It, open.
         files: Where its files are; a copy of it to try things on has none of its own.
+        verifier: Knows which files of tables are not as they were written.
         dry_run: Whether to say alone what would be done.
         thorough: Whether to look into each document for what is missing, as after rows were lost.
         losses: What reading the tables has lost.
@@ -65,6 +69,7 @@ class Repair:
 
     base: KnowledgeBase
     files: Layout
+    verifier: Verifier
     dry_run: bool = False
     thorough: bool = False
     losses: Losses = field(default_factory=Losses)
@@ -77,6 +82,7 @@ class Repair:
         if not self.dry_run:  # what stays without its document is known only now
             yield from self._with_documents()
         yield from self._with_versions()
+        yield from self._written_anew()
         yield from self._without_dangling()
         yield from self._with_vectors()
         yield from self._with_graph()
@@ -120,6 +126,7 @@ class Repair:
     # --- documents and memories that are lost ---
 
     def _brought_back(self) -> Iterator[Step]:
+        self._without_doubtful()
         lost = self._lost()
         if not lost:
             return
@@ -159,6 +166,7 @@ class Repair:
         bare = {root_id(id_) for id_ in agreement.without_memories()}
         whole = {root for root in bare if root not in parts}
         spoilt = set(self._spoilt()) - parts.keys() - whole
+        spoilt -= {root_id(row.id) for row in self._doubtful.get("documents", ())}
         readable = {root for root in spoilt if places.get(root) or self._is_record(root)}
         roots = [*parts, *sorted(whole), *sorted(readable)]
         found = [Lost(root, places.get(root), tuple(parts.get(root, ()))) for root in roots]
@@ -173,10 +181,59 @@ class Repair:
                 yield root_id(document["id"])
         if self.thorough:
             yield from self.losses.documents()
+        yield from self._doubted()
         if self.thorough and not self.losses.is_all_named:
             deleted = self.base.store.ledger.deletions.all()
             lacking = documents_lacking(agreement.snapshot, agreement.memories, deleted)
             yield from map(root_id, lacking)
+
+    def _doubted(self) -> Iterator[str]:
+        """Yield the roots of documents of which memories stand in files that have changed."""
+        for row in self._doubtful.get("memories", ()):
+            if row.document_id:
+                yield root_id(row.document_id)
+
+    @property
+    def _doubtful(self) -> Mapping[TableName, Sequence[LostRow]]:
+        """The rows of files in which bytes have changed, so that any may be wrong."""
+        return self.verifier.doubtful(self.base.store.ledger.head())
+
+    def _without_doubtful(self) -> None:
+        """Let go of documents' rows of files that have changed where their own files give them.
+
+        They are lost then, and are read again; a copy to try things on is changed, too.
+        """
+        rows = self._doubtful.get("documents", ())
+        files = self.base.store.ledger.files.entries(["done"]) if rows else ()
+        again = {entry.document_id for entry in files if self._can_be_read(entry)}
+        ids = [row.id for row in rows if root_id(row.id) in again]
+        if ids:
+            with self.base.store.write() as transaction:
+                transaction.delete("documents", col("id").is_in(ids))
+
+    def _written_anew(self) -> Iterator[Step]:
+        """Write rows of files that have changed anew where nothing else gave them, and name them.
+
+        What is wrong with them nothing says; they are kept, for most of them are as they were.
+        """
+        for table, rows in self._doubtful.items():
+            left = tuple(row for row in rows if not (self.dry_run and self._comes_anew(row)))
+            ids = [row.id for row in left]
+            for at in range(0, len(ids), WRITTEN_TOGETHER):
+                some = ids[at : at + WRITTEN_TOGETHER]
+                self._write(partial(_write_anew, table=table, ids=some))
+            if left:
+                told = f"kept {counted(len(left), 'row')} of files in which bytes have changed"
+                named = ", ".join(ids[:MOST_TOLD]) + ", ..." * (len(ids) > MOST_TOLD)
+                yield Step(table, f"{told}, and one may be wrong: {named}", len(left), left)
+
+    def _comes_anew(self, row: LostRow) -> bool:
+        """Tell whether reading documents again will give a row; what has a history stays."""
+        if root_id(row.document_id or row.id) not in self.losses.again:
+            return False
+        columns = ["version", "superseded_by"]
+        found = self.base.store.snapshot().get("memories", [row.id], columns).to_pylist()
+        return all(each["version"] == 1 and each["superseded_by"] is None for each in found)
 
     def _is_record(self, root: str) -> bool:
         found = self.base.store.snapshot().get("documents", [root], ["reader"])
@@ -253,6 +310,9 @@ class Repair:
             drop = partial(_drop_lost, agreement=agreement, ids=bare)
             self._write(partial(drop, table="relations", column="memory_ids"))
             yield Step("relations", f"dropped memory_ids that are lost, of {len(bare):,}")
+        if unnamed := list(self._agreement.nameless()):
+            self._write(drop_nameless)
+            yield Step("entities", f"dropped {len(unnamed):,} that nothing names")
 
     def _forgotten(self) -> Iterator[Step]:
         """Complete what was to be forgotten and was cut off."""
@@ -349,6 +409,12 @@ def _not_brought_back(failed: Sequence[FileOutcome]) -> Iterator[Step]:
 
 
 # --- changes -------------------------------------------------------------------------------------
+
+
+def _write_anew(transaction: Transaction, table: TableName, ids: Sequence[str]) -> None:
+    from memctl.store.schema import decodable
+
+    transaction.upsert(table, decodable(transaction.snapshot().get(table, ids)))
 
 
 def _keep_one(transaction: Transaction, table: TableName, ids: Sequence[str]) -> None:

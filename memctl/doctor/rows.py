@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memctl.doctor.findings import REBUILD, Examined, Finding, counted, damaged, ok, warning
+from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
 from memctl.doctor.ids import Ids
-from memctl.ingest.derive import page_of
+from memctl.ingest.nameless import nameless
 from memctl.store.books import FileEntry
 from memctl.store.filters import col
 from memctl.store.names import TABLES, TableName
@@ -86,14 +86,8 @@ class Agreement:
             yield from _naming(self.snapshot, "relations", column, known)
 
     def nameless(self) -> Iterator[str]:
-        """Yield the names of entities that no document has, as a name or as a link."""
-        names = Ids(self._names())
-        columns = ["name", "aliases"]
-        for batch in self.snapshot.batches("entities", None, columns):
-            for number in names.lacks(batch["name"]).nonzero()[0]:
-                others = batch["aliases"][int(number)].values
-                if others is None or not len(others) or names.lacks(others).all():
-                    yield batch["name"][int(number)].as_py()
+        """Yield the names of entities that nothing names any more."""
+        yield from (row["name"] for row in nameless(self.snapshot))
 
     def unknown(self, entries: Sequence[FileEntry]) -> list[FileEntry]:
         """Return the files that are done though the documents that they became are not there."""
@@ -101,13 +95,6 @@ class Agreement:
 
         named = pa.array([entry.document_id for entry in entries], pa.string())
         return [entries[int(number)] for number in self.documents.lacks(named).nonzero()[0]]
-
-    def _names(self) -> Iterator[pa.Array]:
-        import pyarrow as pa
-
-        for batch in self.snapshot.batches("documents", None, ["entities", "links"]):
-            yield batch["entities"].flatten()
-            yield pa.array([page_of(link) for link in batch["links"].flatten().to_pylist()])
 
 
 _OWNER = ["document_id"]
@@ -197,12 +184,12 @@ def _check_graph(agreement: Agreement) -> Iterator[Finding]:
     loose = list(dict.fromkeys([*agreement.loose_ends(), *unborne]))
     if loose:
         told = f"{counted(len(loose), 'relation')} of what is not there: {_some(loose)}"
-        yield warning("rows", "relations", told, REBUILD)
-    nameless = list(agreement.nameless())
-    if nameless:
-        told = f"{counted(len(nameless), 'entity', 'entities')} that no document names"
-        yield warning("rows", "entities", f"{told}: {_some(nameless)}", REBUILD)
-    if not loose and not nameless:
+        yield warning("rows", "relations", told, REPAIR)
+    unnamed = list(agreement.nameless())
+    if unnamed:
+        told = f"{counted(len(unnamed), 'entity', 'entities')} that nothing names"
+        yield warning("rows", "entities", f"{told}: {_some(unnamed)}", REPAIR)
+    if not loose and not unnamed:
         yield ok("rows", "relations", "all that they and entities name is there")
 
 

@@ -11,7 +11,6 @@ from memctl.store.ledger import HEAD, Ledger
 from memctl.store.ledger_schema import VERSION
 from memctl.store.manifests import lost_manifests
 from memctl.store.names import FORGET, TABLES, TableName
-from memctl.store.parts import damaged_files
 from memctl.store.store import TABLES_FOLDER
 from memctl.store.tags import damaged_tags, snapshot_tags, wanted_versions, wrong_tags
 from memctl.store.upkeep import most_unindexed
@@ -53,8 +52,11 @@ def _check_files(state: TableState) -> Iterator[Finding]:
     if state.lost_files:
         told = f"{state.lost_files} of its {counted(state.files, 'file')}"
         yield damaged("tables", state.table, f"{told} cannot be read")
+    if state.changed_files:
+        told = f"{state.changed_files} of its {counted(state.files, 'file')}"
+        yield damaged("tables", state.table, f"{told} not as written: bytes of it have changed")
     for name in state.broken_indexes:
-        yield damaged("indexes", state.table, f"the index {name} cannot be read")
+        yield damaged("indexes", state.table, f"the index {name} is not as it was written")
 
 
 def check_indexes(examined: Examined) -> Iterator[Finding]:
@@ -108,19 +110,17 @@ def _told_of_later(state: TableState, is_written_to: bool) -> Finding:
 
 
 def _check_named(examined: Examined) -> Iterator[Finding]:
-    """Look whether each snapshot can still be gone back to; its rows are read if all are."""
-    datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
+    """Look whether each snapshot can still be gone back to."""
     named = {name: head for name, head in examined.ledger.heads().items() if name != HEAD}
-    read: set[str] | None = set() if examined.deep else None
     for name, head in named.items():
         if lost := _lost(examined, head):
             yield damaged("snapshots", name, f"its {', '.join(lost)} cannot be opened")
-        elif files := damaged_files(datasets, head, read):
+        elif files := examined.verifier.damaged(head):
             told = f"{counted(len(files), 'file')} of it damaged or gone"
             hint = f"let it go: memctl snapshot delete {name} -k {examined.layout.name}"
             yield damaged("snapshots", name, f"{told}: it cannot be restored", hint)
         else:
-            yield ok("snapshots", name, "all its files are there")
+            yield ok("snapshots", name, "all its files are as they were written")
 
 
 def _check_tags(examined: Examined) -> Iterator[Finding]:

@@ -10,9 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.files import open_regular
+from memctl.files import clear_temporaries, open_regular
 from memctl.ingest.sources import path_of, printable
-from memctl.ingest.spool import clear_spools
 from memctl.pinned import REASON_SUFFIX, reason_path
 from memctl.readers.sidecars import by_recording
 from memctl.store.traces import file_has
@@ -92,9 +91,9 @@ class Copies:
     def remove(self, sources: Sources) -> Iterator[Path]:
         """Remove those files, and yield each; folders that only they were in go too.
 
-        What a killed process has left of standard input goes with them, whatever it is of.
+        What killed processes have left half written goes with them, whatever it is of.
         """
-        clear_spools(self._layout.folder)
+        clear_temporaries(self._layout.half_written())
         for path in self.of(sources):
             self._remove(str(path))  # first, or nobody would find out what is left
             self._ledger.receipts.remove_failed(printable(self._told(path)))

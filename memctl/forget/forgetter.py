@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memctl.errors import DiskRefused, LockedError, MemctlError, NotFoundError, UsageError
+from memctl.errors import LockedError, MemctlError, NotFoundError, UsageError
 from memctl.forget.copies import Copies, Sources
 from memctl.forget.deleted import Deleted, deleted_documents
 from memctl.forget.leftovers import AGAIN, READ, Leftovers, set_aside
 from memctl.forget.report import ForgetReport, Left
 from memctl.ids import root_id
 from memctl.ingest.sources import printable
+from memctl.locking import locked
 from memctl.memories.blocking import rows_naming
 from memctl.memories.forgetting import Gone, Plan, Selection, carry_out, known_of, plan, resolved
 from memctl.store.books import Job, from_text, to_text
@@ -189,21 +190,11 @@ class Forgetter:
 
         Raises:
             LockedError: Another process is forgetting.
+            DiskRefused: The lock cannot be had.
         """
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(self._layout.forget_lock, thread_local=False)
-        try:
-            lock.acquire(timeout=wait)
-        except Timeout as error:
-            raise LockedError("another process is forgetting", "wait for it to finish") from error
-        except OSError as error:
-            told = f"cannot lock {self._layout.forget_lock}: {error.strerror}"
-            raise DiskRefused(told, "check the folder's permissions") from error
-        try:
+        held = LockedError("another process is forgetting", "wait for it to finish")
+        with locked(self._layout.forget_lock, wait, lambda: held):
             yield
-        finally:
-            lock.release()
 
     def _is_due(self) -> bool:
         tried = self._store.ledger.meta(TRIED)

@@ -1,7 +1,6 @@
 """Standard input as a file: readers seek in it, and some of them run in a child process.
 
-The file is in the knowledge base's own folder, which is closed to other people.  Whoever wrote it
-holds a lock on it, so that what a process which was killed has left can be told and removed.
+The file is in the knowledge base's own folder, which is closed to other people.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from memctl.files import is_temporary, lock_file, temporary_beside
+from memctl.files import clear_temporaries, is_temporary, new_temporary
 
 _NAME = "stdin"
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def is_spool(path: Path) -> bool:
@@ -33,9 +31,9 @@ def spool_folder(folder: Path) -> Path:
 @contextmanager
 def spooled(stream: BinaryIO, folder: Path) -> Iterator[Path]:
     """A file in ``folder`` with all that ``stream`` gives, gone when the context is left."""
-    path, file = _made(folder)
+    path, descriptor = new_temporary(folder / _NAME)
     try:
-        with file:
+        with os.fdopen(descriptor, "wb") as file:
             shutil.copyfileobj(stream, file)
             file.flush()
             yield path
@@ -45,20 +43,4 @@ def spooled(stream: BinaryIO, folder: Path) -> Iterator[Path]:
 
 def clear_spools(folder: Path) -> None:
     """Remove copies of standard input that nobody reads any more."""
-    for path in folder.glob(f".{_NAME}.*"):
-        if is_spool(path):
-            with suppress(OSError):  # it is in use, or gone
-                with path.open("rb") as file:
-                    lock_file(file.fileno())
-                path.unlink()
-
-
-def _made(folder: Path) -> tuple[Path, BinaryIO]:
-    while True:
-        path = temporary_beside(folder / _NAME)
-        file = os.fdopen(os.open(path, _NEW, 0o600), "wb")
-        with suppress(OSError):  # where there are no locks, nothing is cleared
-            lock_file(file.fileno())
-        if path.exists():  # nobody has cleared it before it was locked
-            return path, file
-        file.close()
+    clear_temporaries(filter(is_spool, folder.glob(f".{_NAME}.*")))

@@ -22,6 +22,7 @@ from memctl.ingest.batch import (
 from memctl.ingest.comparing import facts_of_model, is_by_model
 from memctl.ingest.derive import Derived
 from memctl.ingest.known import Known
+from memctl.ingest.nameless import drop_nameless, names_of
 from memctl.ingest.succession import LIVE, hold_again_after, hold_again_without
 from memctl.records import DocumentStatus, FileOutcome
 
@@ -107,6 +108,7 @@ class _Writing:
         self._replaced: dict[str, str] = {}
         self._closed: list[str] = []
         self._erased: dict[str, str] = {}
+        self._unsaid: set[str] = set()
         self._facts: list[str] = []
         self._now: datetime | None = None
         self._outcomes: dict[str, FileOutcome] = {}
@@ -122,6 +124,7 @@ class _Writing:
         cleared = _clear_redone(self._transaction, kept)
         self._edited |= cleared.edited
         self._erased |= cleared.erased
+        self._unsaid |= cleared.names
         for worked in batch.worked:
             self._append(worked)
 
@@ -132,6 +135,7 @@ class _Writing:
             hold_again_after(self._transaction, self._closed, self._now, self._replaced)
         if self._erased:
             _let_go(self._transaction, list(self._erased))
+        drop_nameless(self._transaction, self._unsaid)
         self._have_compared()
         return list(self._outcomes.values())
 
@@ -289,6 +293,8 @@ class _Cleared:
     """Memories that people edited, or that ended in favour of others; they stay as they are."""
     erased: dict[str, str]
     """Statements that are not there any more, by id, each with the method that had made it."""
+    names: set[str]
+    """What they named, and may name no more."""
 
 
 def _clear_redone(transaction: Transaction, kept: Sequence[Wanted]) -> _Cleared:
@@ -300,7 +306,7 @@ def _clear_redone(transaction: Transaction, kept: Sequence[Wanted]) -> _Cleared:
 
     roots = [each.document_id for each in kept if each.redo]
     if not roots:
-        return _Cleared(set(), {})
+        return _Cleared(set(), {}, set())
     snapshot = transaction.snapshot()
     ids = snapshot.scan("documents", _is_in("root_id", roots), ["id"])["id"].to_pylist()
     lost = [part for each in kept for part in each.lost_parts]
@@ -310,10 +316,11 @@ def _clear_redone(transaction: Transaction, kept: Sequence[Wanted]) -> _Cleared:
     erased = snapshot.scan(
         "memories", made & ~edited & (col("level") == "memory"), ["id", "method"]
     )
+    names = names_of(snapshot, _is_in("id", ids), made)
     transaction.delete("memories", made & ~edited)
     transaction.delete("documents", _is_in("id", ids))
     methods = dict(zip(erased["id"].to_pylist(), erased["method"].to_pylist(), strict=True))
-    return _Cleared(set(stays["id"].to_pylist()), methods)
+    return _Cleared(set(stays["id"].to_pylist()), methods, names)
 
 
 def _let_go(transaction: Transaction, erased: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from memctl.config import Config
 from memctl.errors import KnowledgeBaseUnavailable, UsageError
+from memctl.files import clear_temporaries
 from memctl.pinned import KnowledgeBaseSettings, Layout, load_settings, pin_embedder
 from memctl.query_log import QueryLog
 from memctl.records import Filters
@@ -181,8 +182,9 @@ class Opened:
             )
 
     def _begin_change(self) -> None:
-        """Refuse where nothing may be changed; complete what a forget that was cut off has left."""
+        """Refuse where nothing may be changed; see to what processes that were killed have left."""
         self._require_writable()
+        clear_temporaries(self.layout.half_written(reasons=False))
         if report := self.complete_forgetting():
             _log.warning("%s", report.told)
 

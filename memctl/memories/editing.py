@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from memctl.errors import UsageError
 from memctl.ids import root_id, stated_memory_id
+from memctl.ingest.nameless import drop_nameless, names_of
 from memctl.ingest.settling import STATED
 from memctl.ingest.succession import hold_again_without
 from memctl.memories.viewing import (
@@ -202,7 +203,10 @@ class Editor:
             transaction.deletions.keep(
                 dict.fromkeys(doomed) | {m.id: m.document_id for m in versions}
             )
-            return forget(transaction, sorted(doomed))
+            names = {name for memory in versions for name in memory.entities}
+            gone = forget(transaction, sorted(doomed))
+            drop_nameless(transaction, names)
+            return gone
 
     def delete_document(self, given: str) -> int:
         """Forget a document, all its parts, and every memory made from it.
@@ -217,9 +221,13 @@ class Editor:
             snapshot = transaction.snapshot()
             root = root_id(resolve(snapshot, "documents", given))
             parts = snapshot.scan("documents", col("root_id") == root, ["id"])["id"].to_pylist()
-            made = snapshot.scan("memories", col("document_id").is_in(parts), ["id"])
-            gone = forget(transaction, made["id"].to_pylist())
-            transaction.delete("documents", col("root_id") == root)
+            whole, memories = col("root_id") == root, col("document_id").is_in(parts)
+            names = names_of(snapshot, whole, memories)
+            made = snapshot.scan("memories", memories, ["id"])["id"].to_pylist()
+            gone = forget(transaction, made)
+            transaction.delete("relations", col("source_id").is_in(parts))
+            transaction.delete("documents", whole)
+            drop_nameless(transaction, names)
             transaction.deletions.let_go_of(parts)
             transaction.deletions.keep(dict.fromkeys(parts))
             transaction.ledger(lambda _: self._store.ledger.files.let_go(root))

@@ -7,7 +7,7 @@ rests on them alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.errors import NotFoundError
 from memctl.graph.names import key_of
 from memctl.ids import root_id
-from memctl.ingest.derive import page_of
+from memctl.ingest.nameless import drop_nameless, portions
 from memctl.memories.blocking import KEPT, block_out, blocked, matches
 from memctl.memories.editing import forget, with_insights
 from memctl.memories.viewing import get_memory, resolve, versions_of
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from memctl.store.snapshot import Snapshot
     from memctl.store.transaction import Transaction
 
-AT_ONCE = 10_000
-"""Ids that one condition names at most."""
 MOST_TEXTS = 64
 SHORTEST_TEXT = 12
 LONGEST_TEXT = 60
@@ -333,12 +331,6 @@ def pieces(texts: Iterable[str]) -> list[str]:
     return [line[:LONGEST_TEXT].strip() for line in long[::step]]
 
 
-def portions(ids: Sequence[str]) -> Iterator[list[str]]:
-    """Yield ids, so many at once as one condition may name."""
-    for at in range(0, len(ids), AT_ONCE):
-        yield list(ids[at : at + AT_ONCE])
-
-
 # --- doing it ------------------------------------------------------------------------------------
 
 
@@ -368,27 +360,17 @@ def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:
 
 def drop_names(transaction: Transaction) -> frozenset[str]:
     """Remove entities that nothing names any more; return their names, as names are compared."""
-    snapshot = transaction.snapshot()
-    named = {key_of(name) for name in _names(snapshot)}
-    gone: list[str] = []
-    names: set[str] = set()
-    for batch in snapshot.batches("entities", None, ["id", "name", "type", "aliases"]):
-        for row in batch.to_pylist():
-            own = [row["name"], *(row["aliases"] or ())]
-            if named.isdisjoint(map(key_of, own)):
-                gone.append(row["id"])
-                names |= {key_of(name, row["type"]) for name in own}
-    for some in portions(gone):
-        ends = col("source_id").is_in(some) | col("target_id").is_in(some)
-        transaction.delete("relations", ends)
-        transaction.delete("entities", col("id").is_in(some))
-    return frozenset(names)
+    gone = drop_nameless(transaction)
+    if not gone:
+        return frozenset()
+    left = transaction.snapshot().scan("entities", None, ["name", "type", "aliases"]).to_pylist()
+    return frozenset(_keys(gone).difference(_keys(left)))
 
 
-def _names(snapshot: Snapshot) -> Iterator[str]:
-    """Yield every name that a document or a memory has, and every page that one links to."""
-    for batch in snapshot.batches("documents", None, ["entities", "links"]):
-        yield from batch["entities"].flatten().to_pylist()
-        yield from map(page_of, batch["links"].flatten().to_pylist())
-    for batch in snapshot.batches("memories", None, ["entities"]):
-        yield from batch["entities"].flatten().to_pylist()
+def _keys(entities: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return what the names of entities are compared by."""
+    return {
+        key_of(name, each["type"])
+        for each in entities
+        for name in (each["name"], *(each["aliases"] or ()))
+    }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from memctl.ingest.nameless import portions
 from memctl.ingest.succession import hold_again_without
 from memctl.memories.editing import forget
-from memctl.memories.forgetting import drop_names, portions
+from memctl.memories.forgetting import drop_names
 from memctl.store.filters import col
 from memctl.store.schema import VECTOR, vector_array
 from memctl.store.snapshots import LeftOut

@@ -36,6 +36,7 @@ class RowChange:
     old: Mapping[str, Value]
     """The columns that it has changed, as they were; of a row that it has added, none."""
     new: Mapping[str, Value]
+    """The same columns as it left them; of a connection that it has added, none."""
     is_added: bool = False
 
 

@@ -77,7 +77,8 @@ def _changed(
     for id_, row in after.items():
         was = before.get(id_)
         if was is None:
-            found.append(RowChange(table, id_, {}, row, is_added=True))
+            values = row if table == "memories" else {}  # of many connections, ids will do
+            found.append(RowChange(table, id_, {}, values, is_added=True))
         elif was != row:
             names = [name for name, value in row.items() if was[name] != value]
             old, new = ({name: each[name] for name in names} for each in (was, row))

@@ -35,14 +35,14 @@ def drop_unfinished(paths: Iterable[str]) -> None:
             path.unlink(missing_ok=True)
 
 
-def sync_new(folder: Path, known: set[str]) -> int:
-    """Make files below ``folder`` that are not ``known`` durable, and their names; count them."""
+def sync_new(folder: Path, known: set[str]) -> set[str]:
+    """Make files below ``folder`` that are not ``known`` durable, and their names; return them."""
     new = files_below(folder) - known
     for path in new:
         sync_file(path)  # a temporary file of the engine may be gone by now
     for parent in _folders(new, folder):
         sync_folder(parent)
-    return len(new)
+    return new
 
 
 def _folders(paths: Iterable[str], top: Path) -> set[Path]:

@@ -22,6 +22,10 @@ _NEVER_MISSING: Mapping[TableName, tuple[str, ...]] = {
     "entities": ("id", "name", "type"),
     "relations": ("id", "source_id", "target_id", "relation_type"),
 }
+_IDS = frozenset(
+    ("id", "root_id", "document_id", "source_id", "target_id", "superseded_by", "source_ids",
+     "memory_ids")
+)  # fmt: skip
 _OBJECTS = ("metadata", "signals")
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,6 +39,8 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("start", "end", "part", "size", "version"), (0, math.inf)),
     **dict.fromkeys(("access_count", "mention_count"), (0, math.inf)),
 }
+_LONGEST_ID = 200
+"""Characters; those that are made here have some thirty."""
 _STATUSES = frozenset(get_args(DocumentStatus))
 _HINT = "it was damaged, or made to do harm: ask whoever made it for another one"
 
@@ -45,6 +51,8 @@ class ForeignRows:
     def __init__(self, table: TableName) -> None:
         self._table = table
         self._ids: list[pa.Array] = []
+        self._is_any_found = False
+        """Whether a vector has a direction, as that of any text with a word has."""
 
     def check(self, batch: pa.RecordBatch) -> None:
         """Refuse rows that the tables here could not have.
@@ -65,16 +73,26 @@ class ForeignRows:
                 raise self._refused(f"rows with {what} as {name}")
         if "status" in batch.schema.names and not set(_distinct(batch["status"])) <= _STATUSES:
             raise self._refused("rows of a status that there is not")
-        if VECTOR in batch.schema.names and not np.isfinite(vector_rows(batch[VECTOR])).all():
-            raise self._refused("vectors with something else than numbers")
+        if VECTOR in batch.schema.names:
+            self._check_vectors(batch[VECTOR])
         self._ids.append(batch["id"])
 
-    def check_ids(self) -> None:
-        """Refuse rows of the same id.
+    def _check_vectors(self, column: pa.FixedSizeListArray) -> None:
+        if column.null_count:
+            raise self._refused("rows without a vector")
+        rows = vector_rows(column)
+        if not np.isfinite(rows).all():
+            raise self._refused("vectors with something else than numbers")
+        self._is_any_found = self._is_any_found or bool(rows.any())
+
+    def check_whole(self) -> None:
+        """Refuse rows of the same id, and vectors of nothing but zeros.
 
         Raises:
             UsageError: There are some.
         """
+        if self._table == "memories" and any(map(len, self._ids)) and not self._is_any_found:
+            raise self._refused("vectors of nothing but zeros")
         ids = pa.chunked_array(self._ids, pa.string())
         if pc.count_distinct(ids).as_py() != len(ids):
             raise self._refused("several rows of one id")
@@ -86,9 +104,15 @@ class ForeignRows:
 def _wrong_in(name: str, column: pa.Array) -> str:
     """Say what a column has that none of its kind could have; "" where all is well."""
     kind = column.type
-    if pa.types.is_list(kind) and column.flatten().null_count:
-        return "nothing"
-    if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
+    if pa.types.is_list(kind):
+        column = column.flatten()
+        if column.null_count:
+            return "nothing"
+    if pa.types.is_string(column.type) and _is_any(pc.match_substring(column, "\0")):
+        return "a text with a zero byte"
+    if name in _IDS and _is_any(pc.greater(pc.utf8_length(column), _LONGEST_ID)):
+        return "something far too long"
+    if pa.types.is_floating(kind) and _is_any(pc.invert(pc.is_finite(column))):
         return "something else than a number"
     if pa.types.is_timestamp(kind) and not _lies_in(column.cast(pa.int64()), _DATES):
         return "a date that there is not"
@@ -100,6 +124,10 @@ def _wrong_in(name: str, column: pa.Array) -> str:
 def _lies_in(column: pa.Array, bounds: tuple[float, float]) -> bool:
     ends = pc.min_max(column).as_py()
     return ends["min"] is None or bool(bounds[0] <= ends["min"] and ends["max"] <= bounds[1])
+
+
+def _is_any(found: pa.BooleanArray) -> bool:
+    return bool(pc.any(found).as_py())
 
 
 def _distinct(column: pa.Array) -> list[str]:

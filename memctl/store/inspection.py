@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
 
     from memctl.store.snapshot import Snapshot
+    from memctl.store.verifying import Verifier
 
 INDEXES = "_indices"
 ENGINE_ERRORS = (OSError, ValueError, RuntimeError)
@@ -43,6 +44,8 @@ class TableState:
     """Why the version cannot be opened at all."""
     lost_files: int = 0
     """How many of its files of rows cannot be read, with the deletions in them."""
+    changed_files: int = 0
+    """How many of the others are not as they were written: what is read of them may be wrong."""
     broken_indexes: tuple[str, ...] = ()
     unindexed: int = 0
     """Rows that the index which is furthest behind does not know."""
@@ -53,8 +56,8 @@ class TableState:
 
     @property
     def is_readable(self) -> bool:
-        """Whether every row can be read."""
-        return not self.problem and not self.lost_files
+        """Whether every row can be read, and is what was written."""
+        return not self.problem and not self.lost_files and not self.changed_files
 
     @property
     def later_versions(self) -> tuple[int, ...]:
@@ -62,7 +65,9 @@ class TableState:
         return tuple(n for n in (*self.versions, *self.lost_versions) if n > self.version)
 
 
-def inspect_table(datasets: Datasets, table: TableName, version: int) -> TableState:
+def inspect_table(
+    datasets: Datasets, table: TableName, version: int, verifier: Verifier
+) -> TableState:
     """Open a table at a version and read each of its files and indexes once."""
     present = versions_on_disk(datasets, table)
     versions = tuple(number for number in present if can_be_opened(datasets, table, number))
@@ -74,7 +79,9 @@ def inspect_table(datasets: Datasets, table: TableName, version: int) -> TableSt
             table, version, problem=error.message, versions=versions, lost_versions=lost
         )
     fragments = dataset.get_fragments()
-    unreadable = [fragment for fragment in fragments if not can_be_read(dataset, fragment)]
+    readable = [each for each in fragments if verifier.can_be_read(dataset, each)]
+    changed = [each for each in readable if verifier.of_rows(dataset, each) == "changed"]
+    unreadable = len(fragments) - len(readable)
     rows = int(dataset.count_rows()) if not unreadable else 0
     indexed = min((item.num_rows_indexed for item in dataset.describe_indices()), default=rows)
     return TableState(
@@ -82,8 +89,9 @@ def inspect_table(datasets: Datasets, table: TableName, version: int) -> TableSt
         version,
         rows,
         len(fragments),
-        lost_files=len(unreadable),
-        broken_indexes=tuple(broken_indexes(dataset)),
+        lost_files=unreadable,
+        changed_files=len(changed),
+        broken_indexes=tuple(verifier.broken_indexes(dataset)),
         unindexed=max(rows - indexed, 0),
         versions=versions,
         lost_versions=lost,
@@ -111,9 +119,9 @@ def rows_of(dataset: LanceDataset, fragment: LanceFragment) -> Iterator[pa.Recor
         yield from dataset.scanner(fragments=[fragment], **bounded(READ_BYTES)).to_reader()
 
 
-def broken_indexes(dataset: LanceDataset) -> Iterator[str]:
-    """Yield the names of indexes of which a file is gone, or cannot be read to its end."""
-    for index in dataset.describe_indices():
+def broken_indexes(dataset: LanceDataset, names: Container[str]) -> Iterator[str]:
+    """Yield those of some indexes of which a file is gone, or cannot be read to its end."""
+    for index in (each for each in dataset.describe_indices() if each.name in names):
         folders = [Path(dataset.uri) / INDEXES / str(each.uuid) for each in index.segments]
         sizes = [each.size_bytes for each in index.segments]
         try:
@@ -161,8 +169,8 @@ def vectors_wide(snapshot: Snapshot) -> int:
 def can_be_read(dataset: LanceDataset, fragment: LanceFragment) -> bool:
     """Tell whether every row of a file can be read, and which of them are deleted."""
     try:
-        for _ in rows_of(dataset, fragment):
-            pass
+        for batch in rows_of(dataset, fragment):
+            batch.validate(full=True)  # bytes that have changed may be no text any more
     except ENGINE_ERRORS:
         return False
     return True

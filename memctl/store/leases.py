@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from memctl.files import lock_file, temporary_beside
+from memctl.files import new_temporary
 from memctl.store.names import TableName
 from memctl.store.snapshot import Snapshot
 
@@ -88,10 +88,8 @@ class _Lease:
         """Replace what it says in one step."""
         lease = {"pid": os.getpid(), "host": socket.gethostname(), "versions": versions}
         self.path.parent.mkdir(exist_ok=True)
-        temporary = temporary_beside(self.path)
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        temporary, descriptor = new_temporary(self.path)
         try:
-            lock_file(descriptor)
             os.write(descriptor, json.dumps(lease).encode())
             temporary.replace(self.path)
         except BaseException:

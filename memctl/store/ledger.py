@@ -48,6 +48,7 @@ from memctl.store.names import TableName
 from memctl.store.query_book import QueryBook
 from memctl.store.receipt_book import ReceiptBook
 from memctl.store.snapshot_book import SnapshotBook
+from memctl.store.sum_book import SumBook
 
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
@@ -91,6 +92,7 @@ class Ledger:
         self.forgotten = ForgottenBook(self)
         self.manifests = ManifestBook(self)
         self.changes = ChangeBook(self)
+        self.sums = SumBook(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

@@ -130,6 +130,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (job_id, table_name, row_id, column_name)) WITHOUT ROWID""",
         "CREATE INDEX job_changes_by_row ON job_changes (row_id)",
     ),
+    (
+        """CREATE TABLE file_sums (
+            table_name TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
+            crc32 INTEGER NOT NULL, PRIMARY KEY (table_name, path)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

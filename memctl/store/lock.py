@@ -16,8 +16,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memctl.errors import DiskRefused, LockedError
+from memctl.errors import LockedError
 from memctl.files import save_file
+from memctl.locking import is_locked, locked
 
 if TYPE_CHECKING:
     from memctl.pinned import Layout
@@ -51,25 +52,15 @@ class WriteLock:
 
         Raises:
             LockedError: Somebody else holds it; the message names the process.
+            DiskRefused: It cannot be had.
         """
-        from filelock import FileLock, Timeout  # only writers pay for its import
-
-        lock = FileLock(self._path, thread_local=False)
-        try:
-            lock.acquire(timeout=-1 if wait is None else wait)
-        except Timeout as error:
-            raise self._locked() from error
-        except OSError as error:
-            raise DiskRefused(
-                f"cannot lock {self._path}: {error.strerror}", "check the folder's permissions"
-            ) from error
-        try:
-            self._sign()
-            yield
-        finally:
-            with suppress(OSError):  # it may just have become read-only
-                self._holder_path.unlink(missing_ok=True)
-            lock.release()
+        with locked(self._path, wait, self._locked):
+            try:
+                self._sign()
+                yield
+            finally:
+                with suppress(OSError):  # it may just have become read-only
+                    self._holder_path.unlink(missing_ok=True)
 
     def writer(self) -> Holder | None:
         """Return who holds the lock now, by its own account; None when nobody does."""
@@ -107,26 +98,3 @@ class WriteLock:
 def is_watched(layout: Layout) -> bool:
     """Whether a daemon, perhaps somebody else's, holds the watch lock of a knowledge base."""
     return is_locked(layout.watch_lock, out_of_reach=True)
-
-
-def is_locked(path: Path, *, out_of_reach: bool) -> bool:
-    """Tell whether somebody holds a lock now.
-
-    Args:
-        path: The file of the lock.
-        out_of_reach: The answer where it is not ours to open: on a read-only mount, or of another
-            user.
-    """
-    from filelock import FileLock, Timeout
-
-    if not path.exists():
-        return False
-    lock = FileLock(path, thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return True
-    except OSError:
-        return out_of_reach
-    lock.release()
-    return False

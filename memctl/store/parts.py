@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from memctl.store.datasets import Datasets
 from memctl.store.engine import without_panics
-from memctl.store.inspection import ENGINE_ERRORS, INDEXES, can_be_read, has_its_size
+from memctl.store.inspection import ENGINE_ERRORS, INDEXES, has_its_size
 from memctl.store.names import TableName
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
+    from lance.lance import IndexDescription
 
 
 def parts_of(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
@@ -27,17 +28,41 @@ def parts_of(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
             yield f"{INDEXES}/{segment.uuid}", segment.size_bytes or 0
 
 
-def damaged_files(
-    datasets: Datasets, versions: Mapping[TableName, int], read: set[str] | None = None
-) -> list[Path]:
-    """Return the files of versions that are gone, cut short or zeroed.
+def files_of(dataset: LanceDataset) -> Iterator[str]:
+    """Yield the files of a version, below its table's folder, those in folders of indexes too."""
+    for fragment in dataset.get_fragments():
+        yield from files_of_rows(fragment)
+    for index in dataset.describe_indices():
+        yield from files_of_index(Path(dataset.uri), index)
 
-    Args:
-        datasets: The tables.
-        versions: Which ones.
-        read: Where it is given every row is read, and of each file by default its end alone, which
-            says where everything stands in it.  Files of rows that are named here are passed over,
-            and those that could be read are added.
+
+def files_of_rows(fragment: LanceFragment) -> list[str]:
+    """Return the files that some rows stand in, below the table's folder, their deletions last."""
+    deleted = fragment.deletion_file()
+    rows = [f"data/{part.path}" for part in fragment.metadata.files]
+    return [*rows, deleted] if deleted is not None else rows
+
+
+def files_of_index(folder: Path, index: IndexDescription) -> Iterator[str]:
+    """Yield the files of an index that are there, below the table's folder."""
+    for segment in index.segments:
+        place = f"{INDEXES}/{segment.uuid}"
+        if (folder / place).is_dir():
+            yield from (f"{place}/{path.name}" for path in (folder / place).iterdir())
+
+
+def index_has_its_size(folder: Path, index: IndexDescription) -> bool:
+    """Tell whether an index of the table in a folder has all of its files, as long as they were."""
+    return all(
+        has_its_size(folder / INDEXES / str(segment.uuid), segment.size_bytes)
+        for segment in index.segments
+    )
+
+
+def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list[Path]:
+    """Return the files of versions that are gone, cut short or zeroed, as their ends tell.
+
+    The end of a file says where everything stands in it.
 
     Raises:
         DamagedError: A manifest cannot be read.
@@ -45,21 +70,15 @@ def damaged_files(
     return [
         datasets.path(table) / part
         for table, version in versions.items()
-        for part in _damaged_parts(datasets.at(table, version), read)
+        for part in damaged_parts(datasets.at(table, version))
     ]
 
 
-def _damaged_parts(dataset: LanceDataset, read: set[str] | None) -> Iterator[str]:
+def damaged_parts(dataset: LanceDataset) -> Iterator[str]:
+    """Yield those of one version, below the table's folder."""
     for fragment in dataset.get_fragments():
-        files = f"{[part.path for part in fragment.metadata.files]} {fragment.deletion_file()}"
-        if read is not None and files in read:
-            continue
-        if not _has_its_files(fragment) or (
-            read is not None and not can_be_read(dataset, fragment)
-        ):
+        if not _has_its_files(fragment):
             yield f"data/{fragment.metadata.files[0].path}"
-        elif read is not None:
-            read.add(files)
     for index in dataset.describe_indices():
         for segment in index.segments:
             place = f"{INDEXES}/{segment.uuid}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from memctl.store.datasets import Datasets
 from memctl.store.durability import files_below, manifest_path, manifest_version, sync_new
 from memctl.store.engine import opening
 from memctl.store.indexes import remake_indexes
-from memctl.store.inspection import broken_indexes, can_be_opened, can_be_read, versions_on_disk
+from memctl.store.inspection import can_be_opened, versions_on_disk
 from memctl.store.ledger import HEAD, Ledger
 from memctl.store.lock import WriteLock
 from memctl.store.lost_rows import LostRow
@@ -38,8 +38,10 @@ from memctl.store.store import (
     LEDGER_FILE,
     TABLES_FOLDER,
 )
+from memctl.store.sums import note_missing_sums
 from memctl.store.tags import Tag, damaged_tags, put_tags_right, snapshot_tags
 from memctl.store.upkeep import VECTOR_ROWS
+from memctl.store.verifying import Verifier
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -83,6 +85,8 @@ class Loss:
 class Repaired:
     """What was done about tables and the ledger, and what they lack by now."""
 
+    verifier: Verifier
+    """Has read all files."""
     steps: list[Step] = field(default_factory=list)
     losses: dict[TableName, Loss] = field(default_factory=dict)
 
@@ -98,27 +102,28 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> Repaired:
         LockedError: Somebody is writing.
         DamagedError: Nothing of a table can be read.
     """
-    repaired = Repaired()
-    done = repaired.steps
+    done: list[Step] = []
     with WriteLock(folder, clock).held(5.0):
         datasets = Datasets(folder / TABLES_FOLDER)
         with closing(_ledger(folder, done)) as ledger:
             named = ledger.head()
             # Before anything is written: then the numbers of versions that are lost come again.
             done += _with_manifests(datasets, ledger)
-            tagged = set() if named else _readable_by_tag(datasets)
+            verifier = Verifier(datasets, ledger, reads_rows=True)
+            repaired = Repaired(verifier, done)
+            tagged = set() if named else _readable_by_tag(verifier)
             with ledger.transaction():
-                done += _without_lost_names(ledger, datasets)
+                done += _without_lost_names(ledger, verifier)
             since = _newest_version(datasets, "memories", named.get("memories"))
             columns = schemas(int(ledger.meta(DIMENSION) or 0)) if named else {}
             head = {}
             for table in TABLES:
                 gone = ledger.deletions.all() | ledger.forgotten.gone()
                 blocked = ledger.forgotten.blocked()
-                trust = Trust(_known(datasets, table, named), gone, blocked)
+                trust = Trust(_known(verifier, table, named), gone, blocked)
                 version = named.get(table)
                 head[table] = _repaired(
-                    datasets, table, version, columns.get(table), trust, repaired
+                    verifier, table, version, columns.get(table), trust, repaired
                 )
             with ledger.transaction():
                 done += _went_back(ledger, since)
@@ -129,8 +134,9 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> Repaired:
                 if not named:
                     done += _named_by_tags(ledger, datasets, tagged)
                 keep_manifests(datasets, ledger)
+                note_missing_sums(datasets, ledger)
             done += _tags_put_right(ledger, datasets)
-            done += _damaged_snapshots(ledger, datasets)
+            done += _damaged_snapshots(ledger, verifier)
     return repaired
 
 
@@ -155,14 +161,14 @@ def _ledger(folder: Path, done: list[Step]) -> Ledger:
 
 
 def _repaired(
-    datasets: Datasets,
+    verifier: Verifier,
     table: TableName,
     version: int | None,
     columns: pa.Schema | None,
     trust: Trust,
     repaired: Repaired,
 ) -> int:
-    done = repaired.steps
+    done, datasets = repaired.steps, verifier.datasets
     if datasets.path(table).is_file():
         _set_aside(datasets, table, datasets.path(table))
         done.append(Step(table, "what stood in its place, a file, is put aside"))
@@ -173,13 +179,14 @@ def _repaired(
     newest = _newest_version(datasets, table, version)
     dataset = None if newest is None else datasets.fresh(table, newest)
     is_head = dataset is not None and version in (None, newest)
-    if dataset is None or not is_head or not _is_whole(dataset):
+    if dataset is None or not is_head or not verifier.is_whole(dataset):
+        doubtful = verifier.doubtful_in(dataset) if dataset is not None else []
         found = _rescued(datasets, table, dataset, version, columns, trust, done)
-        repaired.losses[table] = Loss(found.lost, found.named)
+        repaired.losses[table] = Loss(found.lost, (*found.named, *doubtful))
         dataset = found.dataset
     elif dataset.version != dataset.latest_version:
         dataset.restore()  # type: ignore[no-untyped-call]
-    if broken := list(broken_indexes(dataset)):
+    if broken := verifier.broken_indexes(dataset):
         remake_indexes(table, dataset)
         done.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
     sync_new(datasets.path(table), known)
@@ -239,10 +246,6 @@ def _newest_if_unreadable(datasets: Datasets, table: TableName) -> int | None:
     return None if newest is None or can_be_opened(datasets, table, newest) else newest
 
 
-def _is_whole(dataset: LanceDataset) -> bool:
-    return all(can_be_read(dataset, fragment) for fragment in dataset.get_fragments())
-
-
 def _rescued(
     datasets: Datasets,
     table: TableName,
@@ -285,7 +288,7 @@ def _told_of_going_back(
     return Step(table, told, max(1, len(undone)), undone)
 
 
-def _known(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) -> Believed:
+def _known(verifier: Verifier, table: TableName, head: Mapping[TableName, int]) -> Believed:
     """Tell rows of documents and memories that were deleted from those that are lost, as a rule.
 
     A document without a memory and a memory without its document were deleted, where the other
@@ -300,11 +303,9 @@ def _known(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) 
         return all_are
     other, named, own = _WITNESSES[table]
     version = head.get(other)
-    if version is None or not can_be_opened(datasets, other, version):
+    if version is None or not _is_readable(verifier, other, version):
         return all_are
-    dataset = datasets.fresh(other, version)
-    if not _is_whole(dataset):
-        return all_are
+    dataset = verifier.datasets.fresh(other, version)
 
     @cache
     def known() -> set[str]:
@@ -319,38 +320,47 @@ def _known(datasets: Datasets, table: TableName, head: Mapping[TableName, int]) 
     return is_known
 
 
-def _without_lost_names(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+def _without_lost_names(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
     """Forget names, as snapshots have, of versions that are lost: their numbers come again.
 
     Of a ledger that was made anew those go too whose rows cannot be read: they are what says which
     files such a state had.
     """
-    is_there = _is_readable if ledger.meta(FILES_UNKNOWN) == "1" else can_be_opened
+    by_rows = ledger.meta(FILES_UNKNOWN) == "1"
+    is_there = partial(_is_readable, verifier) if by_rows else partial(_can_be_opened, verifier)
     for name, head in ledger.heads().items():
-        if name != HEAD and not all(is_there(datasets, *each) for each in head.items()):
+        if name != HEAD and not all(is_there(*each) for each in head.items()):
             ledger.forget_head(name)
             ledger.snapshots.remove(name)
             yield Step("ledger", f"the state called {name} is lost")
 
 
-def _damaged_snapshots(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+def _damaged_snapshots(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
     """Tell of the snapshots that lack files, which nothing brings back; some rows may be left."""
     for name, head in ledger.heads().items():
-        if name != HEAD and (files := damaged_files(datasets, head)):
+        if name != HEAD and (files := verifier.damaged(head)):
             told = f"the snapshot {name} cannot be restored: {len(files)} of its files are lost"
             yield Step("ledger", f"{told}; memctl snapshot delete {name} lets it go", lost_rows=1)
 
 
-def _is_readable(datasets: Datasets, table: TableName, version: int) -> bool:
+def _can_be_opened(verifier: Verifier, table: TableName, version: int) -> bool:
+    return can_be_opened(verifier.datasets, table, version)
+
+
+def _is_readable(verifier: Verifier, table: TableName, version: int) -> bool:
     """Tell whether every row of a version can be read."""
-    return can_be_opened(datasets, table, version) and _is_whole(datasets.fresh(table, version))
+    datasets = verifier.datasets
+    if not can_be_opened(datasets, table, version):
+        return False
+    return verifier.is_whole(datasets.fresh(table, version))
 
 
-def _readable_by_tag(datasets: Datasets) -> set[tuple[TableName, int]]:
+def _readable_by_tag(verifier: Verifier) -> set[tuple[TableName, int]]:
     """Return the versions with a snapshot's tag of which every row can be read."""
+    datasets = verifier.datasets
     tags = ((table, tag) for table in TABLES for tag in snapshot_tags(datasets, table).values())
     named = {(table, tag.version) for table, tag in tags if tag is not None}
-    return {each for each in named if _is_readable(datasets, *each)}
+    return {each for each in named if _is_readable(verifier, *each)}
 
 
 def _named_by_tags(

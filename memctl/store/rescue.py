@@ -172,9 +172,21 @@ class _Gathered:
 
 def _until_unreadable(part: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     try:
-        yield from part
+        for batch in part:
+            yield from _valid_rows(batch)
     except ENGINE_ERRORS:
         return
+
+
+def _valid_rows(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in pieces, without the rows in which bytes that have changed are no text."""
+    try:
+        batch.validate(full=True)
+        yield batch
+    except pa.ArrowInvalid:
+        half = batch.num_rows // 2
+        for piece in (batch.slice(0, half), batch.slice(half)) if half else ():
+            yield from _valid_rows(piece)
 
 
 def _parts(dataset: LanceDataset | None) -> Iterator[Iterator[pa.RecordBatch]]:

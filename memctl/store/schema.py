@@ -203,6 +203,22 @@ def relation_rows(table: pa.Table) -> list[Relation]:
     return _rows(Relation, table)
 
 
+def decodable(table: pa.Table) -> pa.Table:
+    """Return rows with nothing in place of what should be JSON and is none, as after damage."""
+    for name in _JSON_COLUMNS.intersection(table.column_names):
+        place = table.schema.get_field_index(name)
+        values = pa.array(map(_if_json, table[name].to_pylist()), pa.string())
+        table = table.set_column(place, table.schema.field(place), values)
+    return table
+
+
+def _if_json(value: str | None) -> str:
+    try:
+        return value if value and isinstance(json.loads(value), dict) else "{}"
+    except ValueError:
+        return "{}"
+
+
 def _rows(record: type[Record], table: pa.Table) -> list[Record]:
     present = [item for item in fields(record) if item.name in table.column_names]
     missing = {item.name for item in fields(record) if _is_required(item)} - set(table.column_names)

@@ -19,6 +19,7 @@ import numpy as np
 
 from memctl.errors import LockedError
 from memctl.files import replacing
+from memctl.locking import locked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,21 +129,14 @@ def shelving(folder: Path) -> Iterator[None]:
 
     Raises:
         LockedError: Somebody does.
+        DiskRefused: The lock cannot be had.
     """
-    from filelock import FileLock, Timeout
-
     (folder / SHELVES).mkdir(exist_ok=True)
-    lock = FileLock(folder / SHELVES / _LOCK_FILE, thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise LockedError(
-            f"somebody is making new vectors in {folder} already", "wait for that to end"
-        ) from error
-    try:
+    held = LockedError(
+        f"somebody is making new vectors in {folder} already", "wait for that to end"
+    )
+    with locked(folder / SHELVES / _LOCK_FILE, 0, lambda: held):
         yield
-    finally:
-        lock.release()
 
 
 def drop_shelves(folder: Path) -> int:

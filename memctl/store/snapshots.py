@@ -33,6 +33,7 @@ from memctl.store.store import (
 from memctl.store.tags import write_tag
 from memctl.store.transaction import Transaction
 from memctl.store.upkeep import VECTOR_ROWS
+from memctl.store.verifying import Verifier
 
 if TYPE_CHECKING:
     import sqlite3
@@ -177,12 +178,12 @@ class Snapshots:
             LockedError: Another process kept writing.
         """
         self._entry(name)
-        read: set[str] = set()
-        self._require_whole(name, self._ledger.head(name), read)
+        verifier = Verifier(self._datasets, self._ledger, reads_rows=True)
+        _require_none(verifier.damaged(self._ledger.head(name)), name)
         with self._store.write(wait) as transaction:
             entry = self._entry(name)  # somebody may have deleted it while this waited
             versions, before = self._ledger.head(name), transaction.versions
-            self._require_whole(name, versions, read)
+            _require_none(verifier.damaged(versions), name)
             saved, former = self._free_name(), transaction.snapshot()
             transaction.restore(versions, int(entry.pinned[DIMENSION]))
             left_out = leave_out(transaction, former, entry)
@@ -258,14 +259,6 @@ class Snapshots:
         for table, version in versions.items():
             write_tag(self._datasets, table, name, version, pinned)
 
-    def _require_whole(self, name: str, versions: Versions, read: set[str] | None = None) -> None:
-        if lost := damaged_files(self._datasets, versions, read):
-            raise DamagedError(
-                f"{len(lost)} files of the snapshot {name!r} are missing or damaged,"
-                f" {lost[0]} first",
-                "nothing has been changed; memctl snapshot list shows the others",
-            )
-
     def _shown(self, entry: SnapshotEntry, heads: Mapping[str, Versions]) -> NamedSnapshot:
         embedder = entry.pinned.get(EMBEDDER, "")
         try:
@@ -273,7 +266,7 @@ class Snapshots:
             files = self._files(versions)
             documents = self._datasets.at("documents", versions["documents"]).count_rows()
             memories = self._datasets.at("memories", versions["memories"]).count_rows()
-            self._require_whole(entry.name, versions)
+            _require_none(damaged_files(self._datasets, versions), entry.name)
         except DamagedError as error:
             return NamedSnapshot(
                 entry.name, entry.at, None, None, None, embedder, problem=error.message
@@ -296,3 +289,16 @@ class Snapshots:
             for table, version in versions.items()
             for path, size in parts_of(self._datasets.at(table, version))
         }
+
+
+def _require_none(lost: Sequence[Path], name: str) -> None:
+    """Refuse a snapshot of which files are lost.
+
+    Raises:
+        DamagedError: Some are.
+    """
+    if lost:
+        raise DamagedError(
+            f"{len(lost)} files of the snapshot {name!r} are missing or damaged, {lost[0]} first",
+            "nothing has been changed; memctl snapshot list shows the others",
+        )

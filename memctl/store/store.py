@@ -27,6 +27,7 @@ from memctl.store.names import UPKEEP
 from memctl.store.purge import Purged, purge, rewrite
 from memctl.store.schema import TABLES, TableName, schemas
 from memctl.store.snapshot import Snapshot
+from memctl.store.sums import AT_ONCE_BYTES, note_missing_sums
 from memctl.store.transaction import Transaction
 from memctl.store.upkeep import VECTOR_ROWS, Pruned, UpkeepReport, improve, pays, prune
 
@@ -110,6 +111,7 @@ class Store:
                         ledger.set_meta(EMBEDDER, embedder)
                     ledger.set_head(versions, clock())
                     keep_manifests(Datasets(folder / TABLES_FOLDER), ledger)
+                    note_missing_sums(Datasets(folder / TABLES_FOLDER), ledger)
             except BaseException:
                 ledger.close()
                 raise
@@ -311,13 +313,15 @@ class Store:
             try:
                 with self._committed() as transaction:
                     before = transaction.snapshot()
-                    done = improve(transaction, self.ledger, force=force)
+                    with changing(self.folder / TABLES_FOLDER):
+                        done = improve(transaction, self.ledger, force=force)
                     all_found = require_all_found if done.touches("memories") else require_there
                     all_found(before, transaction.snapshot(), UPKEEP)
             except CoverageLost as error:
                 job = self.ledger.jobs.start(UPKEEP, began)
                 self.ledger.jobs.fail(job, self._clock(), error.message, error.hint)
                 raise
+            note_missing_sums(self._datasets, self.ledger, AT_ONCE_BYTES)
             pruned = self._pruned(force=force)
             self.ledger.receipts.trim()
         self._reconnect_sometimes()

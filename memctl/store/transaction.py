@@ -26,6 +26,9 @@ from memctl.store.ledger import Ledger
 from memctl.store.manifests import keep_manifests
 from memctl.store.schema import TABLES, VECTOR, TableName, schemas, vector_array
 from memctl.store.snapshot import IDS_A_LOOKUP, Snapshot
+from memctl.store.sum_book import Sums
+from memctl.store.sums import sums_of
+from memctl.store.verifying import Verifier
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -213,6 +216,10 @@ class Transaction:
         """
         return self._datasets.fresh(table, int(self._writable(table).version))
 
+    def verifier(self) -> Verifier:
+        """Return what tells whether files are as they were written."""
+        return Verifier(self._datasets, self._ledger, reads_rows=False)
+
     # --- ending ---
 
     def commit(self) -> None:
@@ -221,13 +228,14 @@ class Transaction:
         versions = self._versions()
         if versions == self._head and not self._statements:
             return
-        for table in self._open:
-            sync_new(self._datasets.path(table), self._known[table])
+        sums = {table: self._synced(table) for table in self._open}
         with self._ledger.transaction() as connection:
             self._ledger.set_head(versions, self._clock())
             self.deletions.note()
             for statement in self._statements:
                 statement(connection)
+            for table, found in sums.items():
+                self._ledger.sums.add(table, found)
             keep_manifests(self._datasets, self._ledger)
         self._head = dict(versions)
 
@@ -241,6 +249,11 @@ class Transaction:
         self.deletions = Deletions(self._ledger.deletions, self._ledger.forgotten)
 
     # --- inside ---
+
+    def _synced(self, table: TableName) -> Sums:
+        """Make what was written of a table durable; return the sums of its files."""
+        path = self._datasets.path(table)
+        return sums_of(path, sync_new(path, self._known[table]))
 
     def _recovered(self) -> dict[TableName, int]:
         """Return HEAD's versions after rolling back whatever lies beyond them."""

@@ -359,7 +359,7 @@ def _import_parts(
             found[table] += batch.num_rows
             counter.add(batch.num_rows)
     for rows in foreign.values():
-        rows.check_ids()
+        rows.check_whole()
     return found
 
 

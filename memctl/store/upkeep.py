@@ -18,6 +18,7 @@ from memctl.store.engine import changing
 from memctl.store.indexes import VECTOR_INDEX_ROWS, create_vector_index
 from memctl.store.names import TABLES, TableName
 from memctl.store.schema import VECTOR
+from memctl.store.sums import drop_sums
 from memctl.store.tags import damaged_tags, put_tags_right
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger import Ledger
     from memctl.store.snapshot import Snapshot
     from memctl.store.transaction import Transaction
+    from memctl.store.verifying import Verifier
 
 TIERS = (1_000, 10_000, 100_000)
 """Rows a file; small files are joined tier by tier, so that a row is rewritten three times."""
@@ -84,8 +86,11 @@ class Improvement:
 def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) -> Improvement:
     """Compact and index the tables that need it; all that can gain from it with ``force``."""
     before = transaction.snapshot()
+    verifier = transaction.verifier()
     compacted = [
-        table for table in TABLES if _compact(transaction, table, before.dataset(table), force)
+        table
+        for table in TABLES
+        if _compact(transaction, table, before.dataset(table), verifier, force)
     ]
     after = transaction.snapshot()
     rows = _wanted_vector_index(after, ledger)
@@ -114,20 +119,39 @@ def _files(dataset: LanceDataset) -> list[FragmentMetadata]:
 
 
 def _compact(
-    transaction: Transaction, table: TableName, dataset: LanceDataset, force: bool
+    transaction: Transaction,
+    table: TableName,
+    dataset: LanceDataset,
+    verifier: Verifier,
+    force: bool,
 ) -> bool:
     files = _files(dataset)
     target = _target_rows(files, force)
     if target is None:
         return False
+    kept = [item.id for item in files if _is_full(item)]
+    kept += _changed(dataset, verifier, target)
     transaction.dataset(table).optimize.compact_files(
         target_rows_per_fragment=target,
         materialize_deletions_threshold=MOST_DELETED,
-        excluded_fragment_ids=[item.id for item in files if _is_full(item)],
+        excluded_fragment_ids=kept,
         max_bytes_per_file=LARGE_FILE_BYTES,
         batch_size=_batch_rows(files),
     )
     return True
+
+
+def _changed(dataset: LanceDataset, verifier: Verifier, target: int) -> list[int]:
+    """Return the files that would be joined though bytes in them have changed since.
+
+    Written anew with a sum of its own what is wrong would not be found any more.
+    """
+    return [
+        each.fragment_id
+        for each in dataset.get_fragments()
+        if (_is_small(each.metadata, target) or each.metadata.num_deletions)
+        and verifier.of_rows(dataset, each) == "changed"
+    ]
 
 
 def _target_rows(files: Sequence[FragmentMetadata], force: bool) -> int | None:
@@ -243,6 +267,8 @@ def prune(
     kept = [*ledger.heads().values(), *held]
     most = 0 if force else MOST_OLD_VERSIONS
     done = [_prune(datasets, ledger, table, kept, now - grace, most) for table in TABLES]
+    if any(item.versions for item in done):
+        drop_sums(datasets, ledger)
     return Pruned(sum(item.versions for item in done), sum(item.bytes for item in done))
 
 

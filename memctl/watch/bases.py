@@ -67,6 +67,7 @@ class HomeBases:
         try:
             base.store.require_writable()
             base.note_settings()
+            self._home.sweep()
         except BaseException:
             base.close()
             raise

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,12 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.choices import After
-from memctl.files import is_temporary, make_folder, modified_ns, sync_file, sync_folder
+from memctl.files import clear_temporaries, make_folder, modified_ns, sync_file, sync_folder
 from memctl.ingest.inbox import InboxFile, folder_tags
 from memctl.ingest.leaving import is_hidden
 from memctl.ingest.sources import printable
-from memctl.ingest.spool import clear_spools
-from memctl.pinned import REASON_SUFFIX, Layout
+from memctl.pinned import Layout
 from memctl.readers.sidecars import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.books import FileEntry
@@ -109,7 +107,6 @@ class Claims:
         self._layout = layout
         self._ledger = ledger
         self._clock = clock
-        self._began = clock()
 
     def claim(
         self, files: Sequence[InboxFile], refused: Callable[[InboxFile, OSError], None]
@@ -161,16 +158,8 @@ class Claims:
         return [*found, *self._loose()]
 
     def sweep(self) -> None:
-        """Remove what was killed left: copies of standard input, and reasons half written.
-
-        Reasons are older than this daemon's claim to the knowledge base; nothing else is touched.
-        """
-        clear_spools(self._layout.folder)
-        for path in self._layout.failed.rglob(f".*{REASON_SUFFIX}.*"):
-            if is_temporary(path.name, REASON_SUFFIX):
-                status = path.lstat()
-                if stat.S_ISREG(status.st_mode) and status.st_mtime < self._began.timestamp():
-                    path.unlink()
+        """Remove what processes that were killed have left half written; nothing else."""
+        clear_temporaries(self._layout.half_written())
 
     def note_try(self, reason: str, claimed: Iterable[Claimed] | None = None) -> None:
         """Note why files were not dealt with, which will be tried again.

@@ -16,11 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
-from typing import Protocol
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Protocol
 
 from memctl.errors import DiskRefused, LockedError, MemctlError
+from memctl.locking import take
 from memctl.store.names import COMPARISON, CONSOLIDATION
 from memctl.watch.base import BaseWatch, WatchOptions
 from memctl.watch.hints import Hints, Wake
@@ -28,6 +27,9 @@ from memctl.watch.mounts import share_type
 from memctl.watch.report import Drained, EventKind, Left, Listener, WatchEvent
 from memctl.watch.served import Served
 from memctl.watch.status import waiting_files
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 Clock = Callable[[], datetime]
 
@@ -261,21 +263,15 @@ class WatchService:
             held.is_signed = True
 
     def _locked(self, base: Served) -> FileLock:
-        lock = FileLock(base.layout.watch_lock, thread_local=False)
-        try:
-            lock.acquire(timeout=_LOCK_SECONDS)
-        except Timeout as error:
+        def held() -> LockedError:
+            """Name who has it."""
             entry = base.store.ledger.daemon.get()
             who = f"process {entry.pid} on {entry.host}" if entry else "another process"
-            raise LockedError(
+            return LockedError(
                 f"{who} is watching {base.name!r} already", "stop it first, or leave it to it"
-            ) from error
-        except OSError as error:
-            raise DiskRefused(
-                f"cannot lock {base.layout.watch_lock}: {error.strerror}",
-                "check the disk and the folder's permissions",
-            ) from error
-        return lock
+            )
+
+        return take(base.layout.watch_lock, _LOCK_SECONDS, held)
 
     def _leave(self, name: str) -> None:
         held = self._held.pop(name)

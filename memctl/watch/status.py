@@ -11,8 +11,9 @@ from pathlib import Path
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.inbox import InboxFile, not_its_own, scan
 from memctl.ingest.sources import printable
+from memctl.locking import is_locked
 from memctl.records import LeftOutReason
-from memctl.store.lock import is_locked, is_watched
+from memctl.store.lock import is_watched
 from memctl.store.names import CONSOLIDATION, FORGET, WAITS_FOR, WORKS_ON
 from memctl.watch.inbox import out_of_reach
 from memctl.watch.polling import polled

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 from fake_endpoint import Asked, FakeEndpoint
+from limited import LIMITED, needs_permissions
 
 from memctl.config import load_config
 from memctl.consolidate import consolidator
@@ -291,7 +294,8 @@ def test_a_job_of_before_a_ledger_kept_what_jobs_change_is_told_and_left(
     made = consolidate(told)
     with closing(sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite")) as ledger:
         (version,) = ledger.execute("PRAGMA user_version").fetchone()
-        ledger.executescript(f"DROP TABLE job_changes; PRAGMA user_version = {version - 1};")
+        tables = "DROP TABLE job_changes; DROP TABLE file_sums;"
+        ledger.executescript(f"{tables} PRAGMA user_version = {version - 2};")
     (job,) = [job for job in told("job", "list").rows if job["kind"] == "consolidation"]
     assert (job["can_be_undone"], job["detail"]["insights"]) == (False, len(made))
     assert "not known any more" in refused(told, str(job["id"]))
@@ -349,6 +353,21 @@ def test_an_archived_knowledge_base_is_left_alone(told: Run) -> None:
     assert told("kb", "archive", "default").code == 0
     assert "archived" in refused(told, "-k", "default")
     assert told("kb", "resume", "default").code == 0
+    assert insights(told) == set(made)
+
+
+@needs_permissions
+def test_where_nothing_can_be_written_it_stays(told: Run, tmp_path: Path) -> None:
+    made = consolidate(told)
+    everything = [tmp_path / "home", *(tmp_path / "home").rglob("*")]
+    for path in everything:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    command = [*LIMITED, sys.executable, "-m", "memctl", "job", "undo", "--yes"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    for path in everything:
+        path.chmod(0o700)
+    assert done.returncode == 1
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["error", "hint"]
     assert insights(told) == set(made)
 
 

@@ -245,6 +245,7 @@ def test_a_ledger_of_before_such_accounts_is_brought_up_to_date(
             "DROP TABLE document_usage; DROP TABLE tries; DROP TABLE deleted_rows;"
             "DROP TABLE manifests; DROP TABLE blocked_documents; DROP TABLE forgotten;"
             "DROP TABLE job_changes;"
+            "DROP TABLE file_sums;"
             "PRAGMA user_version = 7;"
         )
     (receipt,) = why(memctl, "plan.md")

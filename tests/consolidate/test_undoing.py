@@ -5,7 +5,6 @@ By default two sequences of steps that once showed something; with ``MEMCTL_LONG
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from long_form import IS_LONG
 
 from memctl.consolidate.undoing import Jobs
 from memctl.doctor.rows import Agreement
@@ -24,7 +24,7 @@ from memctl.store.names import CONSOLIDATION
 from memctl.store.noted import noted
 
 Note = Callable[..., Memory]
-SEEDS = range(60) if os.environ.get("MEMCTL_LONG_TESTS") == "1" else (12, 56)
+SEEDS = range(60) if IS_LONG else (12, 56)
 STEPS = 14
 NAMES = ("Harbour Street", "Huila Supremo", "Lena Vogt", "Jonas Petersen", "Probat Works")
 SAYINGS = (

@@ -12,6 +12,7 @@ from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.doctor.findings import Finding
 from memctl.home import Home
+from memctl.store.filters import col
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
 from memctl.watch.service import WatchService
@@ -54,6 +55,15 @@ def home(filled: Path, tmp_path: Path) -> Home:
 @pytest.fixture
 def doctor(home: Home) -> Doctor:
     return Doctor(home)
+
+
+def leave_names(home: Home) -> None:
+    """Delete a document past what lets go of its names, as memctl of before did."""
+    with home.open("notes") as base:
+        id_ = base.ingest(text="Ada Lovelace met [[Charles Babbage]].").outcomes[0].document_id
+        with base.store.write() as transaction:
+            transaction.delete("memories", col("document_id") == id_)
+            transaction.delete("documents", col("id") == id_)
 
 
 def not_ok(findings: Iterable[Finding]) -> list[Finding]:

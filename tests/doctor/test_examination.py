@@ -25,7 +25,7 @@ from memctl.store.schema import memory_rows, vector_array
 from memctl.store.store import utc_now
 from memctl.store.transaction import Transaction
 
-from .conftest import not_ok
+from .conftest import leave_names, not_ok
 
 
 def examined(doctor: Doctor, **options: bool) -> list[Finding]:
@@ -162,14 +162,13 @@ def test_rows_that_are_there_twice_are_damage(home: Home, doctor: Doctor) -> Non
 
 
 def test_a_graph_that_names_what_is_gone_is_a_warning(home: Home, doctor: Doctor) -> None:
-    with home.open("notes") as base:
-        base.delete_document(
-            base.ingest(text="Ada Lovelace met [[Charles Babbage]].").outcomes[0].document_id
-        )
+    leave_names(home)
     found = examined(doctor)
     assert {each.verdict for each in found} == {"warning"}
-    assert "entities" in {each.subject for each in found}
-    assert all("--rebuild" in each.hint for each in found)
+    assert {each.subject for each in found} == {"entities", "relations"}
+    assert all("--repair" in each.hint for each in found)
+    assert {step.subject for step in doctor.repair("notes")} == {"entities", "relations"}
+    assert examined(doctor) == []
 
 
 @pytest.mark.parametrize(

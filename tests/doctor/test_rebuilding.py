@@ -17,7 +17,7 @@ from memctl.store.filters import EVERYTHING, col
 from memctl.store.names import TableName
 from memctl.store.schema import vector_array, vector_rows
 
-from .conftest import not_ok
+from .conftest import leave_names, not_ok
 
 Rows = list[dict[str, Any]]
 
@@ -85,9 +85,7 @@ def test_a_lost_graph_is_derived_again_from_the_documents(home: Home, doctor: Do
 
 
 def test_what_no_document_names_any_more_goes(home: Home, doctor: Doctor) -> None:
-    with home.open("notes") as base:
-        report = base.ingest(text="Ada Lovelace met [[Charles Babbage]].")
-        base.delete_document(report.outcomes[0].document_id or "")
+    leave_names(home)
     assert not_ok(doctor.examine("notes"))
     told(doctor)
     assert not_ok(doctor.examine("notes")) == []

@@ -265,11 +265,13 @@ def files_of(home: Path) -> list[str]:
     return sorted(str(p.relative_to(home)) for f in folders for p in f.rglob("*") if p.is_file())
 
 
-def require_sound(folder: Path) -> None:
+def require_sound(folder: Path, *, silent: bool = False) -> None:
+    """Nothing is damaged; where nothing was cut short, the doctor has no warning either."""
     doctor = Doctor(home_at(folder))
     for name in doctor.names():
         found = doctor.examine(name, deep=True)
-        assert [each for each in found if each.verdict == "damaged"] == [], name
+        fine = ("ok",) if silent else ("ok", "warning")
+        assert [each for each in found if each.verdict not in fine] == [], name
 
 
 def flat(state: State) -> Counter[Any]:
@@ -302,6 +304,8 @@ def fill(place: Place) -> None:
 
 def with_ids(words: Command, home: Path) -> Command:
     """Put in ids where a command has names for them."""
+    if not any("@" in word for word in words):
+        return words
     names = {"@folder": str(home.parent)}
     with home_at(home).open("notes") as base:
         rows = base.store.snapshot().scan("memories", columns=["id", "text", "document_id"])
@@ -310,6 +314,10 @@ def with_ids(words: Command, home: Path) -> Command:
             names["@boat"] = row["id"]
         elif SECRET in row["text"]:
             names["@keys"] = row["document_id"]
+        elif "[[" in row["text"]:
+            names["@letter"] = row["document_id"]
+        elif row["document_id"] is None:
+            names["@stated"] = row["id"]
     for name, value in names.items():
         words = tuple(word.replace(name, value) for word in words)
     return words
@@ -347,7 +355,7 @@ class Trial:
         if not act.is_of_damage:  # from which it is to come back as it was
             before = state_of(home)
         run(words)
-        require_sound(home)
+        require_sound(home, silent=True)
         after = state_of(home)
         if act.is_of_damage:
             assert _rows(before) <= _rows(after), "something is lost"

@@ -67,6 +67,24 @@ def test_a_snapshot_is_restored_beside_an_idle_daemon_which_goes_on(place: Place
 
 
 @pytest.mark.usefixtures("idle")
+def test_a_consolidation_is_taken_back_while_a_daemon_takes_files_in(place: Place) -> None:
+    place.drop("c.txt", "Beans: Huila Supremo from Colombia scores 86 points.")
+    place.drop("d.txt", "The Huila Supremo sold out. More comes from Colombia in July.")
+    wait_for(lambda: "d.txt" in place.tree(place.layout.processed))
+    run(place, "consolidate", "-k", "notes")
+    assert "insight" in {row["level"] for row in place.rows("memories", "level")}
+    later = [f"later {number}.txt" for number in range(10)]
+    for name in later:
+        place.drop(name, f"Boat {name} is painted.")
+    run(place, "job", "undo", "-k", "notes", "--yes")
+    wait_for(lambda: set(later) <= set(place.tree(place.layout.processed)))
+    assert sources(place) == sorted(["a.txt", "b.txt", "c.txt", "d.txt", *later])
+    assert "insight" not in {row["level"] for row in place.rows("memories", "level")}
+    assert place.rows("relations", "id") == []
+    assert place.damage() == []
+
+
+@pytest.mark.usefixtures("idle")
 def test_a_table_is_repaired_beside_an_idle_daemon_which_goes_on(place: Place) -> None:
     data = place.layout.folder / "lance" / "memories.lance" / "data"
     newest = max(data.iterdir(), key=lambda path: path.stat().st_mtime_ns)

@@ -18,7 +18,7 @@ from memctl.consolidate import consolidator
 from memctl.errors import CoverageLost
 from memctl.store import coverage
 from memctl.store import store as store_module
-from memctl.store.filters import col
+from memctl.store.filters import Expr, col
 from memctl.store.names import TABLES, TableName
 from memctl.store.transaction import Transaction
 
@@ -165,6 +165,26 @@ def test_a_consolidation_that_alters_one_memory_beyond_the_sample_is_rolled_back
         assert run(["consolidate", "-k", "notes"]) == 1
     assert "1 of the memories would not be found any more" in capsys.readouterr().err
     assert state(crowded) == before
+
+
+def test_taking_a_job_back_that_loses_a_memory_is_rolled_back(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["consolidate", "-k", "notes"]) == 0
+    before = state(filled)
+    delete = Transaction.delete
+
+    def sabotaged(self: Transaction, table: TableName, where: Expr) -> int:
+        passage = self.snapshot().scan("memories", col("level") == "evidence", ["id"])["id"][0]
+        return delete(self, table, where | (col("id") == passage.as_py()))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "delete", sabotaged)
+        assert run(["job", "undo", "-k", "notes", "--yes"]) == 1
+    assert "taking a job back was rolled back" in capsys.readouterr().err
+    assert state(filled) == before
+    assert run(["job", "undo", "-k", "notes", "--yes"]) == 0
+    assert len(state(filled)) < len(before)
 
 
 def test_a_snapshot_takes_back_what_a_consolidation_and_an_upkeep_wrote(filled: Place) -> None:

@@ -7,8 +7,11 @@ another way; with ``MEMCTL_LONG_TESTS=1`` every file in every way.
 from __future__ import annotations
 
 import os
+import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import cycle
@@ -27,6 +30,7 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.store.datasets import Datasets
 from memctl.store.durability import manifest_version
 from memctl.store.filters import col
+from memctl.store.ledger import HEAD, Ledger
 from memctl.store.names import TABLES, TableName
 from memctl.watch.base import WatchOptions
 from memctl.watch.bases import HomeBases
@@ -60,7 +64,15 @@ def delete(path: Path) -> None:
     path.unlink()
 
 
+def flip(path: Path, position: int) -> None:
+    """Change a few bits of one byte, as a failing disk does."""
+    content = bytearray(path.read_bytes())
+    content[position] ^= 0x15
+    path.write_bytes(content)
+
+
 HURTS = (cut, zero, empty, delete)
+SUMMED = ("data", "_deletions", "_indices")
 KINDS = ("data", "_deletions", "_versions", "_indices", "_transactions")
 Hurt = Callable[[Path], None]
 
@@ -164,11 +176,13 @@ def damage(home: Home) -> list[str]:
     return [f"{each.subject}: {each.message}" for each in found if each.verdict == "damaged"]
 
 
-def files_of(home: Home, table: TableName, kind: str) -> tuple[list[Path], list[Path]]:
-    """The files of a kind that the version that counts needs, and the others."""
+def files_of(
+    home: Home, table: TableName, kind: str, name: str = HEAD
+) -> tuple[list[Path], list[Path]]:
+    """The files of a kind that the version that counts needs, or a snapshot, and the others."""
     folder = home.layout("notes").folder / "lance" / f"{table}.lance"
     with home.open("notes") as base:
-        head = base.store.snapshot().versions[table]
+        head = base.store.ledger.head(name)[table]
     dataset = lance.dataset(str(folder), version=head)
     needed = {file.path for part in dataset.get_fragments() for file in part.data_files()}
     needed |= {Path(p.deletion_file()).name for p in dataset.get_fragments() if p.deletion_file()}
@@ -244,6 +258,104 @@ def test_what_no_other_version_has_is_read_again_or_named_as_lost(
         assert damage(home) == []
         losses += len(lost)
     assert bool(losses) is (table == "memories")  # what was stated or edited stands nowhere else
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_byte_that_has_changed_anywhere_is_found(
+    home: Home, table: TableName, dice: random.Random
+) -> None:
+    with home.open("notes") as base:
+        base.create_snapshot("one")
+        base.delete_document(next(iter(texts(home)[0])))
+        base.store.upkeep(force=True)
+    needed, others = (
+        {path for kind in SUMMED for path in files_of(home, table, kind, name)[0]}
+        for name in (HEAD, "one")
+    )
+    assert needed
+    assert others - needed, "what the snapshot alone has"
+    for path in sorted(needed | others):
+        whole = path.read_bytes()
+        size = len(whole)
+        for position in range(size) if IS_LONG and size < 500 else {0, dice.randrange(size)}:
+            flip(path, position)
+            told = damage(home)
+            assert any((table if path in needed else "one") in each for each in told), path
+            path.write_bytes(whole)
+    assert damage(home) == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_of_a_file_that_has_changed_nothing_is_lost_and_what_may_be_wrong_is_named(
+    without_history: Path, tmp_path: Path, table: TableName
+) -> None:
+    before, rows = texts(home_in(without_history)), everything(home_in(without_history))
+    needed, _ = files_of(home_in(without_history), table, "data")
+    for number, path in enumerate(needed):
+        home = home_in(Path(shutil.copytree(without_history, tmp_path / str(number))))
+        here = home.config.home / path.relative_to(without_history)
+        flip(here, here.stat().st_size // 3)
+        would = [step.lost for step in Doctor(home).repair("notes", dry_run=True)]
+        steps = list(Doctor(home).repair("notes"))
+        assert steps
+        assert [step.lost for step in steps if step.lost] == [each for each in would if each]
+        doubtful = {row.id for step in steps for row in step.lost}
+        assert damage(home) == []
+        assert list(Doctor(home).repair("notes")) == []
+        after = texts(home)
+        assert everything(home) == rows
+        assert after[0] == before[0]
+        changed = dict(after[1].items() ^ before[1].items())
+        assert changed.keys() <= doubtful, "what has a file is read again from it"
+
+
+def test_what_is_no_json_any_more_does_not_stand_in_the_way(home: Home, tmp_path: Path) -> None:
+    with home.open("notes") as base:
+        given = tmp_path / "given.txt"  # which is in no inbox
+        given.write_text("Ida Berg paints the quay.")
+        id_ = base.ingest([given]).outcomes[0].document_id or ""
+        signals = base.document(id_).document.signals
+    for path in files_of(home, "documents", "data")[0]:
+        for place in (found.start() for found in re.finditer(b'{"', path.read_bytes())):
+            flip(path, place + 1)
+    steps = list(Doctor(home).repair("notes"))
+    assert id_ in {row.id for step in steps for row in step.lost}
+    assert damage(home) == []
+    with home.open("notes") as base:
+        assert signals
+        assert base.document(id_).document.signals == {}
+        assert base.document(id_).document.text == "Ida Berg paints the quay."
+
+
+def flip_a_word(home: Home, table: TableName, word: bytes) -> None:
+    """Change a word where it stands, so that all can be read as before."""
+    files = files_of(home, table, "data")[0]
+    path, content = next((p, c) for p in files if word in (c := p.read_bytes()))
+    flip(path, content.index(word))
+
+
+def test_upkeep_does_not_hide_bytes_that_have_changed(home: Home) -> None:
+    with home.open("notes") as base:
+        base.add_memory("The quay has seven cranes.")
+        flip_a_word(home, "memories", b"seven cranes")
+        base.store.upkeep(force=True)
+    assert any("bytes of it have changed" in each for each in damage(home))
+
+
+def test_upkeep_takes_the_sums_of_files_from_before_there_were_any(home: Home) -> None:
+    ledger = home.layout("notes").folder / "ledger.sqlite"
+    with home.open("notes") as base:
+        base.add_memory("The quay has seven cranes.")
+        base.store.upkeep(force=True)
+    with closing(Ledger.open(ledger)) as opened, opened.transaction() as change:
+        change.execute("DELETE FROM file_sums")
+    shutil.copytree(home.config.home, unkept := home.config.home.with_name("unkept"))
+    with home.open("notes") as base:
+        base.store.upkeep(force=True)
+    for each in (home, home_in(unkept)):
+        flip_a_word(each, "memories", b"seven cranes")
+    assert any("bytes of it have changed" in each for each in damage(home))
+    assert not any("bytes of it have changed" in each for each in damage(home_in(unkept)))
 
 
 def everything(home: Home) -> dict[str, str | None]:

@@ -12,7 +12,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -257,8 +256,7 @@ def test_an_upkeep_killed_at_any_moment_changes_nothing_that_is_read(
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             process.stdout.readline()
-            time.sleep(dice.uniform(0.0, 0.6))
-            process.send_signal(signal.SIGKILL)
+            killed_after(process, dice.uniform(0.0, 0.6))
         assert state() == before
     done(place, "ingest", "-k", "notes", "--text", "The last letter.")
     require_sound(place)

@@ -20,16 +20,20 @@ from faults.acts import (
     ACTS,
     ELSEWHERE,
     LIKE_OTHERS,
+    NOTES_KB,
     READING,
     Command,
     Trial,
     fill,
     put,
     serve,
+    with_ids,
 )
 from killed import Image, images_of, kill_at
 from long_form import IS_LONG
-from watched import new_place
+from watched import command, new_place
+
+from memctl.files import is_temporary
 
 MOST_STEPS, MOST_OF_WATCH = (10_000, 10_000) if IS_LONG else (2, 12)
 ANOTHER = "one that is like others"
@@ -101,6 +105,36 @@ def test_a_command_is_killed_where_its_image_was_taken(
     trial.require_all_well()
     put(images[half].home, home)
     assert trial.state() == found
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("doctor --repair, no manifest", ("doctor", "--repair", *NOTES_KB)),
+        ("kb set", ("ingest", "--text", "tea", *NOTES_KB)),
+        ("memory add", ("document", "delete", "@keys", "--yes", *NOTES_KB)),
+        ("watch", ("watch", "--once")),
+    ],
+)
+def test_what_a_kill_leaves_half_written_goes_at_the_next_start(
+    home: Path, tmp_path: Path, name: str, start: Command
+) -> None:
+    _, images = tried(name, home, tmp_path)
+    left = {kind(path): image for image in images for path in half_written(image.home)}
+    assert left
+    for written, image in left.items():
+        put(image.home, home)
+        assert command(home, *with_ids(start, home)) == 0
+        assert half_written(home) == [], written
+
+
+def half_written(home: Path) -> list[Path]:
+    return [path for path in home.rglob(".*") if is_temporary(path.name, "")]
+
+
+def kind(temporary: Path) -> tuple[str, str]:
+    """What of, and where, leaving out what differs from file to file."""
+    return temporary.parent.name, temporary.name.strip(".0123456789").partition(".")[0]
 
 
 def tried(name: str, home: Path, folder: Path) -> tuple[Trial, list[Image]]:

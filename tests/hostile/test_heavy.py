@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from ingest.conftest import bench, embedder
+from pathspec import GitIgnoreSpec
 
 from memctl.ingest import work
 from memctl.ingest.derive import relations_of
+from memctl.ingest.ignore import IgnoreRules
 from memctl.ingest.rows import MOST_TAGS
 from memctl.ingest.sources import Labels
 from memctl.readers.pieces import LONGEST_HEADING
 from memctl.understand.marks import links, tags
 
 if TYPE_CHECKING:
+    from cli.conftest import Run
     from ingest.conftest import Bench
 
     from memctl.ingest.batch import Prepared
@@ -90,3 +97,81 @@ def test_a_heading_that_is_long_is_not_kept_with_all_that_stands_below_it(bench:
     headings = [row["heading"] for row in bench.rows("memories", "heading") if row["heading"]]
     assert headings
     assert all(len(heading) <= LONGEST_HEADING for heading in headings)
+
+
+RULES = {
+    "asterisks": "*a" * 40 + "*b\n",
+    "classes": "*[!b]" * 40 + "*b\n",
+    "folders": "**/a" * 40 + "/b\n",
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_of_what_is_left_out_keep_nobody_busy(name: str, tmp_path: Path) -> None:
+    """With rules that are tried in every way that there is, this would not come to an end."""
+    inbox = tmp_path / "inbox"
+    deep = inbox.joinpath(*"a" * 60)
+    deep.mkdir(parents=True)
+    (inbox / ".memctlignore").write_text("*.tmp.txt\n!kept.tmp.txt\n" + RULES[name])
+    for file in ("a" * 200, "left.tmp.txt", "kept.tmp.txt"):
+        (deep / file).write_text("Of ships.")
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl", "ingest", str(inbox), "--dry-run", "-o", "json"],
+        env={**os.environ, "MEMCTL_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        timeout=300,
+        check=True,
+    )
+    taken = {Path(row["source"]).name for row in json.loads(done.stdout)["outcomes"]}
+    assert taken == {"a" * 200, "kept.tmp.txt"}
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "ab", "axb", "a/b", "b/a", "aab/a", "a]b", "x/axxb/y", "ba/"]
+)
+@pytest.mark.parametrize(
+    "rule", ["*a*b", "a*b*", "*[!a]*b", "?*a*b/", "*[]a]*b", "!*a*a", "a/**/b", r"*\a*b", "/*a*/*b"]
+)
+def test_a_rule_leaves_out_what_it_does_in_git(rule: str, path: str, tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text(f"a*\n{rule}\n")
+    rules = IgnoreRules().within(tmp_path)
+    told = GitIgnoreSpec.from_lines(["a*", rule]).check_file(path).include
+    assert rules.ignore(tmp_path / path, is_folder=path.endswith("/")) is bool(told)
+
+
+def test_a_pipe_in_the_place_of_rules_is_passed_over(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "inbox").mkdir()
+    os.mkfifo(tmp_path / "inbox" / ".gitignore")
+    (tmp_path / "inbox" / "a.txt").write_text("Of ships.")
+    assert memctl("ingest", str(tmp_path / "inbox"), "-o", "json").json["ingested"] == 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "large", "link to a pipe"])
+@pytest.mark.parametrize("is_flag", [True, False])
+def test_what_is_no_file_of_settings_is_refused_in_one_line(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_flag: bool
+) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "settings"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "large":
+        path.touch()
+        os.truncate(path, 10 << 30)
+    elif kind != "device":
+        os.mkfifo(tmp_path / "pipe")
+        path.symlink_to("pipe")
+        path = path if kind == "link to a pipe" else tmp_path / "pipe"
+    if not is_flag:
+        monkeypatch.setenv("MEMCTL_CONFIG", str(path))
+    done = memctl(*(["--config", str(path)] if is_flag else []), "kb", "list")
+    problem = "has more than 1,048,576 bytes" if kind == "large" else "it is no regular file"
+    assert (done.code, done.out) == (2, "")
+    assert problem in done.err
+    assert "name a file of settings" in done.err
+
+
+def test_settings_may_be_a_link(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text('default_kb = "linked"\n')
+    (tmp_path / "link.toml").symlink_to("settings.toml")
+    assert memctl("--config", "link.toml", "ingest", "--text", "Of ships.").code == 0
+    assert [row["name"] for row in memctl("kb", "list").rows] == ["linked"]

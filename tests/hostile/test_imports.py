@@ -79,6 +79,14 @@ CHANGES = {
     "a start before the text": column("memories", "start", -5),
     "a size below nought": column("documents", "size", -1),
     "another status": column("documents", "status", "evil"),
+    "an id of two words": column("entities", "id", "e_1\0e_2"),
+    "an endless id": column("documents", "root_id", "d" * 200_000),
+    "endless sources": column("memories", "source_ids", ["m" * 200_000]),
+    "a zero byte": column("memories", "text", "ferry\0"),
+    "a tag with a zero byte": column("documents", "tags", ["a\0"]),
+    "no directions": column("memories", "vector", [0.0] * 256),
+    "no vectors": column("memories", "vector", None),
+    "endless vectors": column("memories", "vector", [float("inf")] * 256),
     "no numbers": column("memories", "vector", [float("nan")] * 256),
 }
 

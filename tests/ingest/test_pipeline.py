@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -601,7 +600,6 @@ def test_what_somebody_else_writes_during_an_ingest_is_recognised(
 
     def disturbed() -> Iterator[Source | FileOutcome]:
         yield from from_paths(same[:2])
-        time.sleep(0.05)
         bench.paths(*same[2:])
         yield from from_paths(same[2:])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -107,11 +106,8 @@ def test_a_model_that_keeps_replying_nonsense_is_named(
 def test_of_several_that_ask_the_same_at_once_one_does(
     endpoint: FakeEndpoint, tmp_path: Path
 ) -> None:
-    def slow(_: object) -> dict[str, object]:
-        time.sleep(0.5)
-        return BLUE
-
-    endpoint.on("Colour", slow)
+    endpoint.on("Colour", BLUE)
+    endpoint.delay = 0.5  # in which the others come
     Ledger.create(tmp_path / "ledger.sqlite").close()
     ledgers = [Ledger.open(tmp_path / "ledger.sqlite") for _ in range(4)]  # as processes have
     start = threading.Barrier(len(ledgers))

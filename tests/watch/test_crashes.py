@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from waiting import PATIENCE
 
-from memctl.files import is_temporary
+from memctl.files import is_temporary, lock_file
 from memctl.pinned import Inbox
 
 if TYPE_CHECKING:
@@ -181,12 +180,13 @@ def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Pl
     half.touch()
     assert is_temporary(half.name, ".reason.json")
     others = ["half.tmp", ".a.reason.json.tmp", ".a.txt.0123456789ab.tmp", "a.txt.reason.json"]
-    young = ".b.txt.reason.json.0123456789ab.tmp"
-    for name in (*others, young):
+    in_work = ".b.txt.reason.json.0123456789ab.tmp"
+    for name in (*others, in_work):
         (failed / name).touch()
-    os.utime(failed / young, (time.time() + 60, time.time() + 60))
-    place.drain()
-    expected = [*others, young, "empty.txt", "empty.txt.reason.json"]
+    with (failed / in_work).open("rb") as file:
+        lock_file(file.fileno())
+        place.drain()
+    expected = [*others, in_work, "empty.txt", "empty.txt.reason.json"]
     assert place.tree(failed) == sorted(expected)
 
 

@@ -1,0 +1,89 @@
+"""Locks that the kernel holds for a process, and lets go of when that ends, however it ends."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.errors import DiskRefused, MemctlError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+_NO_LOCKS = frozenset([errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+
+
+def take(path: Path, wait: float | None, held: Callable[[], MemctlError]) -> FileLock:
+    """Lock a file, which is made if it is not there; threads of this process are kept out, too.
+
+    Args:
+        path: Which one.
+        wait: Seconds to wait for whoever has it, None for ever.
+        held: Gives what is raised where somebody keeps it.
+
+    Raises:
+        MemctlError: What ``held`` gives.
+        DiskRefused: It cannot be locked.
+    """
+    from filelock import Timeout  # only writers pay for its import
+
+    lock = _lock(path)
+    try:
+        lock.acquire(timeout=-1 if wait is None else wait)
+    except Timeout as error:
+        raise held() from error
+    except OSError as error:
+        raise DiskRefused(f"cannot lock {path}: {error.strerror}", _hint(error)) from error
+    return lock
+
+
+@contextmanager
+def locked(path: Path, wait: float | None, held: Callable[[], MemctlError]) -> Iterator[None]:
+    """Have a file locked in a block; see :func:`take`."""
+    lock = take(path, wait, held)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_locked(path: Path, *, out_of_reach: bool) -> bool:
+    """Tell whether somebody holds a lock now.
+
+    Args:
+        path: The file of the lock.
+        out_of_reach: The answer where it is not ours to open: on a read-only mount, or of another
+            user.
+    """
+    from filelock import Timeout
+
+    if not path.exists():
+        return False
+    lock = _lock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return out_of_reach
+    lock.release()
+    return False
+
+
+def _lock(path: Path) -> FileLock:
+    """A lock of the kernel's; where a file system has none, no other kind is taken for it.
+
+    The other kind is a file that stays when its process is killed, and keeps everybody out then.
+    """
+    from filelock import FileLock
+
+    return FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
+
+
+def _hint(error: OSError) -> str:
+    if error.errno in _NO_LOCKS:
+        return "its file system knows no locks: keep the home on another one"
+    return "check the disk and the folder's permissions"

@@ -1,0 +1,79 @@
+"""Locks are the kernel's or there are none: no other kind is taken for them."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from waiting import wait_for
+
+from memctl.cli.main import run
+from memctl.config import load_config
+from memctl.errors import LockedError
+from memctl.home import Home
+from memctl.locking import is_locked, locked
+
+COMMANDS = [
+    ("memory", "add", "Bo has the keys."),
+    ("watch", "--once"),
+    ("kb", "rename", "notes", "diary"),
+    ("kb", "set", "notes", "--on-demand"),
+    ("forget", "--entity", "Ann Keller", "--yes"),
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [*((command, errno.ENOSYS) for command in COMMANDS), (COMMANDS[0], errno.ENOLCK)],
+)
+def test_where_a_file_system_knows_no_locks_nothing_is_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+    missing: int,
+) -> None:
+    monkeypatch.setenv("MEMCTL_HOME", str(tmp_path))
+    monkeypatch.setenv("MEMCTL_KB", "notes")
+    home = Home(load_config({"home": str(tmp_path)}))
+    home.create("notes")
+    with home.open("notes") as base:
+        base.add_memory("Ann Keller has the code.")
+
+    def refuse(*_: object) -> None:
+        raise OSError(missing, os.strerror(missing))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", refuse)
+        assert run(command) == 1
+    said = capsys.readouterr().err
+    assert "cannot lock" in said
+    assert "its file system knows no locks: keep the home on another one" in said
+    with home.open("notes") as base:
+        assert [row["text"] for row in base.memories().to_pylist()] == ["Ann Keller has the code."]
+
+
+def test_a_lock_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
+    path, held = tmp_path / "lock", LockedError("somebody has it")
+    program = (
+        "import sys, time; from pathlib import Path; from memctl.locking import take;"
+        f"lock = take(Path({str(path)!r}), 0, lambda: KeyError());"
+        "print('taken', flush=True); time.sleep(3600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"taken\n"
+        assert is_locked(path, out_of_reach=False)
+        with pytest.raises(LockedError), locked(path, 0, lambda: held):
+            pass
+        other.send_signal(signal.SIGKILL)
+    wait_for(lambda: not is_locked(path, out_of_reach=False))
+    with locked(path, 0, lambda: held):
+        assert is_locked(path, out_of_reach=False)
