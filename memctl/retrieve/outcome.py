@@ -20,6 +20,7 @@ from memctl.retrieve.collapse import Collapsed
 from memctl.retrieve.days import with_days
 from memctl.retrieve.demand import Demand, demand_of, in_other_words, with_exact
 from memctl.retrieve.kin import Kin, kin_of, widened, with_kin
+from memctl.retrieve.numbered import Numbered, numbered
 from memctl.retrieve.question import Meaning, Question
 from memctl.retrieve.relevance import Relevance, relevance
 from memctl.retrieve.statements import Statement, statements
@@ -103,6 +104,11 @@ class SearchOutcome:
     def wider_demand(self) -> Demand:
         """What it must have, or else what means the same."""
         return in_other_words(self.demand, self.hits, self.meaning, self.languages)
+
+    @cached_property
+    def numbered(self) -> Numbered:
+        """The things of the question that a number tells apart from others."""
+        return numbered(self.asked.text, self.hits, self.languages)
 
     @cached_property
     def relevance(self) -> Relevance:

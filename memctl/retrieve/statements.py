@@ -95,12 +95,17 @@ def answering(outcome: SearchOutcome) -> list[Statement]:
 
     What does not hold any more is among them only where nothing else answers nearly as well.
     """
-    near = [item for item in outcome.statements if item.says_it]
+    near = [item for item in outcome.statements if item.says_it and not _is_another(item, outcome)]
     literal = [item for item in near if outcome.demand.is_met_by(item.around)]
     found = literal or [item for item in near if outcome.wider_demand.is_met_by(item.around)]
     current = [item for item in found if not item.has_ended]
     stands_in = bool(current) and current[0].score >= _STANDS_IN * found[0].score
     return current if stands_in else found
+
+
+def _is_another(item: Statement, outcome: SearchOutcome) -> bool:
+    told = f"{item.hit.title}\n{item.hit.heading}\n{item.around.text}"
+    return outcome.numbered.is_another(told)
 
 
 def statements(outcome: SearchOutcome) -> list[Statement]:
