@@ -114,7 +114,7 @@ def beginning_of(path: Path, most: int) -> bytes:
         NotRegular: It is something else; nothing waits for a pipe.
         OSError: It cannot be read.
     """
-    with open_regular(Path(os.path.realpath(path))) as file:
+    with open_regular(Path(os.path.realpath(path, strict=True))) as file:
         return file.read(most)
 
 

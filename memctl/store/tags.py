@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from memctl.files import sync_file, sync_folder
+from memctl.files import save_file, sync_folder
 from memctl.store.datasets import Datasets
 from memctl.store.engine import changing
 from memctl.store.inspection import ENGINE_ERRORS, can_be_opened
@@ -84,10 +84,19 @@ def write_tag(
         except ENGINE_ERRORS:
             if not _names(snapshot_tags(datasets, table).get(name), version):
                 raise  # else another process has just written it
-        dataset.tags.replace_metadata(tag, dict(metadata))
-    sync_file(path / _FOLDER / f"{tag}.json")
-    for folder in (path / _FOLDER, path / _FOLDER.parent, path):
+        _describe(path / _FOLDER / f"{tag}.json", metadata)
+    for folder in (path / _FOLDER.parent, path):
         sync_folder(folder)  # the first one makes both
+
+
+def _describe(path: Path, metadata: Mapping[str, str]) -> None:
+    """Write the metadata of a tag durably.
+
+    The engine (lance 13) writes over the tag itself: on a full disk that leaves an empty file, and
+    nothing is raised.
+    """
+    said = json.loads(path.read_bytes())
+    save_file(path, json.dumps(said | {"metadata": dict(metadata)}).encode())
 
 
 def wrong_tags(tags: Tags, wanted: Mapping[str, int]) -> list[str]:

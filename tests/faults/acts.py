@@ -266,11 +266,14 @@ def files_of(home: Path) -> list[str]:
 
 
 def require_sound(folder: Path, *, silent: bool = False) -> None:
-    """Nothing is damaged; where nothing was cut short, the doctor has no warning either."""
+    """Nothing is damaged; where nothing was cut short, the doctor has no warning either.
+
+    But for the room on the disk, of which some tests leave little.
+    """
     doctor = Doctor(home_at(folder))
+    fine = ("ok",) if silent else ("ok", "warning")
     for name in doctor.names():
-        found = doctor.examine(name, deep=True)
-        fine = ("ok",) if silent else ("ok", "warning")
+        found = [each for each in doctor.examine(name, deep=True) if each.layer != "disk"]
         assert [each for each in found if each.verdict not in fine] == [], name
 
 

@@ -266,6 +266,7 @@ def test_a_snapshot_is_durable_in_the_tables_as_well(
     tags = list((place.layout.folder / "lance").rglob("_refs/tags/*monday.json"))
     assert len(tags) == len(TABLES)
     for tag in tags:
-        table = tag.parents[2]
-        for path in (tag, tag.parent, tag.parent.parent, table):
-            assert synced(steps, path), f"{path} is not durable"
+        named = only(steps, lambda step, tag=tag: step.step == "rename" and step.path == str(tag))
+        assert synced(steps[:named], steps[named].old), f"what {tag} says is not durable"
+        for folder in (tag.parent, tag.parent.parent, tag.parents[2]):
+            assert synced(steps[named:], folder), f"the name of {tag} is not durable"
