@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BINARY = getattr(os, "O_BINARY", 0)
-_UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
-"""Opening fails for a link, and waits for nobody at the other end of a pipe."""
+_UNWAITED = getattr(os, "O_NONBLOCK", 0) | _BINARY
+"""Opening waits for nobody at the other end of a pipe."""
+_UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | _UNWAITED
+"""And fails for a link."""
 SET_ASIDE = ".damaged-"
 """What stands in the name of a damaged file that has been kept, before a few random digits."""
 _KEPT_BYTES = 200
@@ -67,11 +69,12 @@ def open_regular(path: Path) -> BufferedReader:
     return os.fdopen(_open_regular(path, os.O_RDONLY), "rb")
 
 
-def _open_regular(path: Path | str, access: int) -> int:
+def _open_regular(path: Path | str, access: int, flags: int = _UNFOLLOWED) -> int:
+    is_a_link = (errno.ELOOP, errno.EMLINK) if flags == _UNFOLLOWED else ()
     try:
-        descriptor = os.open(path, access | _UNFOLLOWED)
+        descriptor = os.open(path, access | flags)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):  # a link, a socket
+        if error.errno in (*is_a_link, errno.ENXIO):  # or a socket
             raise NotRegular(error.errno, "it is no regular file", str(path)) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -114,7 +117,7 @@ def beginning_of(path: Path, most: int) -> bytes:
         NotRegular: It is something else; nothing waits for a pipe.
         OSError: It cannot be read.
     """
-    with open_regular(Path(os.path.realpath(path, strict=True))) as file:
+    with os.fdopen(_open_regular(path, os.O_RDONLY, _UNWAITED), "rb") as file:
         return file.read(most)
 
 

@@ -170,6 +170,21 @@ def test_what_is_no_file_of_settings_is_refused_in_one_line(
     assert "name a file of settings" in done.err
 
 
+def test_settings_from_the_output_of_a_program_are_refused_and_not_passed_over(
+    memctl: Run,
+) -> None:
+    """As a shell gives them: --config <(...)."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b'default_kb = "piped"\n')
+        done = memctl("--config", f"/dev/fd/{reading}", "kb", "list")
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (done.code, done.out) == (2, "")
+    assert "it is no regular file" in done.err
+
+
 def test_settings_may_be_a_link(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('default_kb = "linked"\n')
     (tmp_path / "link.toml").symlink_to("settings.toml")
