@@ -21,8 +21,8 @@ FILES_AT_ONCE = 64
 BYTES_AT_ONCE = 32 << 20
 """Files are taken in groups of at most so many, so that stopping never takes long."""
 
-OPEN_ELSEWHERE = "a program still has it open for writing"
-TO_CLOSE_IT = "it is taken as soon as that is closed"
+_OPEN_ELSEWHERE = "a program still has it open for writing"
+_TO_CLOSE_IT = "it is taken as soon as that is closed"
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Lookout:
         is_open = any(is_being_written(path) for path in (file.path, *file.sidecars))
         key = f"open {file.path}"
         if is_open:
-            self.voice.complain("waiting", printable(file.path), OPEN_ELSEWHERE, TO_CLOSE_IT, key)
+            self.voice.complain("waiting", printable(file.path), _OPEN_ELSEWHERE, _TO_CLOSE_IT, key)
         else:
             self.voice.is_over(key)
         return not is_open

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from damaged import manifests
 from fake_endpoint import FakeEndpoint
-from watched import Place, command
+from watched import Place, command, new_place
 
 from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
@@ -289,6 +289,13 @@ def flat(state: State) -> Counter[Any]:
 
 
 # --- what must be so -----------------------------------------------------------------------------
+
+
+def made_ready(folder: Path) -> Path:
+    """Fill a home in a folder, and keep a copy beside it to put in its place again."""
+    fill(new_place(folder))
+    shutil.copytree(folder / "home", folder / "filled")
+    return folder
 
 
 def fill(place: Place) -> None:

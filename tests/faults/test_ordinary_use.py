@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from faults.acts import NOTES_KB, Command, fill, home_at, put, require_sound, with_ids
+from faults.acts import NOTES_KB, Command, home_at, made_ready, put, require_sound, with_ids
 from waiting import PATIENCE, wait_for
-from watched import Place, command, memctl, new_place
+from watched import Place, command, memctl
 
 Step = Command | Callable[[Path], object]
 
@@ -115,10 +114,7 @@ ORDINARY: dict[str, tuple[Step, ...]] = {
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ordinary")
-    fill(new_place(folder))
-    shutil.copytree(folder / "home", folder / "filled")
-    return folder
+    return made_ready(tmp_path_factory.mktemp("ordinary"))
 
 
 @pytest.fixture

@@ -24,14 +24,14 @@ from faults.acts import (
     READING,
     Command,
     Trial,
-    fill,
+    made_ready,
     put,
     serve,
     with_ids,
 )
 from killed import Image, images_of, kill_at
 from long_form import IS_LONG
-from watched import command, new_place
+from watched import command
 
 from memctl.files import is_temporary
 
@@ -43,10 +43,7 @@ SOME = [*ACTS] if IS_LONG else [*(name for name in ACTS if name not in LIKE_OTHE
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a home; the ledger knows where files are, so images of it are put there."""
-    folder = tmp_path_factory.mktemp("steps")
-    fill(new_place(folder))
-    shutil.copytree(folder / "home", folder / "filled")
-    return folder
+    return made_ready(tmp_path_factory.mktemp("steps"))
 
 
 @pytest.fixture
