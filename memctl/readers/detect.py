@@ -7,8 +7,13 @@ from pathlib import Path
 
 from memctl.errors import EmptySource, EncryptedSource, UnreadableSource
 from memctl.files import open_regular
-from memctl.readers import magic
 from memctl.readers.decoding import SAMPLE_BYTES, encoding_of_bytes, marked_encoding, normalised
+from memctl.readers.magic import (
+    is_encrypted_office,
+    media_type_by_magic,
+    office_type,
+    unread_kind,
+)
 from memctl.readers.names import shown_name
 from memctl.readers.registry import MediaType, by_extension, supported_hint
 from memctl.readers.sniff import text_type
@@ -67,17 +72,17 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     """
     extension = by_extension(name)
     claimed = extension.media_type if extension else ""
-    if found := magic.media_type_by_magic(head):
+    if found := media_type_by_magic(head):
         return _refined(found, claimed)
-    if head.startswith(b"PK\x03\x04") and (found := magic.office_type(path)):
+    if head.startswith(b"PK\x03\x04") and (found := office_type(path)):
         return found
     if is_text(head):
         return ""
-    if magic.is_encrypted_office(head):
+    if is_encrypted_office(head):
         raise EncryptedSource(
             f"{shown_name(name)} is protected by a password", "save it without one and try again"
         )
-    kind = magic.unread_kind(head)
+    kind = unread_kind(head)
     if extension and not _is_textual(claimed) and (not kind or head.startswith(b"PK")):
         return claimed
     raise UnreadableSource(

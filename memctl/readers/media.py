@@ -15,11 +15,11 @@ from typing import Any
 
 from memctl.errors import UnreadableSource
 from memctl.files import open_regular
-from memctl.readers import magic
 from memctl.readers.damage import told_as_damage
 from memctl.readers.dates import parse_date
 from memctl.readers.decoding import read_whole
 from memctl.readers.footage import Footage, footage_of
+from memctl.readers.magic import media_type_by_magic
 from memctl.readers.names import clean_title, date_from_name, shown_name, title_from_name
 from memctl.readers.pieces import Piece, assemble
 from memctl.readers.plausible import plausible_date, plausible_title
@@ -81,7 +81,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 
 def _look_into(path: Path, name: str) -> _Heard:
     with open_regular(path) as file, told_as_damage(name, "a recording"):
-        media_type = magic.media_type_by_magic(file.read(1024))
+        media_type = media_type_by_magic(file.read(1024))
     container = CONTAINERS.get(media_type)
     recording = recording_of(path, name)
     footage = footage_of(path, name, container) if container else None

@@ -30,8 +30,7 @@ from memctl.readers.limits import named
 from memctl.readers.names import date_from_name, title_from_name
 from memctl.readers.pieces import Piece, assemble
 from memctl.readers.tables import field_pieces
-from memctl.readers.yaml_text import LARGEST as LARGEST_YAML
-from memctl.readers.yaml_text import load_documents
+from memctl.readers.yaml_text import LARGEST_YAML, load_documents
 from memctl.records import SourceText
 
 LARGEST_JSON = 60 * 1024 * 1024

@@ -12,7 +12,7 @@ from memctl.readers.flatten import DEEPEST, too_deep
 if TYPE_CHECKING:
     from yaml.events import Event
 
-LARGEST = 20 * 1024 * 1024
+LARGEST_YAML = 20 * 1024 * 1024
 FRONT_MATTER_CHARS = 64 * 1024
 _MOST_VALUES = 2_000_000
 _EXPANSION = 20
