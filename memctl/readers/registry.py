@@ -85,61 +85,124 @@ CODE_LANGUAGES: Mapping[str, str] = {
 }  # fmt: skip
 
 _TABLE = (
-    Reader("text/plain", "memctl.readers.text:read", "text/1",
-           (".txt", ".text", ".asc", ".nfo"), "plain text and chat logs"),
+    Reader(
+        "text/plain",
+        "memctl.readers.text:read",
+        "text/1",
+        (".txt", ".text", ".asc", ".nfo"),
+        "plain text and chat logs",
+    ),
     Reader("text/x-log", "memctl.readers.text:read_log", "log/1", (".log",), "log files"),
-    Reader("text/x-rst", "memctl.readers.text:read_rst", "rst/1",
-           (".rst", ".rest"), "reStructuredText"),
-    Reader("text/x-source", "memctl.readers.text:read_code", "code/1",
-           tuple(CODE_LANGUAGES), "source code and settings files"),
-    Reader("text/markdown", "memctl.readers.markdown:read", "markdown/2",
-           (".md", ".markdown", ".mdown", ".mkd", ".mdx"), "Markdown"),
-    Reader("application/json", "memctl.readers.structured:read_json", "json/2",
-           (".json", ".geojson", ".ipynb", ".webmanifest"), "JSON"),
-    Reader("application/x-ndjson", "memctl.readers.structured:read_jsonl", "jsonl/2",
-           (".jsonl", ".ndjson", ".jsonlines"), "JSON lines"),
-    Reader("application/yaml", "memctl.readers.structured:read_yaml", "yaml/2",
-           (".yaml", ".yml"), "YAML"),
-    Reader("text/csv", "memctl.readers.tables:read_csv", "csv/1",
-           (".csv",), "comma-separated tables"),
-    Reader("text/tab-separated-values", "memctl.readers.tables:read_tsv", "tsv/1",
-           (".tsv", ".tab"), "tab-separated tables"),
-    Reader("application/xml", "memctl.readers.markup:read", "xml/1",
-           (".xml", ".rss", ".atom", ".opml", ".svg", ".xsd", ".xsl", ".plist"), "XML"),
-    Reader("text/html", "memctl.readers.web:read", "html/1",
-           (".html", ".htm", ".xhtml"), "web pages"),
+    Reader(
+        "text/x-rst", "memctl.readers.text:read_rst", "rst/1", (".rst", ".rest"), "reStructuredText"
+    ),
+    Reader(
+        "text/x-source",
+        "memctl.readers.text:read_code",
+        "code/1",
+        tuple(CODE_LANGUAGES),
+        "source code and settings files",
+    ),
+    Reader(
+        "text/markdown",
+        "memctl.readers.markdown:read",
+        "markdown/2",
+        (".md", ".markdown", ".mdown", ".mkd", ".mdx"),
+        "Markdown",
+    ),
+    Reader(
+        "application/json",
+        "memctl.readers.structured:read_json",
+        "json/2",
+        (".json", ".geojson", ".ipynb", ".webmanifest"),
+        "JSON",
+    ),
+    Reader(
+        "application/x-ndjson",
+        "memctl.readers.structured:read_jsonl",
+        "jsonl/2",
+        (".jsonl", ".ndjson", ".jsonlines"),
+        "JSON lines",
+    ),
+    Reader(
+        "application/yaml",
+        "memctl.readers.structured:read_yaml",
+        "yaml/2",
+        (".yaml", ".yml"),
+        "YAML",
+    ),
+    Reader(
+        "text/csv", "memctl.readers.tables:read_csv", "csv/1", (".csv",), "comma-separated tables"
+    ),
+    Reader(
+        "text/tab-separated-values",
+        "memctl.readers.tables:read_tsv",
+        "tsv/1",
+        (".tsv", ".tab"),
+        "tab-separated tables",
+    ),
+    Reader(
+        "application/xml",
+        "memctl.readers.markup:read",
+        "xml/1",
+        (".xml", ".rss", ".atom", ".opml", ".svg", ".xsd", ".xsl", ".plist"),
+        "XML",
+    ),
+    Reader(
+        "text/html", "memctl.readers.web:read", "html/1", (".html", ".htm", ".xhtml"), "web pages"
+    ),
     Reader("message/rfc822", "memctl.readers.mail:read", "email/1", (".eml",), "e-mail messages"),
-    Reader("application/x-subrip", "memctl.readers.subtitles:read", "subtitles/1",
-           (".srt",), "subtitles"),
+    Reader(
+        "application/x-subrip",
+        "memctl.readers.subtitles:read",
+        "subtitles/1",
+        (".srt",),
+        "subtitles",
+    ),
     Reader("text/vtt", "memctl.readers.subtitles:read", "subtitles/1", (".vtt",), "subtitles"),
     Reader("application/pdf", "memctl.readers.pdf:read", "pdf/2", (".pdf",), "PDF"),
-    Reader(DOCX, "memctl.readers.office:read_docx", "docx/1",
-           (".docx",), "Word documents", _OFFICE),
-    Reader(PPTX, "memctl.readers.office:read_pptx", "pptx/1",
-           (".pptx",), "PowerPoint slides", _OFFICE),
+    Reader(
+        DOCX, "memctl.readers.office:read_docx", "docx/1", (".docx",), "Word documents", _OFFICE
+    ),
+    Reader(
+        PPTX, "memctl.readers.office:read_pptx", "pptx/1", (".pptx",), "PowerPoint slides", _OFFICE
+    ),
     Reader(XLSX, "memctl.readers.office:read_xlsx", "xlsx/1", (".xlsx",), "Excel tables", _OFFICE),
     Reader("image/png", "memctl.readers.image:read", "image/1", (".png",), "images", _OCR),
-    Reader("image/jpeg", "memctl.readers.image:read", "image/1",
-           (".jpg", ".jpeg"), "images", _OCR),
+    Reader("image/jpeg", "memctl.readers.image:read", "image/1", (".jpg", ".jpeg"), "images", _OCR),
     Reader("image/gif", "memctl.readers.image:read", "image/1", (".gif",), "images", _OCR),
     Reader("image/webp", "memctl.readers.image:read", "image/1", (".webp",), "images", _OCR),
-    Reader("image/tiff", "memctl.readers.image:read", "image/1",
-           (".tiff", ".tif"), "images", _OCR),
+    Reader("image/tiff", "memctl.readers.image:read", "image/1", (".tiff", ".tif"), "images", _OCR),
     Reader("audio/mpeg", "memctl.readers.media:read", "media/2", (".mp3",), "sound", _ENDPOINT),
     Reader("audio/wav", "memctl.readers.media:read", "media/2", (".wav",), "sound", _ENDPOINT),
     Reader("audio/flac", "memctl.readers.media:read", "media/2", (".flac",), "sound", _ENDPOINT),
-    Reader("audio/ogg", "memctl.readers.media:read", "media/2",
-           (".ogg", ".oga", ".opus"), "sound", _ENDPOINT),
-    Reader("audio/mp4", "memctl.readers.media:read", "media/2",
-           (".m4a", ".m4b"), "sound", _ENDPOINT),
-    Reader("video/mp4", "memctl.readers.media:read", "media/2",
-           (".mp4", ".m4v"), "video", _ENDPOINT),
-    Reader("video/x-matroska", "memctl.readers.media:read", "media/2",
-           (".mkv", ".mka"), "video", _ENDPOINT),
-    Reader("video/quicktime", "memctl.readers.media:read", "media/2",
-           (".mov",), "video", _ENDPOINT),
+    Reader(
+        "audio/ogg",
+        "memctl.readers.media:read",
+        "media/2",
+        (".ogg", ".oga", ".opus"),
+        "sound",
+        _ENDPOINT,
+    ),
+    Reader(
+        "audio/mp4", "memctl.readers.media:read", "media/2", (".m4a", ".m4b"), "sound", _ENDPOINT
+    ),
+    Reader(
+        "video/mp4", "memctl.readers.media:read", "media/2", (".mp4", ".m4v"), "video", _ENDPOINT
+    ),
+    Reader(
+        "video/x-matroska",
+        "memctl.readers.media:read",
+        "media/2",
+        (".mkv", ".mka"),
+        "video",
+        _ENDPOINT,
+    ),
+    Reader(
+        "video/quicktime", "memctl.readers.media:read", "media/2", (".mov",), "video", _ENDPOINT
+    ),
     Reader("video/webm", "memctl.readers.media:read", "media/2", (".webm",), "video", _ENDPOINT),
-)  # fmt: skip
+)
 READERS: Mapping[MediaType, Reader] = {reader.media_type: reader for reader in _TABLE}
 
 _BY_EXTENSION: Mapping[str, Reader] = {

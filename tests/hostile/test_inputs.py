@@ -22,7 +22,8 @@ from memctl.config import LimitSettings
 from memctl.errors import UnreadableSource
 from memctl.ingest.reading import Unreadable, identify
 from memctl.ingest.sources import Source, from_paths
-from memctl.readers import Readers, detect
+from memctl.readers import Readers
+from memctl.readers.detect import detect
 from memctl.readers.pieces import PART_CHARS
 from memctl.records import SourceText
 from memctl.store.unpacking import unpacked

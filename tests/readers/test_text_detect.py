@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import EmptySource, EncryptedSource, UnreadableSource
-from memctl.readers import detect, read, supported
+from memctl.readers import read, supported
+from memctl.readers.detect import detect
 from memctl.readers.registry import DOCX, PPTX, XLSX
 
 MP4 = b"\0\0\0\x18ftyp"
