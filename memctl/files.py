@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BINARY = getattr(os, "O_BINARY", 0)
-_UNWAITED = getattr(os, "O_NONBLOCK", 0) | _BINARY
+_NONBLOCKING = getattr(os, "O_NONBLOCK", 0) | _BINARY
 """Opening waits for nobody at the other end of a pipe."""
-_UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | _UNWAITED
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | _NONBLOCKING
 """And fails for a link."""
-SET_ASIDE = ".damaged-"
+QUARANTINE_MARK = ".damaged-"
 """What stands in the name of a damaged file that has been kept, before a few random digits."""
-_KEPT_BYTES = 200
+_TEMPORARY_STEM_BYTES = 200
 """Of a name, in that of its temporary file: with what is added it stays below 255 bytes."""
 _TEMPORARY = re.compile(r"\.(.*)\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
@@ -69,8 +69,8 @@ def open_regular(path: Path) -> BufferedReader:
     return os.fdopen(_open_regular(path, os.O_RDONLY), "rb")
 
 
-def _open_regular(path: Path | str, access: int, flags: int = _UNFOLLOWED) -> int:
-    is_a_link = (errno.ELOOP, errno.EMLINK) if flags == _UNFOLLOWED else ()
+def _open_regular(path: Path | str, access: int, flags: int = _NO_FOLLOW) -> int:
+    is_a_link = (errno.ELOOP, errno.EMLINK) if flags == _NO_FOLLOW else ()
     try:
         descriptor = os.open(path, access | flags)
     except OSError as error:
@@ -110,25 +110,25 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
-def beginning_of(path: Path, most: int) -> bytes:
+def read_head(path: Path, most: int) -> bytes:
     """Return the first bytes of a regular file, or of the one that a link leads to.
 
     Raises:
         NotRegular: It is something else; nothing waits for a pipe.
         OSError: It cannot be read.
     """
-    with os.fdopen(_open_regular(path, os.O_RDONLY, _UNWAITED), "rb") as file:
+    with os.fdopen(_open_regular(path, os.O_RDONLY, _NONBLOCKING), "rb") as file:
         return file.read(most)
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
+def exclusive(path: Path) -> Iterator[None]:
     """Let nobody else be in a block under the same path, in this process or in another.
 
     The file is there for as long as somebody is.  Where it cannot be made, and on Windows, nobody
     is kept out: what is done inside must be right for several at once, if in vain.
     """
-    descriptor = _locked(path)
+    descriptor = _acquire_exclusive(path)
     try:
         yield
     finally:
@@ -138,7 +138,7 @@ def alone(path: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _locked(path: Path) -> int | None:
+def _acquire_exclusive(path: Path) -> int | None:
     if sys.platform == "win32":
         return None
     import fcntl
@@ -187,7 +187,7 @@ def make_folder(folder: Path, *, mode: int = 0o777) -> None:
 
 
 @contextmanager
-def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+def atomic_write(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Give a file to write; ``path`` becomes it in one durable step when the block ends well.
 
     It is its owner's alone.
@@ -231,7 +231,7 @@ def new_temporary(path: Path) -> tuple[Path, int]:
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is what the error names.
     """
-    kept = os.fsencode(path.name)[-_KEPT_BYTES:].decode("utf-8", "ignore")
+    kept = os.fsencode(path.name)[-_TEMPORARY_STEM_BYTES:].decode("utf-8", "ignore")
     while True:
         temporary = path.with_name(f".{kept}.{secrets.token_hex(6)}.tmp")
         try:
@@ -271,13 +271,13 @@ def clear_temporaries(paths: Iterable[Path]) -> None:
                 path.unlink()
 
 
-def set_aside(path: Path) -> Path:
+def quarantine(path: Path) -> Path:
     """Give what is damaged another name beside it, and return that.
 
     Raises:
         OSError: It cannot be renamed.
     """
-    return path.rename(path.with_name(f"{path.name}{SET_ASIDE}{secrets.token_hex(3)}"))
+    return path.rename(path.with_name(f"{path.name}{QUARANTINE_MARK}{secrets.token_hex(3)}"))
 
 
 def is_temporary(name: str, suffix: str) -> bool:
@@ -292,5 +292,5 @@ def save_file(path: Path, content: bytes, *, durable: bool = True) -> None:
     Raises:
         OSError: The folder is missing, read-only or full; ``path`` is then as it was.
     """
-    with replacing(path, durable=durable) as file:
+    with atomic_write(path, durable=durable) as file:
         file.write(content)

@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memctl.choices import StoredStatus
 from memctl.config import Config
 from memctl.errors import (
     DiskRefused,
@@ -28,20 +27,21 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import make_folder, sync_folder
-from memctl.knowledge_base import KnowledgeBase
-from memctl.knowledge_bases import KnowledgeBases
-from memctl.locking import locked
-from memctl.paths import next_step, reason, shown
-from memctl.pinned import (
+from memctl.kb_settings import (
     Inbox,
     KnowledgeBaseSettings,
     Layout,
-    changing_settings,
     check_name,
-    is_name,
+    is_kb_name,
     load_settings,
     save_settings,
+    settings_lock,
 )
+from memctl.knowledge_base import KnowledgeBase
+from memctl.literals import StoredStatus
+from memctl.locking import hold_lock
+from memctl.paths import display_path, os_error_hint, os_error_reason
+from memctl.queries import KnowledgeBases
 
 Clock = Callable[[], datetime]
 _STALE_SECONDS = 3600
@@ -81,8 +81,8 @@ def _writing(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DiskRefused(
-            f"cannot write to {shown(folder)}: {reason(error)}",
-            next_step(error, "check the disk's space and permissions"),
+            f"cannot write to {display_path(folder)}: {os_error_reason(error)}",
+            os_error_hint(error, "check the disk's space and permissions"),
         ) from error
 
 
@@ -94,14 +94,14 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         LockedError: Somebody does.
         DiskRefused: There is no permission to.
     """
-    from memctl.store.lock import WriteLock
+    from memctl.store.write_lock import WriteLock
 
     watched = LockedError(
         f"{layout.name!r} is being watched",
         f"memctl kb pause {layout.name} ends that; memctl status names the process",
     )
     writing = WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT)
-    with writing, locked(layout.watch_lock, 0, lambda: watched):
+    with writing, hold_lock(layout.watch_lock, 0, lambda: watched):
         yield
 
 
@@ -113,11 +113,12 @@ def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
     """
     if not settings.private_namespaces or settings.may_send:
         return
-    from memctl.models.confined import confined
-    from memctl.models.providers import endpoint_url
-    from memctl.models.remote_embedder import PREFIX
+    from memctl.models.providers import endpoint_url, without_remote_models
+    from memctl.models.remote_embedder import ENDPOINT_PREFIX
 
-    if settings.embedder.startswith(PREFIX) and not endpoint_url(confined(config), "embed"):
+    if settings.embedder.startswith(ENDPOINT_PREFIX) and not endpoint_url(
+        without_remote_models(config), "embed"
+    ):
         raise UsageError(
             f"the vectors of {settings.name!r} are from {settings.embedder} on another machine,"
             " which would be sent the texts of its private namespaces too",
@@ -158,7 +159,8 @@ class Home:
             return  # made with the first knowledge base
         except OSError as error:
             raise DiskRefused(
-                f"cannot list {shown(self._folder)}: {reason(error)}", next_step(error)
+                f"cannot list {display_path(self._folder)}: {os_error_reason(error)}",
+                os_error_hint(error),
             ) from error
 
     def names(self) -> list[str]:
@@ -169,7 +171,7 @@ class Home:
         """
         if not self._folder.is_dir():
             return []
-        found = (path.name for path in self._folder.iterdir() if is_name(path.name))
+        found = (path.name for path in self._folder.iterdir() if is_kb_name(path.name))
         return sorted(name for name in found if self.exists(name))
 
     def entries(self) -> list[KnowledgeBaseEntry]:
@@ -345,9 +347,9 @@ class Home:
                 f"knowledge base {name!r} is there already", f"look at it: memctl kb show {name}"
             )
         if embedder or self.config.models.embed:
-            from memctl.models.choosing import chosen_embedder
+            from memctl.models.embedders import resolve_embedder
 
-            pinned = chosen_embedder(self.config, embedder)
+            pinned = resolve_embedder(self.config, embedder)
             changes |= {"embedder": pinned.id, "dimension": pinned.dimension}
         with _writing(self._folder):
             make_folder(self.config.home, mode=0o700)
@@ -412,7 +414,7 @@ class Home:
         # First: killed after it is private, nothing would forget it any more.
         if _hides_more(settings, self._changed(layout, settings, changes)):
             self._forget_what_was_asked(name)
-        with _writing(layout.folder), changing_settings(layout.settings):
+        with _writing(layout.folder), settings_lock(layout.settings):
             settings = load_settings(layout.settings)
             changed = self._changed(layout, settings, changes)
             save_settings(layout.settings, changed)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NO_LOCKS = frozenset([errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
 
 
-def take(path: Path, wait: float | None, held: Callable[[], MemctlError]) -> FileLock:
+def acquire_lock(path: Path, wait: float | None, held: Callable[[], MemctlError]) -> FileLock:
     """Lock a file, which is made if it is not there; threads of this process are kept out, too.
 
     Args:
@@ -41,9 +41,9 @@ def take(path: Path, wait: float | None, held: Callable[[], MemctlError]) -> Fil
 
 
 @contextmanager
-def locked(path: Path, wait: float | None, held: Callable[[], MemctlError]) -> Iterator[None]:
+def hold_lock(path: Path, wait: float | None, held: Callable[[], MemctlError]) -> Iterator[None]:
     """Have a file locked in a block; see :func:`take`."""
-    lock = take(path, wait, held)
+    lock = acquire_lock(path, wait, held)
     try:
         yield
     finally:

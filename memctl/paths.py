@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-LONGEST_NAME = 120
+MAX_SHOWN_NAME = 120
 """A longer name of a file or folder is shown without its middle."""
 
 _LONGEST_PATH = 480
-_LONG_NAME = re.compile(rf"[^/\\]{{{LONGEST_NAME + 1},}}")
+_LONG_NAME = re.compile(rf"[^/\\]{{{MAX_SHOWN_NAME + 1},}}")
 _NEXT_STEPS: Mapping[int, str] = {
     errno.EACCES: "check its permissions",
     errno.EPERM: "check its permissions",
@@ -28,7 +28,7 @@ _NEXT_STEPS: Mapping[int, str] = {
 }
 
 
-def expanded(text: str) -> Path:
+def expand_path(text: str) -> Path:
     """Return the path that somebody wrote, ``~`` read as a shell reads it."""
     try:
         return Path(text).expanduser()
@@ -36,13 +36,13 @@ def expanded(text: str) -> Path:
         return Path(text)
 
 
-def shown(path: str | os.PathLike[str]) -> str:
+def display_path(path: str | os.PathLike[str]) -> str:
     """Return the path for a message; a name too long to read has its middle cut out."""
-    names = _LONG_NAME.sub(lambda name: without_middle(name[0], LONGEST_NAME), os.fspath(path))
-    return without_middle(names, _LONGEST_PATH)
+    names = _LONG_NAME.sub(lambda name: shorten_middle(name[0], MAX_SHOWN_NAME), os.fspath(path))
+    return shorten_middle(names, _LONGEST_PATH)
 
 
-def without_middle(text: str, limit: int) -> str:
+def shorten_middle(text: str, limit: int) -> str:
     """Return at most ``limit`` characters of ``text``, its beginning and its end."""
     if len(text) <= limit:
         return text
@@ -50,17 +50,17 @@ def without_middle(text: str, limit: int) -> str:
     return f"{text[: kept - kept // 2]}…{text[-(kept // 2) :]}"
 
 
-def reason(error: OSError) -> str:
+def os_error_reason(error: OSError) -> str:
     """Return what the system says, without number and path."""
     return error.strerror or str(error)
 
 
-def complaint(error: OSError) -> str:
+def os_error_message(error: OSError) -> str:
     """Return what the system says and of which file, as one line."""
-    where = f"{shown(str(error.filename))}: " if error.filename else ""
-    return f"{where}{reason(error)}"
+    where = f"{display_path(str(error.filename))}: " if error.filename else ""
+    return f"{where}{os_error_reason(error)}"
 
 
-def next_step(error: OSError, otherwise: str = "") -> str:
+def os_error_hint(error: OSError, otherwise: str = "") -> str:
     """Return a hint for what the system says, or ``otherwise`` where there is none."""
     return _NEXT_STEPS.get(error.errno or 0, otherwise)

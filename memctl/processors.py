@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-def processors() -> int:
+def processor_count() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

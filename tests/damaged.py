@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from memctl.store.durability import manifest_version
-from memctl.store.ledger import Ledger
+from memctl.store.ledger.ledger import Ledger
+from memctl.store.tables.durability import manifest_version
 
 
 def lose_copies_of_manifests(folder: Path) -> None:

@@ -165,7 +165,7 @@ def _run_before_a_camera(home: Path, folder: Path, fatal: int, *arguments: str) 
     from lance.dataset import DatasetOptimizer, LanceDataset, MergeInsertBuilder, Tags
     from watched import command
 
-    from memctl.store import ledger
+    from memctl.store.ledger import ledger
 
     camera, connect = Camera(home, folder, fatal), ledger.connect
     camera.watch(lance, "write_dataset")

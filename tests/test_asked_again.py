@@ -14,11 +14,11 @@ from waiting import PATIENCE
 import memctl
 from memctl.forget import Selection
 from memctl.knowledge_base import KnowledgeBase
-from memctl.knowledge_bases import KnowledgeBases
+from memctl.queries import KnowledgeBases
 from memctl.records import Filters
-from memctl.retrieve import corpus
-from memctl.store import lasting
-from memctl.store.snapshot import Snapshot
+from memctl.search.retrieval import corpus
+from memctl.store.tables import snapshot
+from memctl.store.tables.snapshot import Snapshot
 
 RENT = "The rent of the workshop is 1,450 euros."
 KEY = "The spare key hangs behind the boiler."
@@ -92,9 +92,9 @@ def test_nothing_is_read_twice_for_questions_about_the_same_state(
     notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = []
-    original = corpus.term_statistics
+    original = corpus.sample_term_statistics
     monkeypatch.setattr(
-        corpus, "term_statistics", lambda *given: counted.append(given) or original(*given)
+        corpus, "sample_term_statistics", lambda *given: counted.append(given) or original(*given)
     )
     for _ in range(3):
         tells(notes)
@@ -127,7 +127,7 @@ def test_what_is_read_again_and_again_comes_from_memory_and_is_the_same(
     looked_up.clear()
     assert found() == first
     assert not looked_up
-    monkeypatch.setattr(lasting, "MOST_HELD", 0)
+    monkeypatch.setattr(snapshot, "MAX_CACHED_ROWS", 0)
     notes.ingest(text=KEY)
     notes.delete_document(notes.documents()["id"].to_pylist()[0])
     assert found() == first

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.config import SECTIONS, example, load_config, settings_of, variable_name
+from memctl.config import SECTIONS, example_config, load_config, settings_of, variable_name
 from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
-from memctl.pinned import (
+from memctl.kb_settings import (
     Inbox,
     KnowledgeBaseSettings,
     Layout,
@@ -22,7 +22,7 @@ from memctl.pinned import (
     load_settings,
     save_settings,
 )
-from memctl.rules import choices, rules
+from memctl.validation import allowed_values, setting_rules
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 REPOSITORY = Path(__file__).parents[1]
@@ -146,7 +146,9 @@ def test_a_named_config_file_wins_over_the_one_in_the_home(tmp_path: Path) -> No
 
 def test_the_example_lists_every_setting_with_its_default() -> None:
     text = (REPOSITORY / "config.example.toml").read_text(encoding="utf-8")
-    assert text == example(), "write it again: memctl config init --stdout > config.example.toml"
+    assert text == example_config(), (
+        "write it again: memctl config init --stdout > config.example.toml"
+    )
     active = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
     del active["home"]
     defaults = settings_of(load_config({}, {"MEMCTL_HOME": "/nowhere"}))
@@ -156,15 +158,15 @@ def test_the_example_lists_every_setting_with_its_default() -> None:
 
 
 def test_the_example_changes_nothing_when_used_as_it_is(tmp_path: Path) -> None:
-    config = load_config({}, write(tmp_path, example()))
+    config = load_config({}, write(tmp_path, example_config()))
     assert {str(config.origins[key]) for key in config.origins if key != "home"} == {"default"}
 
 
 def test_every_setting_has_an_environment_variable(tmp_path: Path) -> None:
     for name, section in SECTIONS.items():
-        for key in rules(section):
+        for key in setting_rules(section):
             environ = {"MEMCTL_HOME": str(tmp_path), variable_name(f"{name}.{key}"): "~wrong~"}
-            if isinstance(getattr(section(), key), str) and not choices(section, key):
+            if isinstance(getattr(section(), key), str) and not allowed_values(section, key):
                 assert settings_of(load_config({}, environ))[f"{name}.{key}"] == "~wrong~"
                 continue
             with pytest.raises(ConfigError, match=f"{name}.{key}"):

@@ -28,10 +28,10 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.home import Home
-from memctl.pinned import Inbox, KnowledgeBaseSettings, Layout
-from memctl.retrieve.search import Searcher
-from memctl.store.lock import WriteLock
-from memctl.store.transfer import export_batches
+from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout
+from memctl.search.searcher import Searcher
+from memctl.store.transfer.exports import export_batches
+from memctl.store.write_lock import WriteLock
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 

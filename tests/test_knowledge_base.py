@@ -16,9 +16,9 @@ from waiting import PATIENCE
 import memctl
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, UsageError
 from memctl.knowledge_base import KnowledgeBase
-from memctl.memories.editing import Edit, Statement
+from memctl.memories.memory_editing import Edit, Statement
 from memctl.records import Filters, Progress, Question
-from memctl.store import ledger
+from memctl.store.ledger import ledger
 
 TEXT = "We decided to launch Aurora on 12 May 2026. The budget of Aurora is 40,000 euros."
 

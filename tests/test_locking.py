@@ -17,7 +17,7 @@ from memctl.cli.main import run
 from memctl.config import load_config
 from memctl.errors import LockedError
 from memctl.home import Home
-from memctl.locking import is_locked, locked
+from memctl.locking import hold_lock, is_locked
 
 COMMANDS = [
     ("memory", "add", "Bo has the keys."),
@@ -71,9 +71,9 @@ def test_a_lock_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == b"taken\n"
         assert is_locked(path, out_of_reach=False)
-        with pytest.raises(LockedError), locked(path, 0, lambda: held):
+        with pytest.raises(LockedError), hold_lock(path, 0, lambda: held):
             pass
         other.send_signal(signal.SIGKILL)
     wait_for(lambda: not is_locked(path, out_of_reach=False))
-    with locked(path, 0, lambda: held):
+    with hold_lock(path, 0, lambda: held):
         assert is_locked(path, out_of_reach=False)

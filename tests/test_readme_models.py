@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memctl.config import load_config
-from memctl.models.overview import duties
+from memctl.models.model_status import task_models
 
 README = Path(__file__).parents[1] / "README.md"
 SERVERS = ("OpenAI", "Ollama", "vLLM", "llama.cpp", "LM Studio")
@@ -33,7 +33,7 @@ def test_it_can_be_used_as_it_stands(server: str, tmp_path: Path) -> None:
     shown = tomllib.loads(snippets()[server])
     config = load_config({"config": str(path), "home": str(tmp_path)}, environ={})
     assert config.endpoint.base_url == shown["endpoint"]["base_url"]
-    found = {duty.task: duty for duty in duties(config) if duty.model}
+    found = {duty.task: duty for duty in task_models(config) if duty.model}
     named = {task for task in shown["models"] if not task.endswith("_url")}
     assert found.keys() == named
     assert [duty.problem for duty in found.values() if duty.problem] == []

@@ -9,8 +9,8 @@ from bench.redaction.measure import cases, measured
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.redaction import RULES, redacted, redacted_with, without_secrets
-from memctl.redaction.rule import lowered
+from memctl.redaction import RULES, redact_query, redact_secrets, redact_with_offsets
+from memctl.redaction.secret_rule import lower_same_length
 
 SECRETS = [
     "sk-proj-" + "a1B2c3D4e5F6g7H8",
@@ -30,7 +30,7 @@ SECRETS = [
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_what_has_the_shape_of_a_key_is_redacted(secret: str) -> None:
-    assert redacted(f"is {secret} still valid?") == "is [redacted] still valid?"
+    assert redact_query(f"is {secret} still valid?") == "is [redacted] still valid?"
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_what_has_the_shape_of_a_key_is_redacted(secret: str) -> None:
     ],
 )
 def test_what_a_secret_is_for_stays(text: str, left: str) -> None:
-    assert redacted(text) == left
-    assert redacted(left) == left, "and again changes nothing"
+    assert redact_query(text) == left
+    assert redact_query(left) == left, "and again changes nothing"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_a_secret_is_for_stays(text: str, left: str) -> None:
     ],
 )
 def test_what_people_just_say_stays(text: str) -> None:
-    assert redacted(text) == text
+    assert redact_query(text) == text
 
 
 # --- in documents --------------------------------------------------------------------------------
@@ -103,14 +103,14 @@ NO_SECRETS = [
 
 @pytest.mark.parametrize(("text", "secret"), IN_DOCUMENTS)
 def test_a_secret_in_a_document_is_redacted(text: str, secret: str) -> None:
-    assert secret not in without_secrets(text)
-    assert "[redacted]" in without_secrets(text)
-    assert without_secrets(without_secrets(text)) == without_secrets(text)
+    assert secret not in redact_secrets(text)
+    assert "[redacted]" in redact_secrets(text)
+    assert redact_secrets(redact_secrets(text)) == redact_secrets(text)
 
 
 @pytest.mark.parametrize("text", NO_SECRETS)
 def test_what_only_looks_like_a_secret_stays_in_a_document(text: str) -> None:
-    assert without_secrets(text) == text
+    assert redact_secrets(text) == text
 
 
 @given(
@@ -121,7 +121,7 @@ def test_what_only_looks_like_a_secret_stays_in_a_document(text: str) -> None:
 def test_places_in_a_redacted_document_are_those_of_the_same_words(lines: list[str]) -> None:
     text = "\n".join(["begin", *lines, "the end"])
     starts = [match.start() for match in re.finditer("begin|the end|plain", text)]
-    clean, moved = redacted_with(text, [*starts, len(text)])
+    clean, moved = redact_with_offsets(text, [*starts, len(text)])
     assert moved == sorted(moved)
     assert moved[-1] == len(clean)
     for before, after in zip(starts, moved, strict=False):
@@ -141,7 +141,7 @@ def test_of_a_labelled_sample_every_secret_is_found_and_nothing_else() -> None:
 def test_a_key_that_is_cut_off_takes_its_own_lines_and_not_the_rest() -> None:
     begun = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 2
     text = f"Before.\n{begun}\nAfter that the ferry leaves at nine.\n"
-    assert without_secrets(text) == "Before.\n[redacted]\n\nAfter that the ferry leaves at nine.\n"
+    assert redact_secrets(text) == "Before.\n[redacted]\n\nAfter that the ferry leaves at nine.\n"
 
 
 @given(st.lists(st.sampled_from([case.text for case in cases()]) | st.text(max_size=9)))
@@ -149,7 +149,7 @@ def test_patterns_find_what_they_find_though_they_are_tried_where_they_may_begin
     pieces: list[str],
 ) -> None:
     for text in (" ".join(pieces), "".join(pieces)):
-        low = lowered(text)
+        low = lower_same_length(text)
         for rule in RULES:
             found = list(rule.pattern.finditer(text))
             assert [match.span() for match in rule.matches(text, low)] == [m.span() for m in found]
@@ -184,4 +184,4 @@ def test_patterns_find_what_they_find_though_they_are_tried_where_they_may_begin
     ids=["manifest", "manifest as JSON", "the next one", "cookies", "a list"],
 )
 def test_of_several_in_one_place_each_goes_and_what_is_between_stays(text: str, left: str) -> None:
-    assert without_secrets(text) == left
+    assert redact_secrets(text) == left

@@ -21,12 +21,11 @@ from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.errors import MemctlError
 from memctl.home import Home
+from memctl.kb_settings import Inbox, Layout
 from memctl.knowledge_base import KnowledgeBase
-from memctl.pinned import Inbox, Layout
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
-from memctl.watch.report import WatchEvent
-from memctl.watch.service import WatchService
+from memctl.watch.kb_watcher import WatchOptions
+from memctl.watch.reporter import WatchEvent
+from memctl.watch.service import WatchedBases, WatchService
 
 SETTLE = 0.15
 
@@ -47,7 +46,7 @@ class Place:
 
     def service(self, **options: Any) -> WatchService:
         chosen = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.2, **options)
-        return WatchService(HomeBases(self.home), chosen, self.events.append)
+        return WatchService(WatchedBases(self.home), chosen, self.events.append)
 
     def drain(self) -> list[WatchEvent]:
         """Watch once; return what was said meanwhile."""

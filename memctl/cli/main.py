@@ -15,8 +15,9 @@ from typing import Annotated, TextIO
 import typer
 
 from memctl import __version__
-from memctl.cli import config as config_commands
-from memctl.cli import (
+from memctl.cli.command_decorator import verbatim
+from memctl.cli.commands import config as config_commands
+from memctl.cli.commands import (
     consolidate,
     context,
     demo,
@@ -39,10 +40,9 @@ from memctl.cli import (
     watch,
     why,
 )
-from memctl.cli.commands import as_it_is
-from memctl.cli.text import one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError
-from memctl.paths import complaint, next_step
+from memctl.paths import os_error_hint, os_error_message
 
 _INTERRUPTED = 130
 _LONGEST_TOLD = 2_000
@@ -65,7 +65,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="The memory that a person or an AI agent keeps on their own disk.\n\n"
-    + as_it_is(
+    + verbatim(
         """
         memctl demo                               the whole tour, on sample files
         memctl ingest notes.md report.pdf mail/   remember files and folders
@@ -183,7 +183,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _report("interrupted", "", _INTERRUPTED)
     except OSError as error:
-        return _report(complaint(error), next_step(error), 1, error, arguments)
+        return _report(os_error_message(error), os_error_hint(error), 1, error, arguments)
     except Exception as error:  # noqa: BLE001 - here the process ends
         message = f"unexpected {type(error).__name__}: {error}"
         return _report(
@@ -212,9 +212,9 @@ def _report(
 
 
 def _wants_traceback(arguments: Sequence[str]) -> bool:
-    from memctl.config import debug_wanted
+    from memctl.config import is_debugging
 
-    return "-v" in arguments or "--verbose" in arguments or debug_wanted()
+    return "-v" in arguments or "--verbose" in arguments or is_debugging()
 
 
 def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:

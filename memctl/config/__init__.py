@@ -5,16 +5,21 @@ takes and where its value came from; it never knows what a setting is used for.
 """
 
 from memctl.config.endpoints import check_base_url, endpoint_key, without_password
-from memctl.config.example_file import example
-from memctl.config.naming import unknown_variables, variable_name
-from memctl.config.reading import config_path, debug_wanted, load_config
-from memctl.config.settings import (
+from memctl.config.loading import (
+    config_path,
+    is_debugging,
+    load_config,
+    unknown_variables,
+    variable_name,
+)
+from memctl.config.sections import (
     SECTIONS,
     BudgetSettings,
     Config,
     LimitSettings,
     LogSettings,
     QueryLogSettings,
+    example_config,
     settings_of,
 )
 
@@ -27,9 +32,9 @@ __all__ = [
     "QueryLogSettings",
     "check_base_url",
     "config_path",
-    "debug_wanted",
     "endpoint_key",
-    "example",
+    "example_config",
+    "is_debugging",
     "load_config",
     "settings_of",
     "unknown_variables",

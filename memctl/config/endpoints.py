@@ -7,10 +7,10 @@ import os
 import re
 import stat
 
-from memctl.choices import Task
-from memctl.config.settings import Config
+from memctl.config.sections import Config
 from memctl.errors import ConfigError
-from memctl.paths import expanded, shown
+from memctl.literals import Task
+from memctl.paths import display_path, expand_path
 
 _log = logging.getLogger(__name__)
 
@@ -55,17 +55,17 @@ def _is_same_host(common: str, url: str) -> bool:
 
 
 def _key_in_file(name: str, setting_: str) -> str:
-    path = expanded(name)
+    path = expand_path(name)
     try:
         key = path.read_text(encoding="utf-8-sig").strip()
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            place = shown(path)
+            place = display_path(path)
             _log.warning("others on this machine can read %s: chmod 600 %s", place, place)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{setting_}: cannot read {shown(path)}", "name a file with the key alone"
+            f"{setting_}: cannot read {display_path(path)}", "name a file with the key alone"
         ) from error
-    return _sound_key(key, f"{setting_}: {shown(path)}")
+    return _sound_key(key, f"{setting_}: {display_path(path)}")
 
 
 def _key_in_variable(name: str) -> str:

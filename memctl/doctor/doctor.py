@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.doctor.findings import Finding
-from memctl.errors import DiskRefused
+from memctl.config import Config
+from memctl.doctor.document_checks import check_citations
+from memctl.doctor.findings import Check, Examined, Finding, damaged
+from memctl.doctor.folder_checks import (
+    cannot_be_entered,
+    cannot_be_read,
+    check_disk,
+    check_folders,
+    check_prompts,
+    check_settings,
+    check_watcher,
+    check_writer,
+)
+from memctl.doctor.inbox_checks import check_inboxes
+from memctl.doctor.row_checks import check_rows
+from memctl.doctor.table_checks import (
+    check_indexes,
+    check_ledger,
+    check_tables,
+    check_vectors,
+    check_versions,
+)
+from memctl.errors import DamagedError, DiskRefused, KnowledgeBaseUnavailable
 from memctl.files import clear_temporaries
 from memctl.home import Home, utc_now
+from memctl.kb_settings import Layout
 from memctl.knowledge_base import KnowledgeBase
+from memctl.schema.table_names import TABLES
+from memctl.store.integrity.checksums import Verifier
+from memctl.store.integrity.inspection import inspect_table
+from memctl.store.ledger.ledger import Ledger
+from memctl.store.store import DIMENSION, LEDGER_FILE, TABLES_FOLDER
+from memctl.store.tables.engine import Datasets
+from memctl.store.tables.snapshot import Snapshot
+from memctl.store.write_lock import WriteLock
 
 if TYPE_CHECKING:
-    from memctl.pinned import Layout
     from memctl.records import ProgressListener
-    from memctl.store.repair import Step
+    from memctl.store.integrity.store_repair import Step
 
 
 class Doctor:
@@ -37,7 +70,7 @@ class Doctor:
 
     def machine(self, config_file: Path) -> Iterator[Finding]:
         """Yield what is to be said of the machine and of the program's settings."""
-        from memctl.doctor.machine import check_machine
+        from memctl.doctor.machine_checks import check_machine
 
         return check_machine(self._home.config, config_file)
 
@@ -51,7 +84,6 @@ class Doctor:
         Raises:
             KnowledgeBaseNotFound: There is none of that name.
         """
-        from memctl.doctor.examination import examine
 
         layout = self._home.layout(name)
         return examine(layout, self._home.config, self._clock(), deep=deep)
@@ -69,7 +101,7 @@ class Doctor:
             DiskRefused: There is no permission to read it.
             KnowledgeBaseUnavailable: A newer version of memctl made it, or it cannot be entered.
         """
-        from memctl.doctor.access import cannot_be_entered, cannot_be_read
+        from memctl.doctor.folder_checks import cannot_be_entered, cannot_be_read
 
         layout = self._home.layout(name)
         if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
@@ -79,9 +111,8 @@ class Doctor:
             clear_temporaries(layout.half_written())
             yield from self._repaired(layout, layout)
             return
-        from memctl.doctor.trial import trial
 
-        with trial(layout, self._clock) as copy:
+        with hard_linked_copy(layout, self._clock) as copy:
             yield from self._repaired(copy, layout, dry_run=True)
 
     def sends(self, name: str) -> str:
@@ -90,12 +121,12 @@ class Doctor:
         Raises:
             ConfigError: Its settings cannot be read.
         """
-        from memctl.models.remote_embedder import PREFIX
+        from memctl.models.remote_embedder import ENDPOINT_PREFIX
 
         embedder = self._home.settings(name).embedder
         models = self._home.config.models
         url = models.embed_url or self._home.config.endpoint.base_url
-        return f"{embedder} at {url}" if embedder.startswith(PREFIX) else ""
+        return f"{embedder} at {url}" if embedder.startswith(ENDPOINT_PREFIX) else ""
 
     def rebuild(self, name: str, progress: ProgressListener | None = None) -> Iterator[Step]:
         """Make all that is derived anew, and prove it to be the same; yield what was made.
@@ -117,12 +148,10 @@ class Doctor:
 
     def _repaired(self, layout: Layout, files: Layout, *, dry_run: bool = False) -> Iterator[Step]:
         """Repair what stands in one place; its files are where ``files`` says."""
-        from memctl.doctor.books import repair_books
-        from memctl.doctor.folders import repair_folders
-        from memctl.doctor.losses import Losses
-        from memctl.doctor.repair import Repair
-        from memctl.doctor.settings import repair_settings
-        from memctl.store.repair import repair
+        from memctl.doctor.folder_checks import repair_folders, repair_settings
+        from memctl.doctor.inbox_checks import repair_file_entries
+        from memctl.doctor.kb_repair import Losses, Repair
+        from memctl.store.integrity.store_repair import repair
 
         config, clock = self._home.config, self._clock
         yield from repair_folders(layout)
@@ -131,9 +160,109 @@ class Doctor:
         yield from repair_settings(layout, config, clock())
         with KnowledgeBase.open(layout, config, clock) as base:
             is_whole = "documents" not in repaired.losses
-            yield from repair_books(base, files, clock(), is_whole=is_whole)
+            yield from repair_file_entries(base, files, clock(), is_whole=is_whole)
             subjects = {step.subject for step in repaired.steps}
             thorough = bool(subjects.intersection(("documents", "memories")))
             losses = Losses.found(repaired.losses, base.store.snapshot())
             verifier = repaired.verifier
             yield from Repair(base, files, verifier, dry_run, thorough, losses).run()
+
+
+CHECKS: tuple[Check, ...] = (
+    check_tables,
+    check_indexes,
+    check_versions,
+    check_rows,
+    check_vectors,
+    check_citations,
+    check_inboxes,
+)
+
+
+def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Iterator[Finding]:
+    """Yield what every check says of a knowledge base.
+
+    Args:
+        layout: Where it stands.
+        config: Settings of the whole program.
+        now: The time.
+        deep: Look at every row where by default a sample of a large table is.
+    """
+    if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
+        yield closed
+        return
+    yield from check_settings(layout)
+    yield from check_folders(layout)
+    yield from check_prompts(layout)
+    yield from check_disk(layout)
+    yield from check_writer(layout)
+    try:
+        ledger = Ledger.open(layout.folder / LEDGER_FILE)
+    except (DamagedError, KnowledgeBaseUnavailable) as error:
+        yield damaged("ledger", "ledger", error.message, error.hint)
+        return
+    with closing(ledger):
+        found = list(check_ledger(ledger))
+        yield from found
+        if all(finding.verdict == "ok" for finding in found):
+            yield from check_watcher(layout, ledger)
+            yield from _check_content(layout, config, ledger, now, deep)
+
+
+def _check_content(
+    layout: Layout, config: Config, ledger: Ledger, now: datetime, deep: bool
+) -> Iterator[Finding]:
+    head = ledger.head()
+    datasets = Datasets(layout.folder / TABLES_FOLDER)
+    verifier = Verifier(datasets, ledger, reads_rows=deep)
+    states = {table: inspect_table(datasets, table, head[table], verifier) for table in TABLES}
+    snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
+    examined = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
+    for check in CHECKS:
+        try:
+            yield from check(examined)
+        except DamagedError as error:  # what reading each file and index did not come upon
+            yield damaged("tables", "tables", error.message, error.hint)
+
+
+_WRITTEN_IN_PLACE = ("latest_version_hint.json",)
+WAIT_SECONDS = 5.0
+
+
+@contextmanager
+def hard_linked_copy(layout: Layout, clock: Callable[[], datetime]) -> Iterator[Layout]:
+    """Give a copy of the tables, the ledger and the settings that is gone afterwards.
+
+    What was processed is not in it: the ledger names those files where they are.
+
+    Raises:
+        LockedError: Somebody is writing.
+    """
+    top = layout.folder.parent / f".trial-{secrets.token_hex(6)}"
+    copy = Layout(top / layout.name)
+    try:
+        copy.folder.mkdir(mode=0o700, parents=True)
+        for folder in (copy.inbox, copy.processing, copy.processed, copy.failed):
+            folder.mkdir()
+        with WriteLock(layout.folder, clock).held(WAIT_SECONDS):
+            _link(layout.folder, copy.folder)
+        yield copy
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+
+
+def _link(source: Path, target: Path) -> None:
+    tables = source / TABLES_FOLDER
+    if tables.is_dir():
+        shutil.copytree(tables, target / TABLES_FOLDER, copy_function=_linked)
+    for name in ("kb.toml", LEDGER_FILE, f"{LEDGER_FILE}-wal"):
+        if (source / name).is_file():
+            shutil.copy2(source / name, target / name)
+
+
+def _linked(source: str, target: str) -> None:
+    """Link a file of the engine, which never changes one that it has written, bar a few."""
+    if Path(source).name in _WRITTEN_IN_PLACE:
+        shutil.copy2(source, target)
+    else:
+        os.link(source, target)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from memctl.config import Config
-    from memctl.pinned import Layout
-    from memctl.store.inspection import TableState
-    from memctl.store.ledger import Ledger
-    from memctl.store.names import TableName
-    from memctl.store.snapshot import Snapshot
-    from memctl.store.verifying import Verifier
+    from memctl.kb_settings import Layout
+    from memctl.schema.table_names import TableName
+    from memctl.store.integrity.checksums import Verifier
+    from memctl.store.integrity.inspection import TableState
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.tables.snapshot import Snapshot
 
 Verdict = Literal["ok", "warning", "damaged"]
 

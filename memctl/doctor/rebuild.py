@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memctl.doctor.derived import Derived, add_missing, derive
 from memctl.doctor.findings import counted
-from memctl.doctor.rows import Agreement
+from memctl.doctor.reconstruction import Derived, add_missing, derive
+from memctl.doctor.row_checks import CrossReferences
 from memctl.errors import DamagedError
 from memctl.knowledge_base import KnowledgeBase
-from memctl.memories.reembed import EMBEDDED_COLUMNS, Filling, Target, keys_of
+from memctl.memories.reembedding import EMBEDDED_COLUMNS, EmbedderTarget, VectorFilling, vector_keys
 from memctl.records import ProgressListener
-from memctl.store.coverage import require_all_found
-from memctl.store.filters import EVERYTHING, col
-from memctl.store.indexes import remake_indexes
-from memctl.store.names import TABLES, TableName
-from memctl.store.repair import Step
-from memctl.store.schema import VECTOR, vector_rows
-from memctl.store.shelf import Shelf, shelving
-from memctl.store.upkeep import VECTOR_ROWS
+from memctl.schema.arrow_tables import VECTOR, vector_rows
+from memctl.schema.table_names import TABLES, TableName
+from memctl.store.file_caches import VectorCache, lock_vector_caches
+from memctl.store.integrity.coverage import require_all_found
+from memctl.store.integrity.store_repair import Step
+from memctl.store.tables.filter_expressions import EVERYTHING, col
+from memctl.store.tables.indexes import remake_indexes
+from memctl.store.tables.upkeep import VECTOR_ROWS
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from memctl.store.snapshot import Snapshot
-    from memctl.store.transaction import Transaction
+    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.transaction import Transaction
 
 RELATIVE_ERROR, LEAST_ERROR = 2e-3, 1e-3
 """So far a number of a vector may be off: two roundings to 16 bits, and the order of a sum."""
@@ -61,10 +61,10 @@ class Rebuild:
             LockedError: Another process writes, or makes new vectors, and does not stop.
         """
         store, embedder = self.base.store, self.base.settings.embedder
-        target = Target(embedder, store.dimension, lambda: self.base.embedder)
-        with shelving(store.folder):
-            made = Shelf(store.folder, f"{embedder}, {REBUILDING}", store.dimension)
-            filling = Filling(made, None, target, self.progress)
+        target = EmbedderTarget(embedder, store.dimension, lambda: self.base.embedder)
+        with lock_vector_caches(store.folder):
+            made = VectorCache(store.folder, f"{embedder}, {REBUILDING}", store.dimension)
+            filling = VectorFilling(made, None, target, self.progress)
             filling.fill(store.snapshot())  # while others may read and write
             with store.write() as transaction:
                 before = transaction.snapshot()
@@ -75,7 +75,7 @@ class Rebuild:
         store.upkeep()
         yield from steps
 
-    def _remake(self, transaction: Transaction, made: Shelf, before: Snapshot) -> None:
+    def _remake(self, transaction: Transaction, made: VectorCache, before: Snapshot) -> None:
         try:
             _require_same_vectors(before, made)
         except DamagedError:
@@ -83,7 +83,7 @@ class Rebuild:
             raise
         _write_derived(transaction, derive(before))
         transaction.replace_vectors(
-            made.dimension, EMBEDDED_COLUMNS, lambda batch: made.vectors(keys_of(batch))
+            made.dimension, EMBEDDED_COLUMNS, lambda batch: made.vectors(vector_keys(batch))
         )
         for table in TABLES:
             remake_indexes(table, transaction.dataset(table))
@@ -103,7 +103,7 @@ def _write_derived(transaction: Transaction, derived: Derived) -> None:
     """
     transaction.delete("entities", EVERYTHING)
     add_missing(transaction, derived)
-    loose = list(dict.fromkeys(Agreement(transaction.snapshot()).loose_ends()))
+    loose = list(dict.fromkeys(CrossReferences(transaction.snapshot()).loose_ends()))
     transaction.delete("relations", col("id").is_in(loose))
 
 
@@ -122,7 +122,7 @@ def _told(before: Snapshot, after: Snapshot) -> Iterator[Step]:
 # --- the proof -----------------------------------------------------------------------------------
 
 
-def _require_same_vectors(before: Snapshot, made: Shelf) -> None:
+def _require_same_vectors(before: Snapshot, made: VectorCache) -> None:
     """Compare the vectors that are there with those that were made of the stored texts.
 
     Raises:
@@ -131,7 +131,7 @@ def _require_same_vectors(before: Snapshot, made: Shelf) -> None:
     differing: list[str] = []
     for batch in before.batches("memories", None, [*EMBEDDED_COLUMNS, VECTOR]):
         stored = vector_rows(batch.column(VECTOR))
-        off = _differ(stored, made.vectors(keys_of(batch)))
+        off = _differ(stored, made.vectors(vector_keys(batch)))
         differing += [batch.column("id")[int(row)].as_py() for row in off.nonzero()[0]]
     if differing:
         told = counted(len(differing), "vector")

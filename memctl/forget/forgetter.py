@@ -15,33 +15,49 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import LockedError, MemctlError, NotFoundError, UsageError
-from memctl.forget.copies import Copies, Sources
-from memctl.forget.deleted import Deleted, deleted_documents
-from memctl.forget.leftovers import AGAIN, READ, Leftovers, set_aside
-from memctl.forget.report import ForgetReport, Left
+from memctl.forget.erasure_plan import (
+    ErasedRows,
+    ErasurePlan,
+    Selection,
+    carry_out_erasure,
+    known_selection,
+    plan_erasure,
+    resolve_selection,
+    search_pieces,
+)
+from memctl.forget.leftovers import (
+    RUN_AGAIN,
+    STILL_READ,
+    ForgetReport,
+    Leftovers,
+    RemainingPlace,
+    set_aside,
+)
+from memctl.forget.source_copies import ErasedSources, SourceCopies
+from memctl.forget.text_blocking import rows_naming
 from memctl.ids import root_id
-from memctl.ingest.sources import printable
-from memctl.locking import locked
-from memctl.memories.blocking import rows_naming
-from memctl.memories.forgetting import Gone, Plan, Selection, carry_out, known_of, plan, resolved
-from memctl.store.books import Job, from_text, to_text
-from memctl.store.erasing import Erased, erase, has_older
-from memctl.store.filters import col
-from memctl.store.names import FORGET
-from memctl.store.shelf import drop_shelves, shelving
+from memctl.ingest.discovery.sources import printable
+from memctl.locking import hold_lock
+from memctl.schema.table_names import FORGET
+from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
+from memctl.store.ledger.ledger_erasure import Erasure, erase_from_ledger, has_older_entries
+from memctl.store.ledger.work_repositories import Job, from_text, to_text
+from memctl.store.leftover_scan import find_leftovers, rows_of_any_version
+from memctl.store.search_patterns import SearchPattern
 from memctl.store.snapshots import Snapshots
-from memctl.store.sought import Sought
 from memctl.store.store import LEDGER_FILE
-from memctl.store.traces import traces
+from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from memctl.kb_settings import Layout
     from memctl.models.protocols import Embedder
-    from memctl.pinned import Layout
-    from memctl.store.names import TableName
-    from memctl.store.snapshot import Snapshot
+    from memctl.schema.table_names import TableName
+    from memctl.store.ledger.ledger import Ledger
     from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
+
 
 SNAPSHOTS = "snapshots"
 """Whether every snapshot was to go too, in the detail of a job."""
@@ -63,7 +79,7 @@ class _Done:
     files: list[str] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
     bytes_freed: int = 0
-    left: list[Left] = field(default_factory=list)
+    left: list[RemainingPlace] = field(default_factory=list)
     too_short: int = 0
 
 
@@ -71,9 +87,9 @@ class _Done:
 class _Planned:
     """What goes, and what it is from."""
 
-    plan: Plan
+    plan: ErasurePlan
     """Of what is known now."""
-    sources: Sources
+    sources: ErasedSources
     """Of what snapshots know besides, too."""
     texts: tuple[str, ...]
     """What is looked for afterwards; what only snapshots have is among it."""
@@ -108,7 +124,7 @@ class Forgetter:
         self._embedder = embedder
         self._clock = clock
         self._snapshots = Snapshots(store, clock)
-        self._copies = Copies(layout, store.ledger)
+        self._copies = SourceCopies(layout, store.ledger)
 
     def preview(self, selection: Selection) -> ForgetReport:
         """Say what would go, without changing anything.
@@ -193,7 +209,7 @@ class Forgetter:
             DiskRefused: The lock cannot be had.
         """
         held = LockedError("another process is forgetting", "wait for it to finish")
-        with locked(self._layout.forget_lock, wait, lambda: held):
+        with hold_lock(self._layout.forget_lock, wait, lambda: held):
             yield
 
     def _is_due(self) -> bool:
@@ -218,22 +234,22 @@ class Forgetter:
             raise UsageError("a name is empty", "say which name")
         snapshots = [self._snapshots.read(entry.name) for entry in self._snapshots.all()]
         deleted = deleted_documents(self._store.ledger) if selection.documents else []
-        selection = resolved([now, *snapshots], selection, deleted)
-        made = plan(now, known_of(now, selection))
+        selection = resolve_selection([now, *snapshots], selection, deleted)
+        made = plan_erasure(now, known_selection(now, selection))
         sources, texts = _sources(now, made), dict.fromkeys(made.texts)
         gone, blocked = {*made.parts, *made.memories}, {*made.redacted}
         for snapshot in snapshots:
-            earlier = plan(snapshot, known_of(snapshot, selection))
+            earlier = plan_erasure(snapshot, known_selection(snapshot, selection))
             sources |= _sources(snapshot, earlier)
             texts |= dict.fromkeys(earlier.texts)
             gone.update(earlier.parts, earlier.memories, _naming(snapshot, earlier))
             blocked.update(earlier.redacted)
         lost = sorted(set(map(root_id, selection.documents)) - sources.ids)
-        found = Deleted.of(self._store, self._copies, lost)
+        found = DeletedDocuments.of(self._store, self._copies, lost)
         sources |= found.sources
         texts |= dict.fromkeys(found.texts)
         gone.update(lost, found.memories)
-        sought = tuple(Sought(text, is_name=made.is_names) for text in texts)
+        sought = tuple(SearchPattern(text, is_name=made.is_names) for text in texts)
         before = selection.before if selection.namespace is None else None
         files = self._copies.older(before) if before else frozenset()
         sources = replace(sources, sought=sought, files=files)
@@ -241,8 +257,8 @@ class Forgetter:
             made.memories
             or sources.ids
             or files
-            or any(traces(self._store, sought))
-            or (before and has_older(self._store.ledger, before))
+            or any(find_leftovers(self._store, sought))
+            or (before and has_older_entries(self._store.ledger, before))
         ):
             raise _nothing_of(selection)
         return _Planned(
@@ -257,12 +273,12 @@ class Forgetter:
         with self._store.write() as transaction:
             found = self._planned(transaction.snapshot(), selection)
             report = self._report(found.plan, tuple(self._copies.yours(found.sources)))
-            gone = carry_out(transaction, found.plan, self._embedder)
+            gone = carry_out_erasure(transaction, found.plan, self._embedder)
             erased = self._erased(found, gone)
 
             def forget(connection: sqlite3.Connection) -> None:
                 """Strike it from the ledger, and note the job in the same step."""
-                erase(connection, erased)
+                erase_from_ledger(connection, erased)
                 detail = _detail(found) | {SNAPSHOTS: snapshots}
                 ledger.jobs.start(FORGET, self._clock(), detail)
 
@@ -270,7 +286,7 @@ class Forgetter:
         (job,) = ledger.jobs.recent(1, FORGET)
         return report, job
 
-    def _erased(self, found: _Planned, gone: Gone) -> Erased:
+    def _erased(self, found: _Planned, gone: ErasedRows) -> Erasure:
         folder, made, sought = str(self._layout.folder), found.plan, found.sources.sought
 
         def says(text: str) -> bool:
@@ -282,7 +298,7 @@ class Forgetter:
             """Return a text with blocks in place of it."""
             return folder.join(map(made.without, text.split(folder)))
 
-        return Erased(
+        return Erasure(
             found.gone,
             found.gone | gone.answers,
             found.blocked,
@@ -293,7 +309,7 @@ class Forgetter:
             found.before,
         )
 
-    def _report(self, made: Plan, yours: tuple[str, ...]) -> ForgetReport:
+    def _report(self, made: ErasurePlan, yours: tuple[str, ...]) -> ForgetReport:
         return ForgetReport(
             kb=self._layout.name,
             documents=len(made.roots),
@@ -318,7 +334,7 @@ class Forgetter:
         purged = self._store.purge()
         done.bytes_freed += purged.bytes
         if purged.held:
-            done.left.append(Left("lance", READ, AGAIN))
+            done.left.append(RemainingPlace("lance", STILL_READ, RUN_AGAIN))
         is_complete = not done.left
         if is_complete:
             self._forget_texts(jobs)
@@ -339,7 +355,7 @@ class Forgetter:
         sought = _sources_of(job.detail).sought
         done.too_short += sum(each.is_too_short for each in sought)
         leftovers = Leftovers(self._layout, self._store, sought)
-        for trace in traces(self._store, sought):
+        for trace in find_leftovers(self._store, sought):
             if is_complete or not trace.place.startswith(LEDGER_FILE):  # it is what is to be done
                 done.left.append(leftovers.of(trace))
 
@@ -354,10 +370,10 @@ class Forgetter:
         if not (self._layout.folder / "vectors").is_dir():
             return
         try:
-            with shelving(self._layout.folder):
-                done.bytes_freed += drop_shelves(self._layout.folder)
+            with lock_vector_caches(self._layout.folder):
+                done.bytes_freed += drop_vector_caches(self._layout.folder)
         except LockedError as error:
-            done.left.append(Left("vectors", error.message, AGAIN))
+            done.left.append(RemainingPlace("vectors", error.message, RUN_AGAIN))
 
     def _clean_ledger(self, done: _Done) -> None:
         for attempt in range(_ATTEMPTS):
@@ -369,7 +385,7 @@ class Forgetter:
             if attempt < _ATTEMPTS - 1:
                 time.sleep(_PAUSE)
         why = "another process is using it all the time, so its log could not be emptied"
-        done.left.append(Left(f"{LEDGER_FILE}-wal", why, AGAIN))
+        done.left.append(RemainingPlace(f"{LEDGER_FILE}-wal", why, RUN_AGAIN))
 
 
 def _nothing_of(selection: Selection) -> NotFoundError:
@@ -380,18 +396,18 @@ def _nothing_of(selection: Selection) -> NotFoundError:
     return NotFoundError("there is nothing of the kind to forget", hint)
 
 
-def _naming(snapshot: Snapshot, made: Plan) -> Iterator[str]:
+def _naming(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
     """Yield the ids of what the graph of a snapshot has of the words that documents lose."""
     tables: tuple[TableName, ...] = ("entities", "relations")
     for table in tables if made.patterns else ():
         yield from rows_naming(snapshot, table, made.patterns)
 
 
-def _sources(snapshot: Snapshot, made: Plan) -> Sources:
+def _sources(snapshot: Snapshot, made: ErasurePlan) -> ErasedSources:
     ids = sorted({*made.roots, *made.redacted})
     where = col("root_id").is_in(ids) & (col("part") == 0)
     rows = snapshot.scan("documents", where, ["id", "sha256", "size", "source"]).to_pylist()
-    return Sources(
+    return ErasedSources(
         frozenset(row["sha256"] for row in rows),
         frozenset(row["size"] for row in rows),
         frozenset(row["source"] for row in rows),
@@ -410,9 +426,53 @@ def _detail(found: _Planned) -> dict[str, Any]:
     }
 
 
-def _sources_of(detail: Mapping[str, Any]) -> Sources:
+def _sources_of(detail: Mapping[str, Any]) -> ErasedSources:
     keys = ("hashes", "sizes", "ids", "files")
     hashes, sizes, ids, files = (frozenset(detail.get(key, ())) for key in keys)
     is_name = detail.get("is_names", False)
-    sought = tuple(Sought(text, is_name=is_name) for text in detail.get("texts", ()))
-    return Sources(hashes, sizes, frozenset(), ids, sought, files)
+    sought = tuple(SearchPattern(text, is_name=is_name) for text in detail.get("texts", ()))
+    return ErasedSources(hashes, sizes, frozenset(), ids, sought, files)
+
+
+_COLUMNS = ("text", "summary", "source", "sha256", "size")
+
+
+def deleted_documents(ledger: Ledger) -> list[str]:
+    """Return the ids of documents that were deleted by hand, first parts alone."""
+    return sorted(id_ for id_ in ledger.deletions.all() if id_.startswith("d_") and "." not in id_)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedDocuments:
+    """What is known of documents that were deleted."""
+
+    sources: ErasedSources = field(default_factory=ErasedSources)
+    texts: tuple[str, ...] = ()
+    """Pieces of what they said."""
+    memories: frozenset[str] = frozenset()
+    """What was made of them."""
+
+    @classmethod
+    def of(cls, store: Store, copies: SourceCopies, ids: Sequence[str]) -> DeletedDocuments:
+        """Find it out.
+
+        Args:
+            store: Has what earlier versions of its tables know of them, and their receipts.
+            copies: The files of the knowledge base.
+            ids: The documents, by their first parts.
+        """
+        if not ids:
+            return cls()
+        rows = rows_of_any_version(store, "documents", col("root_id").is_in(ids), _COLUMNS)
+        of_them = col("document_id").is_in([row["id"] for row in rows])
+        memories = rows_of_any_version(store, "memories", of_them, ["text"])
+        kept = copies.content_of(store.ledger.receipts.places_of(ids))
+        sources = ErasedSources(
+            frozenset(row["sha256"] for row in rows) | kept.keys(),
+            frozenset(row["size"] for row in rows) | frozenset(kept.values()),
+            frozenset(row["source"] for row in rows),
+            frozenset(ids),
+        )
+        said = [row[column] or "" for row in rows for column in ("text", "summary")]
+        said += [row["text"] for row in memories]
+        return cls(sources, tuple(search_pieces(said)), frozenset(row["id"] for row in memories))

@@ -9,23 +9,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.files import SET_ASIDE
-from memctl.forget.report import Left
+from memctl.files import QUARANTINE_MARK
 from memctl.ids import root_id
-from memctl.ingest.sources import printable
-from memctl.pinned import reason_path
+from memctl.ingest.discovery.sources import printable
+from memctl.kb_settings import reason_path
 from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
 
 if TYPE_CHECKING:
-    from memctl.pinned import Layout
-    from memctl.store.books import FileEntry
-    from memctl.store.names import TableName
-    from memctl.store.sought import Sought
+    from memctl.kb_settings import Layout
+    from memctl.schema.table_names import TableName
+    from memctl.store.ledger.work_repositories import FileEntry
+    from memctl.store.leftover_scan import Leftover
+    from memctl.store.search_patterns import SearchPattern
     from memctl.store.store import Store
-    from memctl.store.traces import Trace
 
-READ = "another process may be reading an earlier state"
-AGAIN = "when that has ended, memctl forget completes it, and so does whatever writes next"
+
+STILL_READ = "another process may be reading an earlier state"
+RUN_AGAIN = "when that has ended, memctl forget completes it, and so does whatever writes next"
 _MOST_NAMED = 5
 _OF_SNAPSHOTS = ("heads", "snapshot")
 """How the books of the ledger begin that belong to snapshots."""
@@ -43,20 +43,20 @@ class Leftovers:
 
     layout: Layout
     store: Store
-    sought: Sequence[Sought]
+    sought: Sequence[SearchPattern]
 
-    def of(self, trace: Trace) -> Left:
+    def of(self, trace: Leftover) -> RemainingPlace:
         """Say why a text is still somewhere, and what to do about it."""
         if trace.snapshots:
             return self._in_snapshots(trace.place, ", ".join(trace.snapshots))
         if trace.ids and trace.is_present:
             why = f"others say it too: {', '.join(trace.ids)}"
-            return Left(trace.place, why, self._of_rows(trace))
+            return RemainingPlace(trace.place, why, self._of_rows(trace))
         if trace.path is not None:
             return self._of_file(trace.place, trace.path)
         if trace.place.startswith(LEDGER_FILE):
             return self._of_book(trace.place)
-        return Left(trace.place, READ, AGAIN)
+        return RemainingPlace(trace.place, STILL_READ, RUN_AGAIN)
 
     # --- inside ---
 
@@ -67,12 +67,12 @@ class Leftovers:
     def _command(self, *words: str) -> str:
         return shlex.join(["memctl", "forget", *words, "-k", self.layout.name])
 
-    def _in_snapshots(self, place: str, names: str) -> Left:
+    def _in_snapshots(self, place: str, names: str) -> RemainingPlace:
         what = f"the snapshot {names} has it" if names else "a snapshot has it"
         hint = f"{self._command('--snapshots')} deletes all snapshots"
-        return Left(place, what, hint)
+        return RemainingPlace(place, what, hint)
 
-    def _of_rows(self, trace: Trace) -> str:
+    def _of_rows(self, trace: Leftover) -> str:
         """Say how rows can be forgotten, or what they are made of."""
         if trace.place not in ("documents", "memories"):
             return f"memctl doctor --rebuild -k {self.layout.name} makes them anew"
@@ -88,12 +88,14 @@ class Leftovers:
         option = "--document" if documents else "--memory"
         return self._command(*(word for id_ in ids for word in (option, id_)))
 
-    def _of_book(self, place: str) -> Left:
+    def _of_book(self, place: str) -> RemainingPlace:
         book = place.removeprefix(f"{LEDGER_FILE}: ")
         if book.startswith(_OF_SNAPSHOTS):
             return self._in_snapshots(place, "")
         if book == "meta":
-            return Left(place, "a setting has it", f"memctl kb set {self.layout.name} changes it")
+            return RemainingPlace(
+                place, "a setting has it", f"memctl kb set {self.layout.name} changes it"
+            )
         there = [
             printable(path)
             for path in self._entries
@@ -101,37 +103,91 @@ class Leftovers:
         ]
         if book == "files" and there:
             what = f"a file that is yours is called so: {', '.join(there[:_MOST_NAMED])}"
-            return Left(place, what, "give it another name, or delete it, and let memctl watch see")
-        return Left(place, "it has been written meanwhile", "run it again")
+            return RemainingPlace(
+                place, what, "give it another name, or delete it, and let memctl watch see"
+            )
+        return RemainingPlace(place, "it has been written meanwhile", "run it again")
 
-    def _of_file(self, place: str, path: Path) -> Left:
+    def _of_file(self, place: str, path: Path) -> RemainingPlace:
         layout = self.layout
         first = Path(place).parts[0]
         entry = self._entries.get(path)
         if first in (layout.processed.name, layout.failed.name):
             if entry is not None and entry.document_id:
                 what = f"it is the file of {entry.document_id}"
-                return Left(place, what, self._command("--document", entry.document_id))
-            return Left(place, "it says the same", f"delete it: {_removing(path)}")
+                return RemainingPlace(place, what, self._command("--document", entry.document_id))
+            return RemainingPlace(place, "it says the same", f"delete it: {_removing(path)}")
         if first == layout.processing.name:
-            return Left(place, "it is being taken in", "run it again when that has ended")
+            return RemainingPlace(place, "it is being taken in", "run it again when that has ended")
         if layout.inbox in path.parents:
-            return Left(place, "it is yours, and lies in an inbox", f"delete it: {_removing(path)}")
+            return RemainingPlace(
+                place, "it is yours, and lies in an inbox", f"delete it: {_removing(path)}"
+            )
         if first in (layout.settings.name, layout.prompts.name):
-            return Left(place, "it is a setting of yours", f"change it: {printable(path)}")
+            return RemainingPlace(
+                place, "it is a setting of yours", f"change it: {printable(path)}"
+            )
         if first.startswith(LEDGER_FILE) or first in (TABLES_FOLDER, "derived", "vectors"):
-            return Left(place, READ, AGAIN)
-        return Left(place, "it is a file of yours", f"delete it, if need be: {_removing(path)}")
+            return RemainingPlace(place, STILL_READ, RUN_AGAIN)
+        return RemainingPlace(
+            place, "it is a file of yours", f"delete it, if need be: {_removing(path)}"
+        )
 
 
-def set_aside(layout: Layout) -> Iterator[Left]:
+def set_aside(layout: Layout) -> Iterator[RemainingPlace]:
     """Yield the damaged ledgers that a repair has kept: what is packed in them cannot be seen."""
-    for path in sorted(layout.folder.glob(f"{LEDGER_FILE}*{SET_ASIDE}*")):
+    for path in sorted(layout.folder.glob(f"{LEDGER_FILE}*{QUARANTINE_MARK}*")):
         why = "a repair has kept it, and it may have it: it cannot be looked into"
-        yield Left(path.name, why, f"delete it: {_removing(path)}")
+        yield RemainingPlace(path.name, why, f"delete it: {_removing(path)}")
 
 
 def _removing(path: Path) -> str:
     options = ["-r"] if path.is_dir() else []
     reason = [printable(each) for each in (reason_path(path),) if each.exists()]
     return shlex.join(["rm", *options, printable(path), *reason])
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingPlace:
+    """A place where some of what was to be forgotten still is."""
+
+    place: str
+    why: str
+    hint: str = ""
+    """What to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What was forgotten, or would be."""
+
+    kb: str
+    documents: int = 0
+    memories: int = 0
+    """Insights among them."""
+    insights: int = 0
+    redacted: tuple[str, ...] = ()
+    """Documents that stay and have lost some of their text."""
+    files: tuple[str, ...] = ()
+    """Files below the knowledge base's folder that are gone."""
+    yours: tuple[str, ...] = ()
+    """Files elsewhere, or in an inbox that keeps its files, that are left alone."""
+    snapshots: tuple[str, ...] = ()
+    """Snapshots that were deleted; in a dry run, those that would have to be."""
+    bytes_freed: int = 0
+    left: tuple[RemainingPlace, ...] = ()
+    too_short: int = 0
+    """So many texts were looked for in tables and the ledger alone: other bytes have something
+    so short by chance."""
+    completed: int = 0
+    """Interrupted runs before this one that were completed by it."""
+    dry_run: bool = False
+    seconds: float = 0.0
+
+    @property
+    def told(self) -> str:
+        """What was completed, in a few words."""
+        forgets = "1 forget" if self.completed == 1 else f"{self.completed} forgets"
+        told = f"completed {forgets} that had been cut off"
+        places = len({left.place for left in self.left})
+        return f"{told}; some of it is left in {places} places" if places else told

@@ -9,23 +9,24 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from memctl.graph.names import WRITTEN_EXACTLY, key_of, person_of
-from memctl.graph.spotting import Spotter
-from memctl.store.filters import Expr, col
-from memctl.understand.stopwords import words
+from memctl.graph.entity_names import WRITTEN_EXACTLY, is_everyday, name_key, parse_person
+from memctl.language.word_lists import word_set
+from memctl.store.tables.filter_expressions import Expr, col
 
 if TYPE_CHECKING:
-    from memctl.store.snapshot import Snapshot
+    from memctl.store.tables.snapshot import Snapshot
+
 
 PAGE = "page"
 _COLUMNS = ("id", "document_id", "session_id", "speaker", "entities", "title", "source", "text")
 _Titles = tuple[str, str, str]
 """A document, its title, and the name of its file."""
-_ROLES = words("user assistant system human ai bot tool you me")
+_ROLES = word_set("user assistant system human ai bot tool you me")
 _IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
 
 
@@ -132,8 +133,8 @@ def _context(row: Mapping[str, Any]) -> str:
 
 
 def _speaks_of_another(passage: Passage) -> bool:
-    own = key_of(passage.speaker, "person")
-    fulls = (person_of(key_of(name), "person") for name in passage.names)
+    own = name_key(passage.speaker, "person")
+    fulls = (parse_person(name_key(name), "person") for name in passage.names)
     return any(
         person is not None and person.is_full and own in (person.given, person.family)
         for person in fulls
@@ -166,7 +167,7 @@ def _spotted(
     """The names and titles of any memory that stand in the text of each."""
     noted = (name for row in rows for name in row["entities"] or ())
     names = (name for name in noted if types.get(name) not in WRITTEN_EXACTLY)
-    spotter = Spotter(dict.fromkeys(chain(names, (title for _, title, _ in titles))))
+    spotter = NameSpotter(dict.fromkeys(chain(names, (title for _, title, _ in titles))))
     return {row["id"]: tuple(spotter.names_in(row["text"] or "")) for row in rows}
 
 
@@ -207,12 +208,12 @@ def _called(
     A document that links to others has its title where neither is.
     """
     linking = {source for source, _, _ in links}
-    keys = {key_of(target) for _, target, _ in links}
+    keys = {name_key(target) for _, target, _ in links}
     naming = _documents_naming(rows, spotted)
     called: dict[str, str] = {}
     for document, title, stem in titles:
         for name in filter(None, (title, stem)):
-            key = key_of(name)
+            key = name_key(name)
             if key in keys or naming.get(key, set()) - {document}:
                 called.setdefault(document, name)
         if document in linking and (title or stem):
@@ -227,7 +228,7 @@ def _documents_naming(
     found: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         for name in (*(row["entities"] or ()), *spotted[row["id"]]):
-            found[key_of(name)].add(row["document_id"] or row["id"])
+            found[name_key(name)].add(row["document_id"] or row["id"])
     return found
 
 
@@ -253,3 +254,83 @@ def _links(
         if document in contexts and document in called:
             there = tuple(id_ for id_ in memory_ids if id_ in standing)
             yield Link(contexts[document], called[document], target, there)
+
+
+_TOKENS = re.compile(r"\w+(?:[-&]\w+)*")
+_SPACE_ALONE = re.compile(r"[ \t]+")
+_LONGEST = 8
+_SHORTEST = 3
+
+
+class NameSpotter:
+    """Finds names in texts, the longest where one stands in another.
+
+    Args:
+        names: The names; of those that differ in case or marks alone the first counts.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_words: dict[str, str] = {}
+        lengths: dict[str, set[int]] = defaultdict(set)
+        for name in names:
+            words = [word.casefold() for word in _TOKENS.findall(name)]
+            if _may_be_spotted(words) and name[:1].isalnum():
+                self._by_words.setdefault(" ".join(words), name)
+                lengths[words[0]].add(len(words))
+        self._lengths = {
+            first: tuple(sorted(each, reverse=True)) for first, each in lengths.items()
+        }
+
+    def names_in(self, text: str) -> Iterator[str]:
+        """Yield the names that stand in a text, each at every place."""
+        said = _TokenizedText(text)
+        after = 0
+        for at, token in enumerate(said.tokens):
+            if at >= after and not token[0].islower() and (length := self._length_at(at, said)):
+                yield self._by_words[said.words(at, length)]
+                after = at + length
+
+    def _length_at(self, at: int, said: _TokenizedText) -> int:
+        """How many words the name has that begins at one; 0 where none does."""
+        for length in self._lengths.get(said.words(at, 1), ()):
+            if said.words(at, length) in self._by_words and (
+                length > 1 or not said.is_part_of_a_name(at)
+            ):
+                return length
+        return 0
+
+
+class _TokenizedText:
+    """A text taken apart; what few of its words are asked for is worked out for these alone."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.tokens: list[str] = _TOKENS.findall(text)
+
+    def words(self, at: int, length: int) -> str:
+        """Return some tokens as names are compared."""
+        return " ".join(self.tokens[at : at + length]).casefold()
+
+    def is_part_of_a_name(self, at: int) -> bool:
+        """Whether a capitalised word beside one, no everyday one, makes it a part of more."""
+        return any(
+            0 <= other < len(self.tokens)
+            and self.tokens[other][0].isupper()
+            and not is_everyday(self.tokens[other].casefold())
+            and self._is_beside(min(at, other), max(at, other))
+            for other in (at - 1, at + 1)
+        )
+
+    def _is_beside(self, one: int, other: int) -> bool:
+        between = self._places[one].end(), self._places[other].start()
+        return _SPACE_ALONE.fullmatch(self._text, *between) is not None
+
+    @cached_property
+    def _places(self) -> Sequence[re.Match[str]]:
+        return list(_TOKENS.finditer(self._text))
+
+
+def _may_be_spotted(words: Sequence[str]) -> bool:
+    if len(words) == 1:
+        return len(words[0]) >= _SHORTEST and not (words[0].isdigit() or is_everyday(words[0]))
+    return 1 < len(words) <= _LONGEST

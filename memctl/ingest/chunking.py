@@ -11,10 +11,16 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from memctl.language.sentence_splitting import split_sentences
+from memctl.models.protocols import Embedder
 from memctl.records import Segment, SourceText
 from memctl.swift import swift
-from memctl.understand.sentences import sentences
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Span = tuple[int, int]
 Cut = Callable[[str, int, int], list[Span]]
@@ -184,7 +190,7 @@ def _overlap_start(text: str, floor: int, start: int, reach: int) -> int:
     earliest = max(floor, start - reach)
     if earliest >= start:
         return start
-    begins = [earliest + a for a, _ in sentences(text[earliest:start])[1:]]
+    begins = [earliest + a for a, _ in split_sentences(text[earliest:start])[1:]]
     if begins:
         return begins[0]
     word = _WORD_END.search(text, earliest, start)
@@ -239,6 +245,64 @@ def _words(text: str, start: int, end: int) -> list[Span]:
 
 def sentence_spans(text: str, start: int, end: int) -> list[Span]:
     """Sentences with the space after them, so that they follow each other without gaps."""
-    begins = [start + first for first, _ in sentences(text[start:end])]
+    begins = [start + first for first, _ in split_sentences(text[start:end])]
     bounds = [start, *(place for place in begins if start < place < end), end]
     return list(itertools.pairwise(bounds))
+
+
+TOPIC_WINDOW = 2
+"""Sentences on either side of a gap that are compared."""
+TOPIC_DEPTH = 0.5
+"""A gap is a boundary when it lies this many standard deviations below the mean."""
+SMALLEST_TOPIC_SHARE = 0.2
+"""No topic is shorter than this share of the size."""
+
+
+def semantic_cut(size: int, embedder: Embedder) -> Cut:
+    """Cut where neighbouring groups of sentences are least alike; topics too long, recursively."""
+    fine = recursive_cut(size)
+
+    def cut(text: str, start: int, end: int) -> list[Span]:
+        """See ``Cut``."""
+        spans = sentence_spans(text, start, end)
+        return [
+            piece
+            for topic in _topics(text, spans, size, embedder)
+            for piece in _fitting(text, topic, size, fine)
+        ]
+
+    return cut
+
+
+def _fitting(text: str, topic: Span, size: int, fine: Cut) -> list[Span]:
+    start, end = topic
+    return [topic] if end - start <= size else list(pack(fine(text, start, end), size))
+
+
+def _topics(text: str, spans: list[Span], size: int, embedder: Embedder) -> list[Span]:
+    if len(spans) <= 2 * TOPIC_WINDOW:
+        return [(spans[0][0], spans[-1][1])]
+    alike = _similarities(embedder.embed([text[start:end] for start, end in spans]))
+    threshold = float(alike.mean() - TOPIC_DEPTH * alike.std())
+    topics: list[Span] = []
+    begin = spans[0][0]
+    for gap, (_, end) in enumerate(spans[:-1]):
+        if alike[gap] < threshold and end - begin >= size * SMALLEST_TOPIC_SHARE:
+            topics.append((begin, end))
+            begin = end
+    return [*topics, (begin, spans[-1][1])]
+
+
+def _similarities(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Cosine of the mean vectors before and after each gap between sentences."""
+    import numpy as np
+
+    count = len(vectors)
+    before = np.stack(
+        [vectors[max(0, gap - TOPIC_WINDOW) : gap].sum(axis=0) for gap in range(1, count)]
+    )
+    after = np.stack([vectors[gap : gap + TOPIC_WINDOW].sum(axis=0) for gap in range(1, count)])
+    lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+    products: NDArray[np.float32] = (before * after).sum(axis=1)
+    alike: NDArray[np.float32] = products / np.maximum(lengths, 1e-9)
+    return alike

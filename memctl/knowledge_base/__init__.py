@@ -5,6 +5,6 @@ itself.  Each module has what it offers of one kind; ``KnowledgeBases`` asks sev
 """
 
 from memctl.knowledge_base.knowledge_base import KnowledgeBase
-from memctl.knowledge_base.opened import SETTINGS
+from memctl.knowledge_base.resources import SETTINGS
 
 __all__ = ["SETTINGS", "KnowledgeBase"]

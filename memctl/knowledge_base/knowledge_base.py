@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from memctl.knowledge_base.carrying import Carrying
-from memctl.knowledge_base.changing import Changing
-from memctl.knowledge_base.ingesting import Ingesting
-from memctl.knowledge_base.keeping import Keeping
-from memctl.knowledge_bases import AskOptions, KnowledgeBases
+from memctl.knowledge_base.content import ContentEditing, DocumentIngestion
+from memctl.knowledge_base.maintenance import Maintenance, Transfer
+from memctl.queries import KnowledgeBases, QueryOptions
 from memctl.records import Context, Filters, QueryResult, Question
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.choices import Mode, Verdict
+    from memctl.literals import Mode, Verdict
 
 
-class KnowledgeBase(Ingesting, Changing, Keeping, Carrying):
+class KnowledgeBase(DocumentIngestion, ContentEditing, Maintenance, Transfer):
     """A knowledge base that is open; close it, or use it in a ``with`` statement."""
 
-    def query(self, question: str, **options: Unpack[AskOptions]) -> QueryResult:
+    def query(self, question: str, **options: Unpack[QueryOptions]) -> QueryResult:
         """Ask one question; see ``KnowledgeBases.query``."""
         return self._alone.query(question, **options)
 
     def query_many(
-        self, questions: Iterable[Question | str], **options: Unpack[AskOptions]
+        self, questions: Iterable[Question | str], **options: Unpack[QueryOptions]
     ) -> Iterator[QueryResult]:
         """Ask many questions; see ``KnowledgeBases.query_many``."""
         return self._alone.query_many(questions, **options)

@@ -36,11 +36,11 @@ def load_embedder(identifier: str) -> Embedder:
         MemctlError: Its files are missing or damaged.
     """
     if identifier == BUILTIN_EMBEDDER:
-        from memctl.models.static import load_wordllama
+        from memctl.models.static_embedder import load_wordllama
 
         return load_wordllama(identifier)
     if identifier.startswith(ONNX):
-        from memctl.models.onnx import load_onnx
+        from memctl.models.onnx_models import load_onnx
 
         return load_onnx(identifier, Path(identifier.removeprefix(ONNX)))
     raise ConfigError(

@@ -8,22 +8,29 @@ package's own.
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from memctl.errors import ModelError, ModelRefused, ModelUnavailable
-from memctl.models.breaker import Breaker
-from memctl.models.dialect import Manners
-from memctl.models.refusals import refusal
+from memctl.errors import (
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    RequestRefused,
+    RequestTooLong,
+)
+from memctl.models.request_format import NegotiatedFormat
 
 if TYPE_CHECKING:
-    from openai import APIError, OpenAI
+    from openai import APIError, APIStatusError, OpenAI
+
 
 T = TypeVar("T")
 
@@ -70,16 +77,16 @@ class Endpoint:
         self, connection: Connection, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self.connection = connection
-        self._breaker = Breaker(monotonic)
+        self._breaker = CircuitBreaker(monotonic)
         self._places = threading.BoundedSemaphore(connection.concurrency)
-        self._manners: defaultdict[str, Manners] = defaultdict(Manners)
+        self._manners: defaultdict[str, NegotiatedFormat] = defaultdict(NegotiatedFormat)
 
     @property
     def base_url(self) -> str:
         """Where it is."""
         return self.connection.base_url
 
-    def manners(self, model: str) -> Manners:
+    def manners(self, model: str) -> NegotiatedFormat:
         """Return what has been found out about how a model of it wants to be asked."""
         return self._manners[model]
 
@@ -151,7 +158,7 @@ class Endpoint:
         )
 
         if isinstance(error, APIStatusError):
-            return refusal(self.base_url, error, self.connection.without_key)
+            return error_of_response(self.base_url, error, self.connection.without_key)
         if isinstance(error, APITimeoutError):
             return ModelUnavailable(
                 f"{self.base_url} did not answer within {self.connection.timeout_seconds:g} s",
@@ -181,3 +188,137 @@ def _cause(error: BaseException) -> str:
     while root.__cause__ is not None:
         root = root.__cause__
     return " ".join(str(root).split())[:200] or type(root).__name__
+
+
+FAILURES_TO_OPEN = 3
+FIRST_PAUSE_SECONDS = 15.0
+LONGEST_PAUSE_SECONDS = 300.0
+
+
+class CircuitBreaker:
+    """Says whether an endpoint may be called; told what came of each call.
+
+    Closed at first; after a few failures in a row open for a pause that doubles each time, then
+    one caller may try.  Shared between threads.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._mutex = threading.Lock()
+        self._failures = 0
+        self._pause = FIRST_PAUSE_SECONDS
+        self._open_until = 0.0
+        self._trying = False
+
+    def seconds_left(self) -> float:
+        """Return for how many seconds it must not be called; 0 when this caller may call now."""
+        with self._mutex:
+            if self._failures < FAILURES_TO_OPEN:
+                return 0.0
+            left = self._open_until - self._monotonic()
+            if left > 0:
+                return left
+            if self._trying:  # somebody else finds out whether it is back
+                return 1.0
+            self._trying = True
+            return 0.0
+
+    def succeeded(self) -> None:
+        """Note that it answered, whatever it said."""
+        with self._mutex:
+            self._failures, self._pause, self._trying = 0, FIRST_PAUSE_SECONDS, False
+
+    def failed(self) -> None:
+        """Note that it could not be reached or could not serve."""
+        with self._mutex:
+            self._failures += 1
+            if self._failures >= FAILURES_TO_OPEN:
+                self._open_until = self._monotonic() + self._pause
+                if self._trying:
+                    self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+            self._trying = False
+
+
+_TRANSIENT = frozenset({408, 409, 425, 429})
+_ABOUT_THE_REQUEST = frozenset({400, 413, 422})
+_MOST_CHARACTERS_SHOWN = 200
+_LONGEST = 4_000
+
+_HINTS = {
+    401: "check the key: api_key_env or api_key_file in [endpoint]",
+    402: "its credit is spent",
+    403: "the key is not allowed to do this",
+    404: "check base_url in [endpoint] and the model's name; memctl models list shows them",
+    429: "it is asked too much, or its quota is spent; set concurrency lower or wait",
+}
+_TOO_LONG = re.compile(
+    r"context[ _](length|size|window)|maximum context|too many tokens|prompt is too long"
+    r"|input is too long|max_model_len|exceeds? .{0,40}\b(context|n_ctx)\b|string_above_max_length",
+    re.IGNORECASE,
+)
+_WRONG_SETTING = re.compile(
+    r"\b(invalid|incorrect|missing|unknown|no such) (model|api.?key)\b|\bapi.?key not valid"
+    r"|\bmodel\b.{0,80}\b(not found|does not exist|not exist|is not a valid model)"
+    r"|model_not_found|invalid_api_key",
+    re.IGNORECASE,
+)
+_HINTS_BY_WORDS = (
+    (
+        re.compile(r"content[ _](policy|filter|management)|safety|moderation", re.IGNORECASE),
+        "whoever runs the model does not allow that; another model may",
+    ),
+    (
+        re.compile(r"image|picture|vision|multimodal", re.IGNORECASE),
+        "it may be a model that sees no pictures: set image of [models] to one that does",
+    ),
+)
+_MAKE_LONGER = "start its server with a longer context, or name a model that takes more at once"
+
+
+def error_of_response(
+    url: str, error: APIStatusError, without_key: Callable[[str], str]
+) -> ModelError:
+    """Return what an answer other than 2xx comes to.
+
+    Args:
+        url: Who answered.
+        error: What the answer was made into.
+        without_key: Takes the key out of what was said.
+    """
+    code = error.status_code
+    if error.response.has_redirect_location:
+        return _redirected(url, error)
+    said = without_key(_said(error.body) or error.message)
+    message = f"{url} answered {code}: {said[:_MOST_CHARACTERS_SHOWN]}"
+    marks = f"{error.code or ''} {error.type or ''} {said}"
+    if (code in _ABOUT_THE_REQUEST or code == 500) and (_TOO_LONG.search(marks) or code == 413):
+        return RequestTooLong(message, _MAKE_LONGER, said=said, param=error.param or "")
+    if code >= 500 or code in _TRANSIENT:
+        return ModelUnavailable(message, _HINTS.get(code, "it may be back later"))
+    if code not in _ABOUT_THE_REQUEST:
+        return ModelRefused(message, _HINTS.get(code, "memctl models test tries each model"))
+    if error.param == "model" or _WRONG_SETTING.search(marks):
+        return ModelRefused(message, "check the model's name and the key; memctl models list")
+    return RequestRefused(message, _hint(marks), said=said, param=error.param or "")
+
+
+def _redirected(url: str, error: APIStatusError) -> ModelRefused:
+    """What is sent goes to the address that the settings name, and is sent on to no other."""
+    to = " ".join(error.response.headers["location"].split())[:_MOST_CHARACTERS_SHOWN]
+    message = f"{url} answered {error.status_code}: it has moved to {to}"
+    return ModelRefused(message, "where that is right, set base_url in [endpoint] accordingly")
+
+
+def _hint(marks: str) -> str:
+    found = (hint for words, hint in _HINTS_BY_WORDS if words.search(marks))
+    return next(found, "memctl models test tries each model with something small")
+
+
+def _said(body: Any) -> str:
+    """What an error's body says, in one line of bounded length."""
+    found = body
+    if isinstance(body, Mapping):
+        found = body.get("message") or body.get("detail") or body.get("error") or ""
+    if isinstance(found, (list, Mapping)):
+        found = json.dumps(found, ensure_ascii=False, default=str)
+    return " ".join(str(found or "").split())[:_LONGEST]

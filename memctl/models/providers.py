@@ -6,25 +6,25 @@ The calls of all tasks that go to one endpoint share its places and its circuit 
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from memctl.choices import Purpose, Task
 from memctl.config import Config, check_base_url, endpoint_key
 from memctl.errors import ConfigError
+from memctl.literals import Purpose, Task
 from memctl.models import ONNX, load_embedder
-from memctl.models.accounts import Account
-from memctl.models.chat import ChatModel
-from memctl.models.endpoint import Connection, Endpoint
+from memctl.models.call_accounting import ModelAccount
+from memctl.models.chat_model import ChatModel
+from memctl.models.endpoint import Connection, Endpoint, is_loopback
 from memctl.models.protocols import Embedder
-from memctl.models.remote_embedder import PREFIX, RemoteEmbedder
-from memctl.models.reranker import RemoteReranker
-from memctl.paths import expanded
+from memctl.models.remote_embedder import ENDPOINT_PREFIX, RemoteEmbedder
+from memctl.models.remote_reranker import RemoteReranker
+from memctl.paths import expand_path
 
 if TYPE_CHECKING:
-    from memctl.models.cross_encoder import CrossEncoder
-    from memctl.models.image_reader import ImageReader
-    from memctl.models.transcriber import RemoteTranscriber
+    from memctl.models.media_models import ImageReader, RemoteTranscriber
+    from memctl.models.onnx_models import CrossEncoder
 
 TASKS: tuple[Task, ...] = get_args(Task)
 BUILTIN = "builtin"
@@ -42,7 +42,7 @@ class Providers:
         ConfigError: On first use: a model without an endpoint, or a key that cannot be read.
     """
 
-    def __init__(self, config: Config, account: Account) -> None:
+    def __init__(self, config: Config, account: ModelAccount) -> None:
         self._config = config
         self.account = account
         self._mutex = threading.Lock()
@@ -96,7 +96,7 @@ class Providers:
         folder = model_folder(self.model_name("rerank"))
         if folder is None:
             return None
-        from memctl.models.cross_encoder import CrossEncoder
+        from memctl.models.onnx_models import CrossEncoder
 
         return CrossEncoder(folder)
 
@@ -112,19 +112,19 @@ class Providers:
             ConfigError: There is no such embedder, or no endpoint is configured for it.
             MemctlError: Its files are missing or damaged.
         """
-        if not identifier.startswith(PREFIX):
+        if not identifier.startswith(ENDPOINT_PREFIX):
             return load_embedder(identifier)
         if not endpoint_url(self._config, "embed"):
             raise ConfigError(
                 f"the vectors are from {identifier}, but there is no endpoint",
                 "set base_url of [endpoint] in the config file, or ask by --mode keyword",
             )
-        model = identifier.removeprefix(PREFIX)
+        model = identifier.removeprefix(ENDPOINT_PREFIX)
         return RemoteEmbedder(self.endpoint("embed"), model, dimension, self.account, kb)
 
     def transcriber(self) -> RemoteTranscriber | None:
         """Return the model that writes down what is said; None where none is configured."""
-        from memctl.models.transcriber import RemoteTranscriber
+        from memctl.models.media_models import RemoteTranscriber
 
         task: Task = "transcribe"
         name = self.model_name(task)
@@ -137,7 +137,7 @@ class Providers:
             instructions: What it is told to do.
             version: Name and version of those.
         """
-        from memctl.models.image_reader import ImageReader
+        from memctl.models.media_models import ImageReader
 
         model = self.chat("image")
         return ImageReader(model, instructions, version) if model else None
@@ -146,7 +146,7 @@ class Providers:
 def model_folder(name: str) -> Path | None:
     """Return the folder of a model that is named ``onnx/FOLDER``, None for any other."""
     folder = name.removeprefix(ONNX)
-    return expanded(folder).absolute() if name.startswith(ONNX) and folder else None
+    return expand_path(folder).absolute() if name.startswith(ONNX) and folder else None
 
 
 def endpoint_url(config: Config, task: Task) -> str:
@@ -176,3 +176,43 @@ def connection(config: Config, task: Task, url: str) -> Connection:
         settings.retries,
         settings.concurrency,
     )
+
+
+def without_remote_models(config: Config) -> Config:
+    """Return the settings without the models that are behind an endpoint on another machine.
+
+    What those would do is then done the built-in way; vectors of such a model cannot be had.
+
+    Raises:
+        ConfigError: An endpoint that is configured has no address.
+    """
+    models: dict[str, Any] = {}
+    for task in TASKS:
+        url, name = endpoint_url(config, task), getattr(config.models, task)
+        if url and not is_loopback(url):
+            models |= {f"{task}_url": ""} | ({} if model_folder(name) else {task: ""})
+    base_url = config.endpoint.base_url
+    kept = base_url if base_url and is_loopback(base_url) else ""
+    return replace(
+        config,
+        models=replace(config.models, **models),
+        endpoint=replace(config.endpoint, base_url=kept),
+    )
+
+
+def withheld_url(config: Config, left: Config, task: Task) -> str:
+    """Return the address of the model for a task that is left out for being on another machine.
+
+    Args:
+        config: The settings of the program.
+        left: Those of what is private.
+        task: Which.
+
+    Returns:
+        The address; "" where there is no such model, or it is not left out.
+
+    Raises:
+        ConfigError: An endpoint that is configured has no address.
+    """
+    url = endpoint_url(config, task)
+    return url if url and not endpoint_url(left, task) else ""

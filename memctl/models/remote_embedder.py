@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memctl.errors import BadReply
-from memctl.models.accounts import Account, Spent
+from memctl.models.call_accounting import CallUsage, ModelAccount
 from memctl.models.endpoint import Endpoint
-from memctl.models.unit import unit_rows
+from memctl.models.vector_math import normalize_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PREFIX = "endpoint/"
-TEXTS_A_CALL = 64
+ENDPOINT_PREFIX = "endpoint/"
+TEXTS_PER_CALL = 64
 MOST_CHARACTERS = 24_000
 """Only so much of a text's beginning is sent: models take some 8,000 tokens."""
 
@@ -39,7 +39,7 @@ class RemoteEmbedder:
         endpoint: Endpoint,
         model: str,
         dimension: int,
-        account: Account,
+        account: ModelAccount,
         kb: str = "NAME",
     ) -> None:
         self._endpoint = endpoint
@@ -51,7 +51,7 @@ class RemoteEmbedder:
     @property
     def id(self) -> str:
         """``endpoint/`` and the model's name; where it runs may change."""
-        return f"{PREFIX}{self._model}"
+        return f"{ENDPOINT_PREFIX}{self._model}"
 
     @property
     def dimension(self) -> int:
@@ -71,7 +71,7 @@ class RemoteEmbedder:
         with self._account.together():
             known = {text: self._known(text) for text in wanted}
         missing = [text for text, vector in known.items() if vector is None]
-        parts = [missing[at : at + TEXTS_A_CALL] for at in range(0, len(missing), TEXTS_A_CALL)]
+        parts = [missing[at : at + TEXTS_PER_CALL] for at in range(0, len(missing), TEXTS_PER_CALL)]
         for part, rows in zip(parts, self._all_embedded(parts), strict=True):
             known |= dict(zip(part, rows, strict=True))
         for n, text in enumerate(texts):
@@ -109,7 +109,7 @@ class RemoteEmbedder:
                     model=self._model, input=sent, encoding_format="float"
                 )
             )
-            call.spent = Spent(reply.usage.prompt_tokens if reply.usage else 0)
+            call.spent = CallUsage(reply.usage.prompt_tokens if reply.usage else 0)
         ordered = sorted(reply.data, key=lambda item: item.index)
         rows = self._checked([item.embedding for item in ordered], len(texts))
         kept = rows.astype(np.float16)  # given so the first time too: a question finds the same
@@ -131,7 +131,7 @@ class RemoteEmbedder:
         rows = np.asarray(found, dtype=np.float32)
         if not np.isfinite(rows).all():
             raise BadReply(f"{self._model} gave vectors with values that are no numbers")
-        return unit_rows(rows)
+        return normalize_rows(rows)
 
     def _key(self, text: str) -> str:
         whole = f"embed\0{self._model}\0{text[:MOST_CHARACTERS]}"

@@ -1,8 +1,7 @@
 """Files become text with positions; the only room that knows file formats."""
 
-from memctl.readers.apart import Readers
-from memctl.readers.detect import detect
-from memctl.readers.reading import read, supported
-from memctl.readers.registry import MediaType
+from memctl.readers.detection import detect_media_type
+from memctl.readers.file_kinds import MediaType
+from memctl.readers.isolation import Readers, read, supported_kinds
 
-__all__ = ["MediaType", "Readers", "detect", "read", "supported"]
+__all__ = ["MediaType", "Readers", "detect_media_type", "read", "supported_kinds"]

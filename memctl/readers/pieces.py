@@ -22,7 +22,7 @@ LONGEST_HEADING = 500
 _SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
 
 
-def storable(text: str) -> str:
+def storable_text(text: str) -> str:
     """The text with what no UTF-8 column can hold replaced, character for character."""
     return _SURROGATES.sub("\ufffd", text) if _SURROGATES.search(text) else text
 
@@ -64,7 +64,7 @@ def assemble(
 
 def _cut_to(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
     for piece in pieces:
-        text = storable(piece.text)
+        text = storable_text(piece.text)
         if len(text) <= limit:
             yield piece if text is piece.text else replace(piece, text=text)
             continue

@@ -5,69 +5,84 @@ to, half open: ``document.text[start:end]``.  Times inside a recording are secon
 Instants are timezone-aware UTC datetimes.
 """
 
-from memctl.records.answers import (
+from memctl.records.document_text import (
+    Distilled,
+    EntityMention,
+    Segment,
+    SegmentKind,
+    SourceText,
+    Understanding,
+)
+from memctl.records.job_reports import (
+    WRITTEN_OUTCOMES,
+    Connection,
+    ConsolidationReport,
+    Estimate,
+    FactComparison,
+    FileOutcome,
+    IngestReport,
+    Insight,
+    JobView,
+    OutcomeKind,
+    Progress,
+    ProgressListener,
+    ReembedReport,
+    SkipListener,
+    SkippedSource,
+    SkipReason,
+    UndoReport,
+    Usage,
+)
+from memctl.records.search_results import (
     Answer,
     AnswerSentence,
     Citation,
     Community,
     Context,
+    DuplicateHit,
+    EndedFact,
+    Filters,
+    Hit,
     QueryResult,
+    Question,
     Related,
 )
-from memctl.records.asking import Copy, Ended, Filters, Hit, Question
-from memctl.records.consolidation import Connection, ConsolidationReport, Insight
-from memctl.records.ingest import (
-    TAKEN,
-    Compared,
-    Estimate,
-    FileOutcome,
-    IngestReport,
-    LeftOut,
-    LeftOutListener,
-    LeftOutReason,
-    OutcomeKind,
-)
-from memctl.records.rows import Document, DocumentStatus, Entity, Memory, Relation
-from memctl.records.terms import LEVELS, Level, Metadata
-from memctl.records.text import Segment, SegmentKind, SourceText
-from memctl.records.understanding import Distilled, EntityMention, Understanding
-from memctl.records.work import (
-    JobView,
-    Progress,
-    ProgressListener,
-    ReembedReport,
-    UndoReport,
-    Usage,
+from memctl.records.stored_rows import (
+    LEVELS,
+    Document,
+    DocumentStatus,
+    Entity,
+    Level,
+    Memory,
+    Metadata,
+    Relation,
 )
 
 __all__ = [
     "LEVELS",
-    "TAKEN",
+    "WRITTEN_OUTCOMES",
     "Answer",
     "AnswerSentence",
     "Citation",
     "Community",
-    "Compared",
     "Connection",
     "ConsolidationReport",
     "Context",
-    "Copy",
     "Distilled",
     "Document",
     "DocumentStatus",
-    "Ended",
+    "DuplicateHit",
+    "EndedFact",
     "Entity",
     "EntityMention",
     "Estimate",
+    "FactComparison",
     "FileOutcome",
     "Filters",
     "Hit",
     "IngestReport",
     "Insight",
     "JobView",
-    "LeftOut",
-    "LeftOutListener",
-    "LeftOutReason",
     "Level",
     "Memory",
     "Metadata",
@@ -81,6 +96,9 @@ __all__ = [
     "Relation",
     "Segment",
     "SegmentKind",
+    "SkipListener",
+    "SkipReason",
+    "SkippedSource",
     "SourceText",
     "Understanding",
     "UndoReport",

@@ -11,63 +11,67 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate
 
-from memctl.redaction.files import FILES
-from memctl.redaction.rule import Rule, Span, lowered
-from memctl.redaction.said import SAID
-from memctl.redaction.shapes import BLOCKS, KEYS, RANDOM
-from memctl.redaction.told import TOLD
+from memctl.redaction.assigned_secrets import ASSIGNED
+from memctl.redaction.secret_files import FILES
+from memctl.redaction.secret_rule import Rule, Span, lower_same_length
+from memctl.redaction.spoken_secrets import SPOKEN
+from memctl.redaction.token_shapes import BLOCKS, KEYS, RANDOM
 
 MARK = "[redacted]"
 
-RULES = (BLOCKS, KEYS, *FILES, *TOLD, *SAID)
+RULES = (BLOCKS, KEYS, *FILES, *ASSIGNED, *SPOKEN)
 _TRIGGERS = frozenset(word for rule in RULES for word in rule.triggers)
 
 
-def redacted(text: str) -> str:
+def redact_query(text: str) -> str:
     """Return ``text`` with ``[redacted]`` in place of what looks like a secret.
 
     That includes any long run of random letters and digits: whoever asks means no checksum.
     """
     for rule in (BLOCKS, KEYS):
-        text = _without(text, [s for m in rule.matches(text, lowered(text)) for s in rule.spans(m)])
+        text = _without(
+            text, [s for m in rule.matches(text, lower_same_length(text)) for s in rule.spans(m)]
+        )
     text = RANDOM.sub(MARK, text)
-    for rule in TOLD:
-        text = _without(text, [s for m in rule.matches(text, lowered(text)) for s in rule.spans(m)])
-    return without_secrets(text)
+    for rule in ASSIGNED:
+        text = _without(
+            text, [s for m in rule.matches(text, lower_same_length(text)) for s in rule.spans(m)]
+        )
+    return redact_secrets(text)
 
 
-def without_secrets(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """Return a text of a document with ``[redacted]`` in place of what surely is a secret.
 
     Checksums and ids stay, and so does an ordinary word that follows ``password:`` in a sentence.
     """
-    return redacted_with(text, ())[0]
+    return redact_with_offsets(text, ())[0]
 
 
-def distinct_without_secrets(name: str) -> str:
+def redact_name(name: str) -> str:
     """Return a name as :func:`without_secrets` does; two that differ in a secret alone stay two.
 
     What tells them apart is a short hash of the whole.
     """
-    clean = without_secrets(name)
+    clean = redact_secrets(name)
     whole = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     return name if clean == name else f"{clean}#{whole[:16]}"
 
 
-def redacted_with(text: str, offsets: Sequence[int]) -> tuple[str, list[int]]:
+def redact_with_offsets(text: str, offsets: Sequence[int]) -> tuple[str, list[int]]:
     """Return a text as :func:`without_secrets` does, and where the places in it are then.
 
     Args:
         text: Of a document.
         offsets: Places in it; one within a secret will be where its ``[redacted]`` begins.
     """
-    moved, low = list(offsets), lowered(text)
+    moved, low = list(offsets), lower_same_length(text)
     for rule in _rules_for(low):
         spans = [s for m in rule.matches(text, low) if rule.is_sure(m) for s in rule.spans(m)]
         if spans:
             moved = _moved(moved, spans)
             text = _without(text, spans)
-            low = lowered(text)
+            low = lower_same_length(text)
     return text, moved
 
 

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import DamagedError, LockedError, NotFoundError, UsageError
-from memctl.pinned import check_name
-from memctl.store.datasets import Datasets
-from memctl.store.ledger import HEAD
-from memctl.store.lock import AS_SET, Wait
-from memctl.store.names import TableName
-from memctl.store.parts import damaged_files, parts_of
-from memctl.store.snapshot import Snapshot
-from memctl.store.snapshot_book import SnapshotEntry
+from memctl.kb_settings import check_name
+from memctl.schema.table_names import TableName
+from memctl.store.integrity.checksums import Verifier
+from memctl.store.integrity.inspection import damaged_files, version_entries
+from memctl.store.ledger.ledger import HEAD
+from memctl.store.ledger.version_repositories import SnapshotEntry
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -30,15 +28,17 @@ from memctl.store.store import (
     FORMER_EMBEDDER,
     TABLES_FOLDER,
 )
-from memctl.store.tags import write_tag
-from memctl.store.transaction import Transaction
-from memctl.store.upkeep import VECTOR_ROWS
-from memctl.store.verifying import Verifier
+from memctl.store.tables.engine import Datasets
+from memctl.store.tables.snapshot import Snapshot
+from memctl.store.tables.snapshot_tags import write_tag
+from memctl.store.tables.transaction import Transaction
+from memctl.store.tables.upkeep import VECTOR_ROWS
+from memctl.store.write_lock import AS_SET, Wait
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from memctl.store.books import FileEntry
+    from memctl.store.ledger.work_repositories import FileEntry
     from memctl.store.store import Store
 
 Versions = Mapping[TableName, int]
@@ -287,7 +287,7 @@ class Snapshots:
         return {
             self._datasets.path(table) / path: size
             for table, version in versions.items()
-            for path, size in parts_of(self._datasets.at(table, version))
+            for path, size in version_entries(self._datasets.at(table, version))
         }
 
 

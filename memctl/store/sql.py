@@ -17,11 +17,13 @@ a process of its own, such as the command line, calls `cap_process_memory` for t
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,18 +31,18 @@ import pyarrow.dataset
 
 from memctl.errors import MemctlError, UsageError
 from memctl.records import Filters
-from memctl.store.filters import as_arrow
-from memctl.store.formats import widened
-from memctl.store.ledger_tables import LEDGER_TABLES, ledger_tables
-from memctl.store.schema import TABLES
-from memctl.store.scope import Scope
+from memctl.schema.arrow_tables import TABLES
+from memctl.store.ledger.work_repositories import from_text
+from memctl.store.tables.filter_expressions import Expr, as_arrow, col, namespace_filter
+from memctl.store.transfer.export_formats import widened
 
 if TYPE_CHECKING:
     import duckdb
 
-    from memctl.store.filters import Expr
-    from memctl.store.ledger import Ledger
-    from memctl.store.snapshot import Snapshot
+    from memctl.schema.table_names import TableName
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.tables.snapshot import Snapshot
+
 
 _ROWS_A_BATCH = 16_384
 _BATCH_BYTES = 8 << 20
@@ -64,7 +66,7 @@ def run_sql(
     memory_limit: str = "1GB",
     timeout: float = 60.0,
     ledgers: Mapping[str, Ledger] | None = None,
-    scope: Scope | None = None,
+    scope: NamespaceScope | None = None,
 ) -> pa.RecordBatchReader:
     """Run one SELECT or EXPLAIN over the tables of some knowledge bases and stream its rows.
 
@@ -85,7 +87,7 @@ def run_sql(
         UsageError: The statement is wrong, or isn't one that may run.
         MemctlError: It ran out of time or memory; reading the result can raise this too.
     """
-    scope = scope or Scope(Filters())
+    scope = scope or NamespaceScope(Filters())
     further = {
         kb: scope.of_ledger(snapshots[kb], ledger_tables(ledger, sql.lower()))
         for kb, ledger in (ledgers or {}).items()
@@ -182,7 +184,7 @@ def _register(
     connection: duckdb.DuckDBPyConnection,
     snapshots: Mapping[str, Snapshot],
     ledgers: Mapping[str, Mapping[str, pa.Table]],
-    scope: Scope,
+    scope: NamespaceScope,
 ) -> None:
     """Give every table its view: plain for one knowledge base, a union for several."""
     sources: dict[str, dict[str, Any]] = {}
@@ -207,10 +209,10 @@ def _create_view(
         registered = f"{table}_{number}" if name_kb else table
         connection.register(registered, source)
         columns = _columns(source.schema, same_vectors)
-        parts.append(f"SELECT {_text(kb)} AS kb, {columns} FROM {_name(registered)}")
+        parts.append(f"SELECT {_quoted_text(kb)} AS kb, {columns} FROM {_quoted_name(registered)}")
     if name_kb:
         union = " UNION ALL BY NAME ".join(parts)
-        connection.execute(f"CREATE VIEW {_name(table)} AS {union}")
+        connection.execute(f"CREATE VIEW {_quoted_name(table)} AS {union}")
 
 
 def _columns(schema: pa.Schema, same_vectors: bool) -> str:
@@ -218,15 +220,15 @@ def _columns(schema: pa.Schema, same_vectors: bool) -> str:
     lists = [field.name for field in schema if pa.types.is_fixed_size_list(field.type)]
     if same_vectors or not lists:
         return "*"
-    replaced = ", ".join(f"{_name(name)}::FLOAT[] AS {_name(name)}" for name in lists)
+    replaced = ", ".join(f"{_quoted_name(name)}::FLOAT[] AS {_quoted_name(name)}" for name in lists)
     return f"* REPLACE ({replaced})"
 
 
-def _name(name: str) -> str:
+def _quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _text(value: str) -> str:
+def _quoted_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -234,7 +236,7 @@ def _lock(connection: duckdb.DuckDBPyConnection, memory_limit: str) -> None:
     import duckdb
 
     try:
-        connection.execute(f"SET memory_limit = {_text(memory_limit)}")
+        connection.execute(f"SET memory_limit = {_quoted_text(memory_limit)}")
     except duckdb.Error as error:
         raise UsageError(
             f"the memory limit {memory_limit!r} cannot be read", "write it like 512MB or 2GB"
@@ -356,3 +358,199 @@ def _with_own_names(schema: pa.Schema) -> pa.Schema:
         seen.add(name)
         fields.append(field.with_name(name))
     return pa.schema(fields, schema.metadata)
+
+
+_NAMED_IN: Mapping[TableName, tuple[str, ...]] = {
+    "documents": ("entities", "links"),
+    "memories": ("entities",),
+}
+
+
+class NamespaceScope:
+    """The namespaces that are meant.
+
+    Args:
+        filters: Of which only those on the namespace count.
+    """
+
+    def __init__(self, filters: Filters) -> None:
+        self._within = namespace_filter(filters)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self._within is None
+
+    def of(self, snapshot: Snapshot, table: TableName) -> Expr | None:
+        """Return the condition on the rows of a table; None where there is none.
+
+        An entity is meant if a row that is meant names it, a relation if nothing that it stands
+        between or rests on is left out.
+        """
+        within = self._within
+        if within is None or table in ("documents", "memories"):
+            return within
+        left_out = _unnamed(snapshot, within) if table == "entities" else _tied(snapshot, within)
+        return ~col("id").is_in(sorted(left_out))
+
+    def of_ledger(
+        self, snapshot: Snapshot, tables: Mapping[str, pa.Table]
+    ) -> Mapping[str, pa.Table]:
+        """Return tables of the ledger, in which only a file's document tells its namespace.
+
+        A file of no document, and what is noted of a file, may be of any, and are left out.
+        """
+        if self._within is None or not tables["files"].num_rows + tables["events"].num_rows:
+            return tables
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        ids = snapshot.scan("documents", self._within, ["id"])["id"].to_pylist()
+        meant = pa.array(ids, pa.string())
+        files, events = tables["files"], tables["events"]
+        is_of_file = pc.match_substring(events["subject"], os.sep)
+        return {
+            **tables,
+            "files": files.filter(pc.is_in(files["document_id"], meant)),
+            "events": events.filter(pc.invert(is_of_file)),
+        }
+
+
+def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:
+    """The entities that no row names for which a condition holds."""
+    named = _names(snapshot, within)
+    for row in _rows_in_scope(snapshot, "entities", None, ("id", "name", "aliases")):
+        if named.isdisjoint((row["name"], *(row["aliases"] or ()))):
+            yield row["id"]
+
+
+def _names(snapshot: Snapshot, within: Expr) -> set[str]:
+    names: set[str] = set()
+    for table, columns in _NAMED_IN.items():
+        for row in _rows_in_scope(snapshot, table, within, columns):
+            names.update(name for column in columns for name in row[column] or ())
+    return names
+
+
+def _tied(snapshot: Snapshot, within: Expr) -> Iterator[str]:
+    """The relations that have to do with a row for which a condition does not hold."""
+    left_out = {
+        row["id"]
+        for table in ("documents", "memories")
+        for row in _rows_in_scope(snapshot, table, ~within, ("id",))
+    }
+    for row in _rows_in_scope(
+        snapshot, "relations", None, ("id", "source_id", "target_id", "memory_ids")
+    ):
+        ends = (row["source_id"], row["target_id"], *(row["memory_ids"] or ()))
+        if not left_out.isdisjoint(ends):
+            yield row["id"]
+
+
+def _rows_in_scope(
+    snapshot: Snapshot, table: TableName, where: Expr | None, columns: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    for batch in snapshot.batches(table, where, columns):
+        yield from batch.to_pylist()
+
+
+_Column = tuple[pa.DataType, Callable[[Any], Any]]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _path(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+_STRING: _Column = (pa.string(), _same)
+_NUMBER: _Column = (pa.int64(), _same)
+_SECONDS: _Column = (pa.float64(), _same)
+_COST: _Column = (pa.float64(), _same)
+_SCORE: _Column = (pa.float64(), _same)
+_FLAG: _Column = (pa.bool_(), bool)
+_PATH: _Column = (pa.string(), _path)
+_DAY: _Column = (pa.date32(), date.fromisoformat)
+_INSTANT: _Column = (pa.timestamp("us", tz="UTC"), from_text)
+
+# ``at`` is a keyword in DuckDB 2.0, so no column is called that.
+_LEDGER_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
+    "files": (
+        "files",
+        {
+            "path": _PATH, "inbox": _PATH, "size": _NUMBER, "state": _STRING, "sha256": _STRING,
+            "document_id": _STRING, "reason": _STRING, "hint": _STRING, "first_seen": _INSTANT,
+            "updated_at": _INSTANT,
+        },
+    ),
+    "jobs": (
+        "jobs",
+        {
+            "id": _NUMBER, "kind": _STRING, "state": _STRING, "started_at": _INSTANT,
+            "finished_at": _INSTANT, "detail": _STRING,
+        },
+    ),
+    "events": (
+        "events",
+        {
+            "id": _NUMBER, "at AS occurred_at": _INSTANT, "kind": _STRING, "message": _STRING,
+            "hint": _STRING, "subject": _STRING,
+        },
+    ),
+    "queries": (
+        "query_log",
+        {
+            "id": _NUMBER, "at AS asked_at": _INSTANT,
+            "nullif(question, '') AS question": _STRING, "mode": _STRING, "hits": _NUMBER,
+            "seconds": _SECONDS, "nullif(query_id, '') AS query_id": _STRING, "kind": _STRING,
+            "found": _FLAG, "mean_score": _SCORE, "filters": _STRING, "hit_ids": _STRING,
+            "feedback": _STRING,
+        },
+    ),
+    "model_usage": (
+        "model_usage",
+        {
+            "day": _DAY, "task": _STRING, "model": _STRING, "calls": _NUMBER, "cached": _NUMBER,
+            "failed": _NUMBER, "input_tokens": _NUMBER, "output_tokens": _NUMBER, "cost": _COST,
+            "seconds": _SECONDS,
+        },
+    ),
+}  # fmt: skip
+
+
+LEDGER_TABLES = tuple(_LEDGER_COLUMNS)
+
+
+def ledger_tables(ledger: Ledger, wanted: Container[str]) -> dict[str, pa.Table]:
+    """Return the ledger's books as tables, as they are now.
+
+    Args:
+        ledger: The ledger.
+        wanted: Names of the books to read, or text that names them; the others come without rows.
+
+    Raises:
+        DamagedError: The ledger cannot be read.
+    """
+    return {
+        name: _ledger_table(_ledger_rows(ledger, book, columns) if name in wanted else [], columns)
+        for name, (book, columns) in _LEDGER_COLUMNS.items()
+    }
+
+
+def _ledger_rows(ledger: Ledger, book: str, columns: Iterable[str]) -> list[tuple[Any, ...]]:
+    with ledger.reading() as connection:
+        return connection.execute(f"SELECT {', '.join(columns)} FROM {book}").fetchall()
+
+
+def _ledger_table(rows: list[tuple[Any, ...]], columns: Mapping[str, _Column]) -> pa.Table:
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    return pa.table(
+        {
+            column.rpartition(" ")[2]: pa.array(
+                [None if v is None else convert(v) for v in items], type_
+            )
+            for (column, (type_, convert)), items in zip(columns.items(), values, strict=True)
+        }
+    )

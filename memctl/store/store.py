@@ -13,23 +13,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import CoverageLost, DamagedError, KnowledgeBaseUnavailable, UsageError
-from memctl.store.coverage import require_all_found, require_there
-from memctl.store.datasets import Datasets
-from memctl.store.derived import Derived, drop_derived
-from memctl.store.durability import sync_new
-from memctl.store.engine import changing, lance, lancedb
-from memctl.store.indexes import create_indexes
-from memctl.store.leases import Leases
-from memctl.store.ledger import Ledger
-from memctl.store.lock import AS_SET, WAIT_SECONDS, Holder, Wait, WriteLock
-from memctl.store.manifests import keep_manifests
-from memctl.store.names import UPKEEP
-from memctl.store.purge import Purged, purge, rewrite
-from memctl.store.schema import TABLES, TableName, schemas
-from memctl.store.snapshot import Snapshot
-from memctl.store.sums import AT_ONCE_BYTES, note_missing_sums
-from memctl.store.transaction import Transaction
-from memctl.store.upkeep import VECTOR_ROWS, Pruned, UpkeepReport, improve, pays, prune
+from memctl.schema.arrow_tables import TABLES, TableName, schemas
+from memctl.schema.table_names import UPKEEP
+from memctl.store.file_caches import DerivedCache, drop_derived_cache
+from memctl.store.integrity.checksums import CHECKSUM_BATCH_BYTES, add_missing_checksums
+from memctl.store.integrity.coverage import require_all_found, require_there
+from memctl.store.ledger.ledger import Ledger
+from memctl.store.tables.durability import copy_manifests, sync_new
+from memctl.store.tables.engine import Datasets, lance, lancedb, translate_write_errors
+from memctl.store.tables.indexes import create_indexes
+from memctl.store.tables.reader_leases import ReaderLeases
+from memctl.store.tables.snapshot import Snapshot
+from memctl.store.tables.transaction import Transaction
+from memctl.store.tables.upkeep import (
+    VECTOR_ROWS,
+    Pruned,
+    Purged,
+    UpkeepReport,
+    improve,
+    pays,
+    prune,
+    purge,
+    rewrite_without_deleted,
+)
+from memctl.store.write_lock import AS_SET, WAIT_SECONDS, Holder, Wait, WriteLock
 
 if TYPE_CHECKING:
     import sqlite3
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.db import DBConnection
 
-    from memctl.store.shelf import Shelf
+    from memctl.store.file_caches import VectorCache
 
 __all__ = ["Clock", "Ledger", "Snapshot", "Store", "Transaction", "UpkeepReport", "utc_now"]
 
@@ -80,7 +87,7 @@ class Store:
         self._clock = clock
         self._datasets = Datasets(folder / TABLES_FOLDER)
         self._lock = WriteLock(folder, clock)
-        self._leases = Leases(folder / LEASES_FOLDER)
+        self._leases = ReaderLeases(folder / LEASES_FOLDER)
         self._upkeeps = 0
 
     @classmethod
@@ -110,8 +117,8 @@ class Store:
                     if embedder:
                         ledger.set_meta(EMBEDDER, embedder)
                     ledger.set_head(versions, clock())
-                    keep_manifests(Datasets(folder / TABLES_FOLDER), ledger)
-                    note_missing_sums(Datasets(folder / TABLES_FOLDER), ledger)
+                    copy_manifests(Datasets(folder / TABLES_FOLDER), ledger)
+                    add_missing_checksums(Datasets(folder / TABLES_FOLDER), ledger)
             except BaseException:
                 ledger.close()
                 raise
@@ -186,7 +193,7 @@ class Store:
 
     def _snapshot_of(self, head: Mapping[TableName, int]) -> Snapshot:
         versions = {table: head[table] for table in TABLES}
-        derived = Derived(self.folder, lambda: self.ledger.head() == head)
+        derived = DerivedCache(self.folder, lambda: self.ledger.head() == head)
         return Snapshot(
             self._datasets, versions, self.dimension, self.ledger.require_in_place, derived
         )
@@ -216,7 +223,7 @@ class Store:
     def switch_vectors(
         self,
         transaction: Transaction,
-        shelf: Shelf,
+        shelf: VectorCache,
         columns: Sequence[str],
         keys: Callable[[pa.RecordBatch], Sequence[bytes]],
         former: str,
@@ -286,7 +293,7 @@ class Store:
             transaction.roll_back()
             raise
         if self.ledger.head() != before:
-            drop_derived(self.folder)
+            drop_derived_cache(self.folder)
 
     def _reconnect_sometimes(self) -> None:
         """Drop the engine's caches now and then: lance 13 leaks files with every index update."""
@@ -313,7 +320,7 @@ class Store:
             try:
                 with self._committed() as transaction:
                     before = transaction.snapshot()
-                    with changing(self.folder / TABLES_FOLDER):
+                    with translate_write_errors(self.folder / TABLES_FOLDER):
                         done = improve(transaction, self.ledger, force=force)
                     all_found = require_all_found if done.touches("memories") else require_there
                     all_found(before, transaction.snapshot(), UPKEEP)
@@ -321,7 +328,7 @@ class Store:
                 job = self.ledger.jobs.start(UPKEEP, began)
                 self.ledger.jobs.fail(job, self._clock(), error.message, error.hint)
                 raise
-            note_missing_sums(self._datasets, self.ledger, AT_ONCE_BYTES)
+            add_missing_checksums(self._datasets, self.ledger, CHECKSUM_BATCH_BYTES)
             pruned = self._pruned(force=force)
             self.ledger.receipts.trim()
         self._reconnect_sometimes()
@@ -363,7 +370,7 @@ class Store:
         with self._held(wait):
             with self._committed() as transaction:
                 before = transaction.snapshot()
-                rewrite(transaction, self.ledger)
+                rewrite_without_deleted(transaction, self.ledger)
                 require_all_found(before, transaction.snapshot(), UPKEEP)
             self._datasets.renew()
             self._await_readers()
@@ -394,7 +401,7 @@ class Store:
 def _create_tables(folder: Path, dimension: int) -> dict[TableName, int]:
     """Make empty tables with their indexes; overwrite what an interrupted creation has left."""
     versions: dict[TableName, int] = {}
-    with changing(folder):
+    with translate_write_errors(folder):
         for table, schema in schemas(dimension).items():
             path = str(folder / f"{table}.lance")  # as LanceDB, which takes a second to start
             dataset = lance().write_dataset(schema.empty_table(), path, mode="overwrite")

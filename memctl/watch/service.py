@@ -18,18 +18,21 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol
 
-from memctl.errors import DiskRefused, LockedError, MemctlError
-from memctl.locking import take
-from memctl.store.names import COMPARISON, CONSOLIDATION
-from memctl.watch.base import BaseWatch, WatchOptions
-from memctl.watch.hints import Hints, Wake
-from memctl.watch.mounts import share_type
-from memctl.watch.report import Drained, EventKind, Left, Listener, WatchEvent
-from memctl.watch.served import Served
-from memctl.watch.status import waiting_files
+from memctl.errors import DiskRefused, KnowledgeBaseUnavailable, LockedError, MemctlError
+from memctl.kb_settings import load_settings
+from memctl.locking import acquire_lock
+from memctl.schema.table_names import COMPARISON, CONSOLIDATION
+from memctl.watch.file_events import FileEvents, Wake, share_type
+from memctl.watch.kb_watcher import KnowledgeBaseWatcher, WatchOptions
+from memctl.watch.reporter import DrainResult, EventKind, Leftover, Listener, WatchEvent
+from memctl.watch.watch_status import waiting_files
+from memctl.watch.watched_base import WatchedBase
 
 if TYPE_CHECKING:
     from filelock import FileLock
+
+    from memctl.home import Home, KnowledgeBaseEntry
+    from memctl.knowledge_base import KnowledgeBase
 
 Clock = Callable[[], datetime]
 
@@ -46,7 +49,7 @@ class Bases(Protocol):
         """Those that are to be served now."""
         ...
 
-    def open(self, name: str) -> Served:
+    def open(self, name: str) -> WatchedBase:
         """Open one of them.
 
         Raises:
@@ -54,7 +57,7 @@ class Bases(Protocol):
         """
         ...
 
-    def is_changed(self, base: Served) -> bool:
+    def is_changed(self, base: WatchedBase) -> bool:
         """Say whether its settings or its ledger are others now than when it was opened."""
         ...
 
@@ -67,7 +70,7 @@ class Interrupted(BaseException):
 class _Held:
     """A knowledge base that is being served, and the lock that says so."""
 
-    watch: BaseWatch
+    watch: KnowledgeBaseWatcher
     lock: FileLock
     is_signed: bool = False
     """Whether the ledger says which process serves it."""
@@ -105,7 +108,7 @@ class WatchService:
         self._clock = clock
         self._monotonic = monotonic
         self._wake = Wake()
-        self._hints = Hints(self._wake, monotonic)
+        self._hints = FileEvents(self._wake, monotonic)
         self._held: dict[str, _Held] = {}
         self._stopping = False
         self._interrupted = False
@@ -113,9 +116,9 @@ class WatchService:
         self._beaten = 0.0
         self._idle_since = monotonic()
         self._dealt_with = 0
-        self._left: list[Left] = []
+        self._left: list[Leftover] = []
 
-    def run(self) -> Drained:
+    def run(self) -> DrainResult:
         """Serve until told to stop or, with ``once``, until everything is dealt with.
 
         Returns:
@@ -130,8 +133,8 @@ class WatchService:
             while not self._stopping and not step():
                 pass
         refused = [(name, each.error) for name, each in self._refused.items()]
-        left = [Left(name, (), error.message, error.hint) for name, error in refused]
-        return Drained(self._dealt_with, (*self._left, *left))
+        left = [Leftover(name, (), error.message, error.hint) for name, error in refused]
+        return DrainResult(self._dealt_with, (*self._left, *left))
 
     def stop(self) -> None:
         """Stop once the files in hand are dealt with; may be called from anywhere."""
@@ -244,7 +247,7 @@ class WatchService:
         except MemctlError as error:
             self._refused[name] = _Refusal(error, self._monotonic())
             return
-        watch = BaseWatch(
+        watch = KnowledgeBaseWatcher(
             base, self._options, self._listener, self._clock, self._beat, self._monotonic
         )
         self._held[name] = _Held(watch, lock)
@@ -262,7 +265,7 @@ class WatchService:
                 ledger.jobs.abandon(now, kind)
             held.is_signed = True
 
-    def _locked(self, base: Served) -> FileLock:
+    def _locked(self, base: WatchedBase) -> FileLock:
         def held() -> LockedError:
             """Name who has it."""
             entry = base.store.ledger.daemon.get()
@@ -271,7 +274,7 @@ class WatchService:
                 f"{who} is watching {base.name!r} already", "stop it first, or leave it to it"
             )
 
-        return take(base.layout.watch_lock, _LOCK_SECONDS, held)
+        return acquire_lock(base.layout.watch_lock, _LOCK_SECONDS, held)
 
     def _leave(self, name: str) -> None:
         held = self._held.pop(name)
@@ -360,13 +363,86 @@ class WatchService:
             raise Interrupted
 
 
-def _left_by(watch: BaseWatch) -> list[Left]:
+def _left_by(watch: KnowledgeBaseWatcher) -> list[Leftover]:
     """What a knowledge base leaves to the next time: one for each thing that is wrong."""
     files: tuple[str, ...] = ()
     if watch.is_waiting:
         with suppress(MemctlError, OSError):  # what fails may be what knows of them
             files = tuple(name for name, _ in waiting_files(watch.base))
     return [
-        Left(each.kb, files if each.kind == "waiting" else (), each.message, each.hint)
+        Leftover(each.kb, files if each.kind == "waiting" else (), each.message, each.hint)
         for each in watch.complaints
     ]
+
+
+class WatchedBases:
+    """Those that are named, else every one that is always on; paused and archived ones are not.
+
+    Args:
+        home: All knowledge bases on this disk.
+        names: Those to serve; none means every always-on one, also those made later.
+    """
+
+    def __init__(self, home: Home, names: Sequence[str] = ()) -> None:
+        self._home = home
+        self._names = tuple(dict.fromkeys(names))
+
+    def check(self) -> None:
+        """Refuse names that cannot be served.
+
+        Raises:
+            KnowledgeBaseNotFound: There is none of that name.
+            KnowledgeBaseUnavailable: It is paused or archived.
+        """
+        for name in self._names:
+            status = self._home.settings(name).status
+            if status != "active":
+                raise KnowledgeBaseUnavailable(
+                    f"knowledge base {name!r} is {status}, so it is not watched",
+                    f"memctl kb resume {name}",
+                )
+
+    def names(self) -> list[str]:
+        """Return the names of those that are to be served now.
+
+        One of which the settings cannot be read is among them: opening it says why.
+        """
+        return [entry.name for entry in self._home.entries() if self._is_wanted(entry)]
+
+    def _is_wanted(self, entry: KnowledgeBaseEntry) -> bool:
+        if self._names and entry.name not in self._names:
+            return False
+        settings = entry.settings
+        if settings is None:
+            return True
+        return settings.status == "active" and (bool(self._names) or settings.always_on)
+
+    def open(self, name: str) -> KnowledgeBase:
+        """Open one of them, and make its own inbox where somebody has removed that.
+
+        Raises:
+            DiskRefused: It cannot be written to.
+        """
+        base = self._home.open(name)
+        try:
+            base.store.require_writable()
+            base.note_settings()
+            self._home.sweep()
+        except BaseException:
+            base.close()
+            raise
+        with suppress(OSError):  # what keeps an inbox from being looked into is told when it is
+            base.layout.inbox.mkdir(mode=0o700, exist_ok=True)
+        return base
+
+    def is_changed(self, base: WatchedBase) -> bool:
+        """Say whether settings on disk differ from those it was opened with, or its ledger does.
+
+        A repair makes a lost ledger anew; where none is there yet, there is nothing to go on with.
+        """
+        if base.store.ledger.is_replaced():
+            return True
+        try:
+            return load_settings(base.layout.settings) != base.settings
+        except MemctlError:
+            return False

@@ -26,10 +26,10 @@ from typing import Any
 from messages import BLIND, PLAIN
 
 import memctl
-from memctl.choices import Mode
 from memctl.knowledge_base import KnowledgeBase
+from memctl.literals import Mode
 from memctl.records import Context, Filters
-from memctl.retrieve.shown import DOUBT
+from memctl.search.answering.excerpts import DOUBT
 
 BUDGETS = (1500, 4000)
 MODES: tuple[Mode, ...] = ("keyword", "hybrid")

@@ -24,7 +24,7 @@ import pyarrow as pa
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.records import Document, Memory
-from memctl.store.schema import documents_table, memories_table
+from memctl.schema.arrow_tables import documents_table, memories_table
 
 PASSAGES = 5
 WORDS = 20_000

@@ -107,7 +107,7 @@ class Writer:
 
 def vocabulary() -> list[str]:
     """The words of the embedder's tokenizer, in a fixed order."""
-    from memctl.models.static import TOKENIZER_FILE, _package_folder
+    from memctl.models.static_embedder import TOKENIZER_FILE, _package_folder
 
     tokenizer = json.loads((_package_folder() / TOKENIZER_FILE).read_bytes())
     words = (piece[1:] for piece in tokenizer["model"]["vocab"] if piece[0] == "▁")
@@ -189,7 +189,7 @@ def measure_command(file: Path, home: Path) -> Run:
 
 def upkeep_seconds(home: Path) -> float:
     """How long the upkeep at the end of the ingest took, by the ledger's account."""
-    from memctl.store.names import UPKEEP
+    from memctl.schema.table_names import UPKEEP
     from memctl.store.store import Store
 
     with Store.open(home / "kb" / "default") as store:

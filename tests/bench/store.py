@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow as pa
 
 from memctl.records import Memory
-from memctl.store.engine import lance
-from memctl.store.filters import col
-from memctl.store.schema import memories_table, schemas
+from memctl.schema.arrow_tables import memories_table, schemas
 from memctl.store.store import Store
+from memctl.store.tables.engine import lance
+from memctl.store.tables.filter_expressions import col
 
 DIMENSION = 256
 WORDS = 20_000

@@ -19,8 +19,8 @@ import pytest
 from fake_endpoint import Asked, FakeEndpoint
 from waiting import PATIENCE
 
-from memctl.ingest import settling
-from memctl.store.transaction import Transaction
+from memctl.ingest import fact_comparison
+from memctl.store.tables.transaction import Transaction
 
 from .conftest import Run
 
@@ -170,13 +170,13 @@ def test_a_comparison_that_would_end_more_than_it_says_is_rolled_back(
 ) -> None:
     tell(memctl, f"{ACME} Zoe plays chess.", "2024-02-01")
     (chess,) = [row["id"] for text, row in facts(memctl).items() if "chess" in text]
-    end = settling.end
+    end = fact_comparison.end_memories
 
     def sabotaged(transaction: Transaction, successors: dict[str, str], now: datetime) -> None:
         end(transaction, {**successors, chess: chess}, now)
 
     with monkeypatch.context() as patch:
-        patch.setattr(settling, "end", sabotaged)
+        patch.setattr(fact_comparison, "end_memories", sabotaged)
         record = json.dumps({"text": BOLT, "created_at": "2026-02-01"})
         result = memctl("ingest", "--jsonl", "-", stdin=record)
     assert result.code == 1

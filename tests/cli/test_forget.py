@@ -25,9 +25,9 @@ from waiting import PATIENCE
 from memctl.config import load_config
 from memctl.errors import CoverageLost
 from memctl.home import Home, utc_now
-from memctl.memories.editing import Statement
-from memctl.pinned import reason_path
-from memctl.store.noted import noted
+from memctl.kb_settings import reason_path
+from memctl.memories.memory_editing import Statement
+from memctl.store.ledger.ledger import job_context
 
 from .conftest import Run
 from .test_facts import understood, understood_nothing
@@ -715,10 +715,10 @@ def cut_off(step: str, id_: str, *options: str) -> None:
 @pytest.mark.parametrize(
     ("step", "is_done"),
     [
-        ("memctl.store.ledger.Ledger.set_head", False),
-        ("memctl.forget.copies.Copies.remove", True),
+        ("memctl.store.ledger.ledger.Ledger.set_head", False),
+        ("memctl.forget.source_copies.SourceCopies.remove", True),
         ("memctl.store.store.Store.purge", True),
-        ("memctl.store.ledger.Ledger.rewrite", True),
+        ("memctl.store.ledger.ledger.Ledger.rewrite", True),
     ],
 )
 def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
@@ -753,7 +753,7 @@ def test_snapshots_that_were_to_go_when_it_was_killed_go_when_it_is_completed(
     memctl: Run, home: Path
 ) -> None:
     memctl("snapshot", "create", "before")
-    step = "memctl.forget.copies.Copies.remove"
+    step = "memctl.forget.source_copies.SourceCopies.remove"
     cut_off(step, document(memctl, "plan"), "--snapshots")
     assert memctl("snapshot", "create", "after").code == 0  # which completes it first
     assert [row["name"] for row in memctl("snapshot", "list").rows] == ["after"]
@@ -799,7 +799,7 @@ def everywhere(memctl: Run, endpoint: FakeEndpoint, home: Path) -> None:
     with (
         Home(load_config({})).open("default") as base,
         suppress(CoverageLost),
-        noted(base.store.ledger, "upkeep", utc_now),
+        job_context(base.store.ledger, "upkeep", utc_now),
     ):
         raise CoverageLost(f"what is said of {MARK} is not found any more")
 

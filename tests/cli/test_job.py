@@ -17,7 +17,7 @@ from fake_endpoint import Asked, FakeEndpoint
 from limited import LIMITED, needs_permissions
 
 from memctl.config import load_config
-from memctl.consolidate import consolidator
+from memctl.consolidation import consolidator
 from memctl.errors import LockedError
 from memctl.home import Home
 from memctl.records import Progress

@@ -17,8 +17,8 @@ from PIL import Image, ImageDraw
 from memctl.config import load_config
 from memctl.errors import MissingReader
 from memctl.home import Home
-from memctl.readers import sound
-from memctl.readers.clips import clips
+from memctl.readers.media import clips
+from memctl.readers.media.clips import make_clips
 
 from .conftest import Run
 
@@ -142,10 +142,10 @@ def test_a_recording_of_more_than_a_day_stays_without_a_transcript(
 def test_without_the_media_extra_a_long_recording_is_not_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sound, "find_spec", lambda name: None)
+    monkeypatch.setattr(clips, "find_spec", lambda name: None)
     talk = recording(tmp_path / "talk.wav", 700.0, rate=8)
     with pytest.raises(MissingReader) as refused:
-        list(clips("sounds", talk, "talk.wav", "audio/wav", 700.0))
+        list(make_clips("sounds", talk, "talk.wav", "audio/wav", 700.0))
     assert "pip install 'memctl[media]'" in refused.value.hint
 
 

@@ -19,9 +19,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.cli.output import plain
-from memctl.cli.stats import bar
-from memctl.cli.text import clock, duration, one_line, safe, size
+from memctl.cli.commands.stats import bar
+from memctl.cli.rendering.output_formats import to_plain
+from memctl.cli.rendering.terminal_text import (
+    format_clock,
+    format_duration,
+    format_size,
+    one_line,
+    terminal_safe,
+)
 
 from .conftest import Run
 
@@ -166,7 +172,7 @@ def test_control_characters_never_reach_the_table(memctl: Run) -> None:
 def test_safe_text_holds_nothing_that_steers_a_terminal(text: str) -> None:
     kept = "\n\t\u200c\u200d\u00ad"  # the last three shape words of some scripts
     assert not any(
-        unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in kept for c in safe(text)
+        unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in kept for c in terminal_safe(text)
     )
 
 
@@ -178,9 +184,19 @@ def test_one_line_is_one_line_of_at_most_the_width(text: str, width: int) -> Non
 
 
 def test_numbers_read_as_people_write_them() -> None:
-    assert [size(n) for n in (0, 999, 1400, 2_500_000)] == ["0 B", "999 B", "1.4 kB", "2.5 MB"]
-    assert [duration(s) for s in (0.04, 3.21, 240, 7300)] == ["40 ms", "3.2 s", "4 min", "2 h"]
-    assert [clock(s) for s in (5, 125.4, 3723)] == ["0:05", "2:05", "1:02:03"]
+    assert [format_size(n) for n in (0, 999, 1400, 2_500_000)] == [
+        "0 B",
+        "999 B",
+        "1.4 kB",
+        "2.5 MB",
+    ]
+    assert [format_duration(s) for s in (0.04, 3.21, 240, 7300)] == [
+        "40 ms",
+        "3.2 s",
+        "4 min",
+        "2 h",
+    ]
+    assert [format_clock(s) for s in (5, 125.4, 3723)] == ["0:05", "2:05", "1:02:03"]
 
 
 def test_bars_are_proportional_to_an_eighth_of_a_character() -> None:
@@ -192,7 +208,7 @@ def test_bars_are_proportional_to_an_eighth_of_a_character() -> None:
 
 def test_json_has_no_nan_and_instants_in_utc() -> None:
     value = {"a": float("nan"), "b": datetime(2026, 1, 2, tzinfo=UTC), "c": ("x", Path("/y"))}
-    assert plain(value) == {"a": None, "b": "2026-01-02T00:00:00Z", "c": ["x", "/y"]}
+    assert to_plain(value) == {"a": None, "b": "2026-01-02T00:00:00Z", "c": ["x", "/y"]}
 
 
 # --- on a terminal -------------------------------------------------------------------------------

@@ -263,7 +263,7 @@ def test_questions_are_logged_and_can_be_looked_up(notes: Run) -> None:
 def test_a_ledger_that_somebody_else_keeps_busy_does_not_stop_a_query(
     notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.store.ledger.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("memctl.store.ledger.ledger.BUSY_SECONDS", 0.1)
     ledger = sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite", isolation_level=None)
     ledger.execute("BEGIN IMMEDIATE")
     try:

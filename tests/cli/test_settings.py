@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.config import example, load_config, settings_of, unknown_variables, variable_name
+from memctl.config import example_config, load_config, settings_of, unknown_variables, variable_name
 
 from .conftest import Run
 
@@ -88,12 +88,12 @@ def test_completion_is_answered_whatever_the_variables(tmp_path: Path) -> None:
 def test_init_writes_the_example_once(memctl: Run, tmp_path: Path) -> None:
     assert memctl("config", "init").code == 0
     written = tmp_path / "home/config.toml"
-    assert written.read_text() == example()
+    assert written.read_text() == example_config()
     assert memctl("config", "path").out == f"{written}\n"
     again = memctl("config", "init")
     assert again.code == 2
     assert "is there already" in again.err
-    assert memctl("config", "init", "--stdout").out == example()
+    assert memctl("config", "init", "--stdout").out == example_config()
 
 
 def test_a_named_file_is_used(memctl: Run, tmp_path: Path) -> None:

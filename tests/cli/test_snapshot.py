@@ -280,7 +280,8 @@ def test_killed_while_restoring_it_is_as_if_nothing_had_been_done(
     memctl("snapshot", "create", "one")
     take_in(memctl, CRANES)
     program = (
-        "import os; from memctl.cli.main import main; from memctl.store.ledger import Ledger\n"
+        "import os; from memctl.cli.main import main\n"
+        "from memctl.store.ledger.ledger import Ledger\n"
         "Ledger.set_head = lambda *_: os._exit(9)\n"
         "main(['snapshot', 'restore', 'one', '--yes'])"
     )

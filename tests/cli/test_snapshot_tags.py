@@ -11,10 +11,10 @@ import pytest
 from damaged import lose_copies_of_manifests, manifests
 from fake_endpoint import FakeEndpoint
 
-from memctl.store.durability import manifest_version
-from memctl.store.ledger import Ledger
-from memctl.store.names import TABLES
-from memctl.store.repair import FILES_UNKNOWN
+from memctl.schema.table_names import TABLES
+from memctl.store.integrity.store_repair import FILES_UNKNOWN
+from memctl.store.ledger.ledger import Ledger
+from memctl.store.tables.durability import manifest_version
 
 from .conftest import Result, Run
 

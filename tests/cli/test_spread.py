@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from fake_endpoint import FakeEndpoint
 
-from memctl.choices import Mode
+from memctl.literals import Mode
 
 from .conftest import Run
 

@@ -15,8 +15,8 @@ from fake_endpoint import Asked, FakeEndpoint
 from pytest_httpserver import HTTPServer
 from waiting import PATIENCE
 
-from memctl.ingest import crew, pipeline
-from memctl.ingest.crew import Crew
+from memctl.ingest import ingest_pipeline, worker_pool
+from memctl.ingest.worker_pool import WorkerPool
 
 from .conftest import Run
 
@@ -148,10 +148,10 @@ def test_the_second_ingest_of_the_same_files_asks_nothing(
 def test_no_worker_processes_are_hired_to_wait_for_a_model(
     memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hired: list[Crew] = []
-    monkeypatch.setattr(Crew, "_hire", lambda self, _settings: hired.append(self))
-    monkeypatch.setattr(crew, "processors", lambda: 2)
-    monkeypatch.setattr(pipeline, "MANY_SOURCES", 1)
+    hired: list[WorkerPool] = []
+    monkeypatch.setattr(WorkerPool, "_hire", lambda self, _settings: hired.append(self))
+    monkeypatch.setattr(worker_pool, "processor_count", lambda: 2)
+    monkeypatch.setattr(ingest_pipeline, "MANY_SOURCES", 1)
     folder = notes(tmp_path / "notes", 10)
     assert memctl("ingest", str(folder)).code == 0
     assert hired == []
@@ -242,9 +242,9 @@ def test_an_endpoint_killed_half_way_through_loses_nothing_and_all_is_done_when_
 def test_of_a_source_in_many_parts_nothing_is_kept_until_all_of_it_is_understood(
     memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.readers import tables
+    from memctl.readers.data_files import table_rows
 
-    monkeypatch.setattr(tables, "PART_CHARS", 2_000)
+    monkeypatch.setattr(table_rows, "PART_CHARS", 2_000)
     rows = "".join(f"{n},step {n} of Aurora,done\n" for n in range(400))
     (tmp_path / "steps.csv").write_text(f"number,what,state\n{rows}")
     replied: list[Asked] = []
@@ -394,9 +394,9 @@ def evidence(memctl: Run) -> list[tuple[Any, ...]]:
 def test_what_has_no_file_any_more_is_upgraded_from_what_is_remembered(
     memctl: Run, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.readers import tables
+    from memctl.readers.data_files import table_rows
 
-    monkeypatch.setattr(tables, "PART_CHARS", 2_000)
+    monkeypatch.setattr(table_rows, "PART_CHARS", 2_000)
     sentence = "We decided to paint Aurora blue, and to sail her to the island in June. "
     (tmp_path / "plan.md").write_text(
         f"---\ntags: [boat]\n---\n# Plan\n\n## Paint\n\n{sentence * 60}\n\n## Sail\n\n{sentence}\n"
@@ -442,9 +442,9 @@ def test_what_a_model_understood_is_not_given_up_for_one_that_makes_nonsense(
 def test_long_documents_are_bounded_and_estimated_so(
     memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.readers import tables
+    from memctl.readers.data_files import table_rows
 
-    monkeypatch.setattr(tables, "PART_CHARS", 40_000)
+    monkeypatch.setattr(table_rows, "PART_CHARS", 40_000)
     monkeypatch.setenv("MEMCTL_MODELS_MOST_WINDOWS", "8")
     rows = "".join(f"{n},step {n} of Aurora goes well,done\n" for n in range(5_000))
     (tmp_path / "steps.csv").write_text(f"number,what,state\n{rows}")

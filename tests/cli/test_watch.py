@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from waiting import PATIENCE
 
-from memctl.consolidate.consolidator import Consolidator
+from memctl.consolidation.consolidator import Consolidator
 from memctl.errors import LockedError
-from memctl.ingest.pipeline import Ingestor
+from memctl.ingest.ingest_pipeline import Ingestor
 from memctl.store.store import Store
 
 from .conftest import Run

@@ -19,14 +19,14 @@ from filelock import FileLock
 
 from memctl.config import load_config
 from memctl.home import Home
-from memctl.ingest import inbox as inbox_of_any
-from memctl.ingest.batch import PIPELINE_VERSION
-from memctl.ingest.inbox import scan
-from memctl.ingest.leaving import DEEPEST
-from memctl.store import receipt_book
-from memctl.store.books import Event
-from memctl.store.names import WAITS_FOR
-from memctl.watch.claim import CUT_OFF, Claims
+from memctl.ingest.batches import PIPELINE_VERSION
+from memctl.ingest.discovery import inbox_scan as inbox_of_any
+from memctl.ingest.discovery.inbox_scan import scan_inbox
+from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
+from memctl.schema.table_names import WAITS_FOR
+from memctl.store.ledger import log_repositories
+from memctl.store.ledger.work_repositories import Event
+from memctl.watch.claims import CUT_OFF, Claims
 
 from .conftest import Run
 
@@ -145,7 +145,7 @@ def test_a_source_may_go_by_another_name_than_its_file(memctl: Run, notes: Path)
 def test_upkeep_keeps_the_newest_receipts(
     memctl: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receipt_book, "MOST_RECEIPTS", 3)
+    monkeypatch.setattr(log_repositories, "MAX_PROVENANCE_ENTRIES", 3)
     for number in range(5):
         (notes / f"{number}.md").write_text(f"Note {number} of many.")
     memctl("ingest", str(notes))
@@ -358,7 +358,7 @@ def test_a_file_that_a_killed_watch_left_says_so_and_goes_on(memctl: Run, inbox:
     (inbox / "plan.md").write_text(TEXT)
     with Home(load_config({})).open("default") as base:
         claims = Claims(base.layout, base.store.ledger, base.clock)
-        assert len(claims.claim(scan(inbox).files, lambda file, error: None)) == 1
+        assert len(claims.claim(scan_inbox(inbox).files, lambda file, error: None)) == 1
     (receipt,) = why(memctl, "plan.md")
     assert (receipt["outcome"], "takes it up again" in receipt["hint"]) == ("processing", True)
     memctl("watch", "--once")
@@ -721,10 +721,10 @@ def test_many_files_of_one_name_are_listed(memctl: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_in_folders_that_are_too_deep_says_so(memctl: Run, inbox: Path) -> None:
-    deep = inbox.joinpath(*["d"] * (DEEPEST + 1), "deep.md")
+    deep = inbox.joinpath(*["d"] * (DEEPEST_FOLDER + 1), "deep.md")
     deep.parent.mkdir(parents=True)
     deep.write_text(TEXT)
     (receipt,) = why(memctl, "deep.md")
     assert (receipt["outcome"], receipt["is_there"]) == ("waiting", True)
-    assert f"more than {DEEPEST} folders deep" in receipt["reason"]
+    assert f"more than {DEEPEST_FOLDER} folders deep" in receipt["reason"]
     assert receipt["hint"].startswith("move it further up")

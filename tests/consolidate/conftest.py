@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from memctl.consolidate.consolidator import Consolidator
+from memctl.consolidation.consolidator import Consolidator
 from memctl.ids import document_id, memory_id
+from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.models.protocols import Embedder
 from memctl.records import Memory
-from memctl.store.filters import col
-from memctl.store.schema import memories_table, memory_rows
+from memctl.schema.arrow_tables import memories_table, memory_rows
 from memctl.store.store import Store
-from memctl.understand.passage import passage_for_embedding, passage_terms
+from memctl.store.tables.filter_expressions import col
 
 NOW = datetime(2026, 8, 1, 12, 0, tzinfo=UTC)
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+(?: [A-Z][a-z]+)*", re.MULTILINE)
@@ -77,7 +77,7 @@ class Base:
         self.store = Store.open(folder, clock=self.clock)
 
     def add(self, *notes: Memory) -> None:
-        texts = [passage_for_embedding(item.title, item.heading, item.text) for item in notes]
+        texts = [embedding_text(item.title, item.heading, item.text) for item in notes]
         with self.store.write() as transaction:
             transaction.upsert("memories", memories_table(list(notes), self.embedder.embed(texts)))
 

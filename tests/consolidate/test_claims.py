@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.consolidate.claims import Conflict, claims, conflict
+from memctl.consolidation.sentence_claims import Conflict, claims, conflict
 
 
 def between(

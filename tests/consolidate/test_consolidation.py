@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from memctl.consolidate.pool import count_waiting
-from memctl.memories.editing import forget
+from memctl.consolidation.memory_pool import count_waiting
+from memctl.memories.memory_editing import forget_memories
 from memctl.records import Memory, Progress
-from memctl.store.filters import col
-from memctl.store.schema import memories_table, relation_rows
+from memctl.schema.arrow_tables import memories_table, relation_rows
+from memctl.store.tables.filter_expressions import col
 
 Note = Callable[..., Memory]
 
@@ -222,7 +222,7 @@ def test_an_insight_of_before_names_no_successor_that_was_deleted(
     base.consolidator().run()
     assert [item for item in base.memories().values() if item.superseded_by]
     with base.store.write() as transaction:
-        forget(transaction, [signed.id])
+        forget_memories(transaction, [signed.id])
     assert not [item for item in base.memories().values() if item.superseded_by]
     base.consolidator().run()
     (place,) = [item for item in base.insights() if item.title == "Harbour Street"]

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pytest
 from long_form import IS_LONG
 
-from memctl.consolidate.undoing import Jobs
-from memctl.doctor.rows import Agreement
+from memctl.consolidation.job_undo import Jobs
+from memctl.doctor.row_checks import CrossReferences
 from memctl.errors import NotFoundError
-from memctl.memories.editing import forget
+from memctl.memories.memory_editing import forget_memories
 from memctl.records import Memory
-from memctl.store.names import CONSOLIDATION
-from memctl.store.noted import noted
+from memctl.schema.table_names import CONSOLIDATION
+from memctl.store.ledger.ledger import job_context
 
 Note = Callable[..., Memory]
 SEEDS = range(60) if IS_LONG else (12, 56)
@@ -41,7 +41,7 @@ def a_note(note: Note, dice: random.Random, number: int) -> Memory:
 
 
 def consolidate(base: Any) -> None:
-    with noted(base.store.ledger, CONSOLIDATION, base.clock) as job:
+    with job_context(base.store.ledger, CONSOLIDATION, base.clock) as job:
         base.consolidator(seconds_a_commit=0).run(batch_size=4, job=job.id)
 
 
@@ -54,7 +54,7 @@ def ended(base: Any, id_: str, now: Any) -> None:
 
 def deleted(base: Any, id_: str) -> None:
     with base.store.write() as transaction:
-        forget(transaction, [id_])
+        forget_memories(transaction, [id_])
 
 
 def without_marks(base: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def without_marks(base: Any) -> dict[str, Any]:
 
 
 def require_sound(base: Any) -> None:
-    agreement = Agreement(base.store.snapshot())
+    agreement = CrossReferences(base.store.snapshot())
     for column in ("source_ids", "superseded_by"):
         assert list(agreement.dangling(column)) == []
     assert list(agreement.loose_ends()) == []

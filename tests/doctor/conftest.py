@@ -12,10 +12,9 @@ from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.doctor.findings import Finding
 from memctl.home import Home
-from memctl.store.filters import col
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
-from memctl.watch.service import WatchService
+from memctl.store.tables.filter_expressions import col
+from memctl.watch.kb_watcher import WatchOptions
+from memctl.watch.service import WatchedBases, WatchService
 
 FILES = {
     "lease.md": "# Lease\n\nThe lease with [[Harbour Street]] starts on 1 June 2026.\n\n"
@@ -40,7 +39,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     options = WatchOptions(settle_seconds=0.05, rescan_seconds=0.1, poll=True, once=True)
-    WatchService(HomeBases(home), options, lambda _: None).run()
+    WatchService(WatchedBases(home), options, lambda _: None).run()
     with home.open("notes") as base:
         base.ingest(text="The spare key hangs behind the boiler.")
         base.add_memory("The door code is 4711.")

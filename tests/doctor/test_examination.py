@@ -14,17 +14,17 @@ import pyarrow as pa
 import pytest
 from damaged import manifests
 
-from memctl.doctor import citations, machine
+from memctl.doctor import document_checks, machine_checks
 from memctl.doctor.doctor import Doctor
 from memctl.doctor.findings import Finding
-from memctl.doctor.folders import LEAST_FREE
+from memctl.doctor.folder_checks import LEAST_FREE
 from memctl.home import Home
-from memctl.store import upkeep
-from memctl.store.filters import col
-from memctl.store.lock import WriteLock
-from memctl.store.schema import memory_rows, vector_array
+from memctl.schema.arrow_tables import memory_rows, vector_array
 from memctl.store.store import utc_now
-from memctl.store.transaction import Transaction
+from memctl.store.tables import upkeep
+from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.transaction import Transaction
+from memctl.store.write_lock import WriteLock
 
 from .conftest import leave_names, not_ok
 
@@ -215,7 +215,7 @@ def test_a_document_that_misses_a_passage_is_told(home: Home, doctor: Doctor) ->
 def test_of_a_large_table_a_sample_is_cited_unless_all_is_asked_for(
     home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(citations, "MANY_MEMORIES", 5)
+    monkeypatch.setattr(document_checks, "MANY_MEMORIES", 5)
 
     def told(**options: bool) -> str:
         return only(
@@ -270,7 +270,7 @@ def test_an_index_that_does_not_fit_into_the_cache_is_no_damage(
     if damages:
         for path in home.layout("notes").folder.rglob("_indices/*/part_*_invert.lance"):
             os.truncate(path, path.stat().st_size // 2)
-    monkeypatch.setattr("memctl.store.datasets.INDEX_CACHE_BYTES", 100)
+    monkeypatch.setattr("memctl.store.tables.engine.INDEX_CACHE_BYTES", 100)
     assert bool(examined(doctor)) is damages
 
 
@@ -292,7 +292,7 @@ def test_a_limit_on_watching_that_is_too_low_is_told(
     limits = {"max_user_watches": 1_000_000, "max_user_instances": 1_000} | {name: 3}
     for each, value in limits.items():
         (tmp_path / each).write_text(f"{value}\n")
-    monkeypatch.setattr(machine, "_INOTIFY", tmp_path)
+    monkeypatch.setattr(machine_checks, "_INOTIFY", tmp_path)
     found = [each for each in doctor.machine(tmp_path / "none.toml") if each.layer == "inotify"]
     assert [each.subject for each in found if each.verdict == "ok"] == [*limits.keys() - {name}]
     finding = only(not_ok(found))
@@ -324,7 +324,7 @@ def test_too_many_rows_that_no_index_knows_are_told(
         base.store.upkeep(force=True)
         base.ingest(text="The boiler is serviced in May.")
     assert examined(doctor) == []
-    monkeypatch.setattr(upkeep, "FEWEST_UNINDEXED", 0)
+    monkeypatch.setattr(upkeep, "MIN_UNINDEXED", 0)
     monkeypatch.setattr(upkeep, "UNINDEXED_SHARE", 0)
     told = {each.subject: each for each in examined(doctor)}
     assert {each.layer for each in told.values()} == {"indexes"}

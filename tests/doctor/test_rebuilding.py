@@ -13,9 +13,9 @@ from memctl.doctor.doctor import Doctor
 from memctl.errors import CoverageLost, DamagedError
 from memctl.home import Home
 from memctl.records import Progress
-from memctl.store.filters import EVERYTHING, col
-from memctl.store.names import TableName
-from memctl.store.schema import vector_array, vector_rows
+from memctl.schema.arrow_tables import vector_array, vector_rows
+from memctl.schema.table_names import TableName
+from memctl.store.tables.filter_expressions import EVERYTHING, col
 
 from .conftest import leave_names, not_ok
 

@@ -18,10 +18,10 @@ from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
 from memctl.home import Home
-from memctl.store.filters import Expr, col
-from memctl.store.lock import WriteLock
-from memctl.store.schema import vector_array
+from memctl.schema.arrow_tables import vector_array
 from memctl.store.store import utc_now
+from memctl.store.tables.filter_expressions import Expr, col
+from memctl.store.write_lock import WriteLock
 
 from .conftest import not_ok
 

@@ -16,9 +16,9 @@ from limited import LIMITED, needs_permissions
 
 from memctl.doctor.doctor import Doctor
 from memctl.home import Home
-from memctl.pinned import Inbox
-from memctl.store.books import FileEntry
-from memctl.watch.claim import claim_name
+from memctl.kb_settings import Inbox
+from memctl.store.ledger.work_repositories import FileEntry
+from memctl.watch.claims import claim_name
 
 from .conftest import not_ok
 

@@ -6,14 +6,21 @@ import math
 
 import pytest
 
-from memctl.evaluate.comparing import compared, interval, partner
-from memctl.evaluate.questions import parse_questions
-from memctl.evaluate.scores import METRICS, Outcome, measured, summed_up
+from memctl.evaluation.metrics import (
+    METRICS,
+    QuestionResult,
+    bootstrap_interval,
+    comparable_mode,
+    compare_runs,
+    measure,
+    summarize,
+)
+from memctl.evaluation.question_sets import parse_questions
 
 
 def test_scores_of_a_ranking_are_those_worked_out_by_hand() -> None:
     ranked = ["x", "a", "y", "z", "w", "v", "b"]
-    scores = measured(["a", "b", "c"], ranked)
+    scores = measure(["a", "b", "c"], ranked)
     ideal = 1 + 1 / math.log2(3) + 1 / 2
     gain = 1 / math.log2(3) + 1 / math.log2(8)
     assert scores == pytest.approx(
@@ -23,22 +30,22 @@ def test_scores_of_a_ranking_are_those_worked_out_by_hand() -> None:
 
 def test_a_perfect_ranking_of_more_evidence_than_is_looked_at_gains_all() -> None:
     relevant = [str(number) for number in range(12)]
-    scores = measured(relevant, relevant)
+    scores = measure(relevant, relevant)
     assert scores["ndcg@10"] == 1.0
     assert scores["recall@10"] == 10 / 12
 
 
 def test_nothing_found_is_nought() -> None:
-    assert set(measured(["a"], []).values()) == {0.0}
+    assert set(measure(["a"], []).values()) == {0.0}
 
 
-def outcome(id_: str, value: float, category: str = "", seconds: float = 0.01) -> Outcome:
-    return Outcome(id_, category, dict.fromkeys(METRICS, value), seconds)
+def outcome(id_: str, value: float, category: str = "", seconds: float = 0.01) -> QuestionResult:
+    return QuestionResult(id_, category, dict.fromkeys(METRICS, value), seconds)
 
 
 def test_means_are_in_percent_over_all_and_by_category() -> None:
     found = [outcome("1", 1.0, "x"), outcome("2", 0.0, "y", 0.03), outcome("3", 0.5, "x", 0.02)]
-    everything, x, y = summed_up("hybrid", found)
+    everything, x, y = summarize("hybrid", found)
     assert (everything.category, everything.questions) == ("all", 3)
     assert everything.means == dict.fromkeys(METRICS, 50.0)
     assert everything.p50_ms == 20.0
@@ -49,33 +56,33 @@ def test_means_are_in_percent_over_all_and_by_category() -> None:
 def test_a_comparison_counts_what_got_better_and_worse() -> None:
     before = [outcome("1", 0.5), outcome("2", 0.5), outcome("3", 1.0), outcome("gone", 0.0)]
     after = [outcome("3", 0.75), outcome("1", 1.0), outcome("2", 0.5), outcome("new", 0.0)]
-    [first, *_] = compared("hybrid", "keyword", before, after)
+    [first, *_] = compare_runs("hybrid", "keyword", before, after)
     assert (first.metric, first.questions, first.better, first.worse) == ("recall@5", 3, 1, 1)
     assert (first.before, first.after) == (66.7, 75.0)
     assert first.difference == pytest.approx(8.33)
     assert first.low is not None
     assert first.high is not None
     assert first.low < first.difference < first.high
-    assert compared("hybrid", "hybrid", before[-1:], after[-1:]) == []
+    assert compare_runs("hybrid", "hybrid", before[-1:], after[-1:]) == []
 
 
 def test_the_interval_is_near_that_of_a_normal_mean_and_always_the_same() -> None:
     differences = [float(number % 7 - 2) for number in range(400)]
     mean = sum(differences) / 400
     error = math.sqrt(sum((d - mean) ** 2 for d in differences) / 399 / 400)
-    low, high = interval(differences)
+    low, high = bootstrap_interval(differences)
     assert low == pytest.approx(mean - 1.96 * error, abs=0.02)
     assert high == pytest.approx(mean + 1.96 * error, abs=0.02)
-    assert interval(differences) == (low, high)
-    assert interval([1.0]) == (None, None)
-    assert interval([2.0, 2.0]) == (2.0, 2.0)
+    assert bootstrap_interval(differences) == (low, high)
+    assert bootstrap_interval([1.0]) == (None, None)
+    assert bootstrap_interval([2.0, 2.0]) == (2.0, 2.0)
 
 
 def test_a_mode_is_compared_with_itself_or_with_the_only_other_one() -> None:
-    assert partner("hybrid", {"keyword": 0, "hybrid": 0}, 1) == "hybrid"
-    assert partner("hybrid", {"keyword": 0}, 1) == "keyword"
-    assert partner("hybrid", {"keyword": 0, "vector": 0}, 1) is None
-    assert partner("hybrid", {"keyword": 0}, 2) is None
+    assert comparable_mode("hybrid", {"keyword": 0, "hybrid": 0}, 1) == "hybrid"
+    assert comparable_mode("hybrid", {"keyword": 0}, 1) == "keyword"
+    assert comparable_mode("hybrid", {"keyword": 0, "vector": 0}, 1) is None
+    assert comparable_mode("hybrid", {"keyword": 0}, 2) is None
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
-from memctl.store.names import TableName
+from memctl.schema.table_names import TableName
 
 NOTES = {
     "lease.md": "# Lease\n\nAnn Keller signed the lease of the harbour office on 3 March.",

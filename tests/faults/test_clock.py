@@ -16,13 +16,12 @@ from watched import SETTLE, Daemon, Place, memctl
 
 from memctl.doctor.doctor import Doctor
 from memctl.home import Home
-from memctl.ingest.inbox import scan
+from memctl.ingest.discovery.inbox_scan import scan_inbox
 from memctl.store.store import Store
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
-from memctl.watch.inbox import Settling
-from memctl.watch.service import WatchService
-from memctl.watch.status import watch_status
+from memctl.watch.inbox_scanner import StabilityTracker
+from memctl.watch.kb_watcher import WatchOptions
+from memctl.watch.service import WatchedBases, WatchService
+from memctl.watch.watch_status import watch_status
 
 YEAR = timedelta(days=366)
 
@@ -42,16 +41,16 @@ def test_a_file_is_taken_only_when_it_stands_still_though_the_clock_jumps(
     tmp_path: Path, way: timedelta
 ) -> None:
     clock, looked_at, now = Clock(), 0.0, datetime.now(UTC)
-    settling = Settling(2.0, lambda: (now + clock.ahead).timestamp(), lambda: looked_at)
+    settling = StabilityTracker(2.0, lambda: (now + clock.ahead).timestamp(), lambda: looked_at)
     (tmp_path / "a.txt").write_text("half of ")
-    assert settling.ready(scan(tmp_path).files)[0] == []
+    assert settling.ready(scan_inbox(tmp_path).files)[0] == []
     clock.ahead, looked_at = way, 1.0
-    assert settling.ready(scan(tmp_path).files)[0] == [], "it has stood still for one second"
+    assert settling.ready(scan_inbox(tmp_path).files)[0] == [], "it has stood still for one second"
     (tmp_path / "b.txt").write_text("begun at the old time")
     clock.ahead, looked_at = timedelta(0), 1.5
-    assert settling.ready(scan(tmp_path).files)[0] == []
+    assert settling.ready(scan_inbox(tmp_path).files)[0] == []
     looked_at = 3.6
-    names = [file.path.name for file in settling.ready(scan(tmp_path).files)[0]]
+    names = [file.path.name for file in settling.ready(scan_inbox(tmp_path).files)[0]]
     assert names == ["a.txt", "b.txt"]
 
 
@@ -59,7 +58,7 @@ def test_the_watcher_goes_on_while_the_clock_jumps_back_and_forth(place: Place) 
     clock = Clock()
     place.set(consolidate_interval=60)
     options = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.2, poll=True)
-    service = WatchService(HomeBases(place.home), options, place.events.append, clock)
+    service = WatchService(WatchedBases(place.home), options, place.events.append, clock)
     with Daemon(place, service):
         for number, ahead in enumerate([timedelta(0), YEAR, timedelta(0), -YEAR, YEAR], start=1):
             clock.ahead = ahead
@@ -109,7 +108,7 @@ def test_what_ended_while_the_clock_was_ahead_is_history_when_it_is_right_again(
     for text in ("Ann sails to Lisbon on Monday.", "Ann sails to Porto on Monday."):
         (vault / "a.txt").write_text(text)
         home = Home(place.home.config, clock)
-        WatchService(HomeBases(home), options, place.events.append, clock).run()
+        WatchService(WatchedBases(home), options, place.events.append, clock).run()
         clock.ahead = YEAR
     with place.open() as base:
         hits = base.query("Where does Ann sail on Monday?").hits

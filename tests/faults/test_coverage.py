@@ -14,13 +14,13 @@ import pytest
 from watched import Place
 
 from memctl.cli.main import run
-from memctl.consolidate import consolidator
+from memctl.consolidation import consolidator
 from memctl.errors import CoverageLost
-from memctl.store import coverage
+from memctl.schema.table_names import TABLES, TableName
 from memctl.store import store as store_module
-from memctl.store.filters import Expr, col
-from memctl.store.names import TABLES, TableName
-from memctl.store.transaction import Transaction
+from memctl.store.integrity import coverage
+from memctl.store.tables.filter_expressions import Expr, col
+from memctl.store.tables.transaction import Transaction
 
 NOTES = [
     "Ann Keller signed the lease of the harbour office on 3 March.",
@@ -92,14 +92,14 @@ def test_a_consolidation_that_loses_memories_is_rolled_back(
     damage: dict[str, Callable[[int], pa.Array]],
 ) -> None:
     before = state(filled)
-    write = consolidator.write
+    write = consolidator.write_plan
 
     def sabotaged(transaction: Transaction, *rest: Any) -> None:
         write(transaction, *rest)
         changed(transaction, **damage)
 
     with monkeypatch.context() as patch:
-        patch.setattr(consolidator, "write", sabotaged)
+        patch.setattr(consolidator, "write_plan", sabotaged)
         assert run(["consolidate", "-k", "notes"]) == 1
     assert "consolidation was rolled back" in capsys.readouterr().err
     assert state(filled) == before
@@ -131,14 +131,14 @@ def test_a_consolidation_that_loses_one_row_of_many_is_rolled_back(
     capsys: pytest.CaptureFixture[str],
     table: TableName,
 ) -> None:
-    before, mark = crowded.rows(table, "id"), consolidator.write
+    before, mark = crowded.rows(table, "id"), consolidator.write_plan
 
     def sabotaged(transaction: Transaction, *rest: Any) -> None:
         mark(transaction, *rest)
         delete_one(transaction, table)
 
     with monkeypatch.context() as patch:
-        patch.setattr(consolidator, "write", sabotaged)
+        patch.setattr(consolidator, "write_plan", sabotaged)
         assert run(["consolidate", "-k", "notes"]) == 1
     assert f"1 of the {table} would be gone" in capsys.readouterr().err
     assert crowded.rows(table, "id") == before
@@ -152,7 +152,10 @@ def test_a_consolidation_that_alters_one_memory_beyond_the_sample_is_rolled_back
     column: str,
 ) -> None:
     before = state(crowded)
-    mark, other = consolidator.write, {"search_text": without_words, "vector": with_other_vectors}
+    mark, other = (
+        consolidator.write_plan,
+        {"search_text": without_words, "vector": with_other_vectors},
+    )
 
     def sabotaged(transaction: Transaction, *rest: Any) -> None:
         mark(transaction, *rest)
@@ -160,7 +163,7 @@ def test_a_consolidation_that_alters_one_memory_beyond_the_sample_is_rolled_back
         transaction.update("memories", pa.table({"id": ids, column: other[column](1)}))
 
     with monkeypatch.context() as patch:
-        patch.setattr(consolidator, "write", sabotaged)
+        patch.setattr(consolidator, "write_plan", sabotaged)
         patch.setattr(coverage, "_require_same", lambda *_: None)
         assert run(["consolidate", "-k", "notes"]) == 1
     assert "1 of the memories would not be found any more" in capsys.readouterr().err
@@ -268,14 +271,14 @@ def test_the_upkeep_after_a_forget_that_loses_memories_is_rolled_back(
     filled: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (id_,) = [row["id"] for row in filled.rows("documents", "id", "text") if "April" in row["text"]]
-    rewrite = store_module.rewrite
+    rewrite = store_module.rewrite_without_deleted
 
     def sabotaged(transaction: Transaction, *rest: Any) -> None:
         rewrite(transaction, *rest)
         lose_the_words(transaction)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store_module, "rewrite", sabotaged)
+        patch.setattr(store_module, "rewrite_without_deleted", sabotaged)
         assert run(["forget", "-k", "notes", "--document", id_, "--yes"]) == 1
     assert "upkeep was rolled back" in capsys.readouterr().err
     with filled.open() as base:
@@ -359,13 +362,13 @@ def test_the_watcher_says_that_a_job_was_undone_and_goes_on_taking_files_in(
     filled: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled.set(consolidate_interval=1)
-    write = consolidator.write
+    write = consolidator.write_plan
 
     def sabotaged(transaction: Transaction, *rest: Any) -> None:
         write(transaction, *rest)
         changed(transaction, search_text=without_words)
 
-    monkeypatch.setattr(consolidator, "write", sabotaged)
+    monkeypatch.setattr(consolidator, "write_plan", sabotaged)
     said = filled.drain()
     assert ["consolidation was rolled back" in event.message for event in said].count(True) == 1
     filled.drop("new.txt", "The keys are with Ann Keller now.")

@@ -27,14 +27,13 @@ from memctl.doctor.doctor import Doctor
 from memctl.errors import DamagedError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
-from memctl.store.datasets import Datasets
-from memctl.store.durability import manifest_version
-from memctl.store.filters import col
-from memctl.store.ledger import HEAD, Ledger
-from memctl.store.names import TABLES, TableName
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
-from memctl.watch.service import WatchService
+from memctl.schema.table_names import TABLES, TableName
+from memctl.store.ledger.ledger import HEAD, Ledger
+from memctl.store.tables.durability import manifest_version
+from memctl.store.tables.engine import Datasets
+from memctl.store.tables.filter_expressions import col
+from memctl.watch.kb_watcher import WatchOptions
+from memctl.watch.service import WatchedBases, WatchService
 
 FILES = {
     "lease.md": "# Lease\n\nThe lease with [[Harbour Street]] starts on 1 June 2026.\n\n"
@@ -138,7 +137,7 @@ def take_in(home: Home, *names: str) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(FILES[name])
     options = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.1, poll=True, once=True)
-    WatchService(HomeBases(home), options, lambda _: None).run()
+    WatchService(WatchedBases(home), options, lambda _: None).run()
 
 
 def statement(base: KnowledgeBase, words: str) -> str:

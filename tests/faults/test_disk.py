@@ -23,9 +23,9 @@ from waiting import wait_for
 from watched import Daemon, Place, new_place, put_whole
 
 from memctl.errors import DamagedError, DiskRefused
-from memctl.pinned import Inbox
-from memctl.store import transaction
-from memctl.watch.status import watch_status
+from memctl.kb_settings import Inbox
+from memctl.store.tables import transaction
+from memctl.watch.watch_status import watch_status
 
 FREE = range(0, 1 << 20, 1 << 16) if IS_LONG else (1 << 15, 1 << 17)
 """How many bytes a disk has left."""

@@ -10,7 +10,7 @@ from killed import Image, images_of
 from long_form import IS_LONG
 from watched import Place, command, new_place
 
-from memctl.store.names import FORGET
+from memctl.schema.table_names import FORGET
 
 MOST_STEPS = 10_000 if IS_LONG else 2
 WRITERS: dict[str, Command] = {

@@ -20,7 +20,7 @@ import pytest
 from long_form import IS_LONG
 from watched import Place, memctl
 
-from memctl.store.filters import col
+from memctl.store.tables.filter_expressions import col
 
 FILES, KILLS = (300, 60) if IS_LONG else (120, 12)
 OTHER_KILLS = 20 if IS_LONG else 2

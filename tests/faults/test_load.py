@@ -21,11 +21,10 @@ from long_form import IS_LONG
 from waiting import wait_for
 from watched import Daemon, Place
 
-from memctl.ingest.leaving import may_be_taken
-from memctl.watch import looking
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
-from memctl.watch.service import WatchService
+from memctl.ingest.discovery.skip_rules import may_be_taken
+from memctl.watch import inbox_scanner
+from memctl.watch.kb_watcher import WatchOptions
+from memctl.watch.service import WatchedBases, WatchService
 
 FILES, PATIENCE_SECONDS = (20_000, 7_200) if IS_LONG else (1_000, 600)
 NAMES = 10_000 if IS_LONG else 400
@@ -118,7 +117,7 @@ class Stopwatch:
         return self.seconds
 
 
-class Counted(HomeBases):
+class Counted(WatchedBases):
     """Knowledge bases that count how often the watcher has come round."""
 
     rounds = 0
@@ -132,7 +131,7 @@ def test_what_is_written_slowly_is_taken_once_and_whole(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system does not tell who has a file open, too."""
-    monkeypatch.setattr(looking, "is_being_written", lambda path: False)
+    monkeypatch.setattr(inbox_scanner, "is_being_written", lambda path: False)
     clock = Stopwatch()
     options = WatchOptions(settle_seconds=2.0, rescan_seconds=0.05, poll=True)
     bases = Counted(place.home)

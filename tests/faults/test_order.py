@@ -17,9 +17,9 @@ import pytest
 from waiting import PATIENCE
 from watched import Place
 
-from memctl.pinned import Inbox
-from memctl.store.engine import lance
-from memctl.store.names import TABLES
+from memctl.kb_settings import Inbox
+from memctl.schema.table_names import TABLES
+from memctl.store.tables.engine import lance
 
 TELLING = """
 import json, os, sys

@@ -14,8 +14,8 @@ import pytest
 from fake_endpoint import FakeEndpoint
 
 from memctl.config import endpoint_key, load_config
-from memctl.models.confined import confined
 from memctl.models.endpoint import is_loopback
+from memctl.models.providers import without_remote_models
 
 if TYPE_CHECKING:
     from cli.conftest import Run
@@ -155,7 +155,7 @@ def test_only_models_on_this_machine_are_left_of_settings_that_are_confined() ->
         "MEMCTL_MODELS_UNDERSTAND_URL": "http://localhost:11434/v1",
         "MEMCTL_MODELS_RERANK": "onnx//models/small",
     }
-    left = confined(load_config(environ=variables))
+    left = without_remote_models(load_config(environ=variables))
     assert left.endpoint.base_url == ""
     assert (left.models.answer, left.models.understand) == ("", "near")
     assert left.models.rerank == "onnx//models/small"

@@ -18,9 +18,9 @@ from waiting import wait_for
 from memctl.config import LimitSettings
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers import Readers, read
-from memctl.readers import apart as processes
-from memctl.readers.apart import ReaderFault
-from memctl.readers.wire import Garbled, source_text
+from memctl.readers import isolation as processes
+from memctl.readers.isolation import ReaderCrash
+from memctl.readers.reader_process import InvalidMessage, text_from_json
 
 if TYPE_CHECKING:
     from cli.conftest import Run
@@ -186,9 +186,9 @@ def test_a_line_without_end_is_not_read_to_its_end(
 
 @pytest.mark.parametrize("changed", FIELDS.values(), ids=FIELDS)
 def test_text_that_no_reader_makes_is_not_taken(changed: dict[str, object]) -> None:
-    assert source_text(FINE, "text/html", "html/1").text == "abc"
-    with pytest.raises(Garbled):
-        source_text(FINE | changed, "text/html", "html/1")
+    assert text_from_json(FINE, "text/html", "html/1").text == "abc"
+    with pytest.raises(InvalidMessage):
+        text_from_json(FINE | changed, "text/html", "html/1")
 
 
 def test_a_process_apart_has_no_keys_in_its_environment(
@@ -268,7 +268,7 @@ def test_no_program_is_left_that_a_reader_has_started(
     code: str, taken_over: TakeOver, tmp_path: Path
 ) -> None:
     noted, readers = tmp_path / "pids", Readers()
-    with suppress(UnreadableSource, ReaderFault):
+    with suppress(UnreadableSource, ReaderCrash):
         list(readers.read(taken_over(STARTING.format(noted=str(noted)) + code)))
     readers.close()
     _, program = map(int, noted.read_text().split())

@@ -24,8 +24,8 @@ from timeless import BITEXACT, timeless
 from memctl.config import LimitSettings
 from memctl.errors import UnreadableSource
 from memctl.readers import Readers
-from memctl.readers.clips import ClipKind
-from memctl.readers.registry import READERS, by_extension
+from memctl.readers.file_kinds import FILE_KINDS, kind_by_extension
+from memctl.readers.media.clips import ClipKind
 
 SAMPLE = Path(__file__).parents[2] / "sample_inbox"
 SECONDS, MOST_FILES = (600.0, 1_000_000) if IS_LONG else (18.0, 1_500)
@@ -136,7 +136,7 @@ def test_damaged_files_of_every_kind_are_refused_or_read(
     without_ocr(tmp_path / "library", monkeypatch)
     print(f"MEMCTL_FUZZ_SEED={SEED}")
     everything, chance = samples(tmp_path), random.Random(int(SEED))
-    assert {by_extension(name) for name, _ in everything} == set(READERS.values())
+    assert {kind_by_extension(name) for name, _ in everything} == set(FILE_KINDS.values())
     readers = Readers(LimitSettings(memory_mb=1024, seconds=600, processor_seconds=120))
     ends, count = time.monotonic() + SECONDS, 0
     while count < MOST_FILES and (time.monotonic() < ends or count < len(everything)):
@@ -162,7 +162,7 @@ def test_what_models_are_to_see_and_hear_of_damaged_files_is_refused_or_cut_out(
         name, content = media[count % len(media)]
         path = tmp_path / name
         path.write_bytes(damaged(content, chance))
-        reader = by_extension(name)
+        reader = kind_by_extension(name)
         assert reader is not None
         for kind in KINDS[reader.media_type.split("/")[0]]:
             problem = problem_of_clips(readers, kind, path, reader.media_type)

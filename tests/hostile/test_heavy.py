@@ -15,19 +15,19 @@ import pytest
 from ingest.conftest import bench, embedder
 from pathspec import GitIgnoreSpec
 
-from memctl.ingest import work
-from memctl.ingest.derive import relations_of
-from memctl.ingest.ignore import IgnoreRules
-from memctl.ingest.rows import MOST_TAGS
-from memctl.ingest.sources import Labels
+from memctl.ingest import document_processing
+from memctl.ingest.discovery.skip_rules import IgnoreRules
+from memctl.ingest.discovery.sources import Labels
+from memctl.ingest.document_records import MOST_TAGS
 from memctl.readers.pieces import LONGEST_HEADING
-from memctl.understand.marks import links, tags
+from memctl.rows.derived_rows import relations_of
+from memctl.understanding.inline_tags import find_hashtags, find_wikilinks
 
 if TYPE_CHECKING:
     from cli.conftest import Run
     from ingest.conftest import Bench
 
-    from memctl.ingest.batch import Prepared
+    from memctl.ingest.batches import PreparedDocument
 
 __all__ = ["bench", "embedder"]
 
@@ -56,17 +56,17 @@ def grows_with(make: Callable[[int], Callable[[], object]]) -> float:
 
 
 def test_links_and_tags_beside_code_are_found_in_one_pass() -> None:
-    for find in (links, tags):
+    for find in (find_wikilinks, find_hashtags):
         assert grows_with(lambda count, find=find: lambda: find("`a` [[b]] #c\n" * count)) < 6
-    assert tags("`#a` #b `#c` #d", [(0, 6)]) == ("d",)
-    assert links("`[[a]]` [[b]] ~~~\n[[c]]") == ("b", "c")
+    assert find_hashtags("`#a` #b `#c` #d", [(0, 6)]) == ("d",)
+    assert find_wikilinks("`[[a]]` [[b]] ~~~\n[[c]]") == ("b", "c")
 
 
 def test_the_passages_are_looked_through_once_for_all_the_pages_they_link_to(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Sequence[Prepared]] = []
-    monkeypatch.setattr(work, "relations_of", lambda items: made.append(items) or [])
+    made: list[Sequence[PreparedDocument]] = []
+    monkeypatch.setattr(document_processing, "relations_of", lambda items: made.append(items) or [])
 
     def linking(pages: int) -> Callable[[], object]:
         text = "".join(f"Page {n} tells of [[page {n}]] and ships.\n\n" for n in range(pages))

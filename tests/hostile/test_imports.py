@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from memctl.store import transfer
+from memctl.store.transfer import exports
 
 if TYPE_CHECKING:
     from cli.conftest import Run
@@ -143,7 +143,7 @@ def packed(member: str, content: bytes) -> bytes:
 def test_a_part_is_measured_by_what_it_holds(
     memctl: Run, forged: Callable[[Change], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transfer, "_LARGEST_PART", 4 << 20)
+    monkeypatch.setattr(exports, "_LARGEST_PART", 4 << 20)
     done = memctl("import", forged(packed), "-k", "copy")
     assert (done.code, "holds too much" in done.err) == (2, True), done.err
 

@@ -20,13 +20,13 @@ import pytest
 
 from memctl.config import LimitSettings
 from memctl.errors import UnreadableSource
-from memctl.ingest.reading import Unreadable, identify
-from memctl.ingest.sources import Source, from_paths
+from memctl.ingest.discovery.sources import Source, from_paths
+from memctl.ingest.source_reading import Unreadable, identify
 from memctl.readers import Readers
-from memctl.readers.detect import detect
+from memctl.readers.detection import detect_media_type
 from memctl.readers.pieces import PART_CHARS
 from memctl.records import SourceText
-from memctl.store.unpacking import unpacked
+from memctl.store.leftover_scan import unpack
 
 if TYPE_CHECKING:
     from cli.conftest import Run
@@ -321,7 +321,7 @@ def test_a_file_that_is_swapped_for_something_else_after_it_was_found_is_not_ope
     with pytest.raises(Unreadable, match="it is no regular file"):
         identify(found)
     with pytest.raises(UnreadableSource):
-        detect(special / "fine.txt")
+        detect_media_type(special / "fine.txt")
 
 
 def test_a_link_that_is_named_is_followed(memctl: Run, special: Path) -> None:
@@ -336,4 +336,4 @@ def test_a_search_for_what_is_forgotten_lists_no_crowded_archive(tmp_path: Path)
     path = tmp_path / "crowded.zip"
     for count, is_listed in ((10, True), (100_000, False)):
         path.write_bytes(crowded_zip(count))
-        assert any(b"".join(part) for part in unpacked(path)) is is_listed
+        assert any(b"".join(part) for part in unpack(path)) is is_listed

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from memctl.ingest.jsonl import from_jsonl
-from memctl.ingest.pipeline import Ingestor
-from memctl.ingest.sources import Labels, from_paths
+from memctl.ingest.discovery.ingest_inputs import from_jsonl
+from memctl.ingest.discovery.sources import Labels, from_paths
+from memctl.ingest.ingest_pipeline import Ingestor
+from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
-from memctl.pinned import KnowledgeBaseSettings
 from memctl.records import IngestReport
 from memctl.store.store import Store
-from memctl.understand import BuiltinUnderstander
+from memctl.understanding import BuiltinUnderstander
 
 
 @dataclass

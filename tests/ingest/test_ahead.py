@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from waiting import PATIENCE
 
-from memctl.ingest.ahead import ahead
+from memctl.ingest.ingest_pipeline import prefetch
 
 
 def test_whoever_waits_for_an_item_is_called_meanwhile() -> None:
@@ -16,4 +16,4 @@ def test_whoever_waits_for_an_item_is_called_meanwhile() -> None:
     def items() -> Generator[bool, None, None]:
         yield called.wait(PATIENCE)
 
-    assert list(ahead(items(), 1, called.set)) == [True]
+    assert list(prefetch(items(), 1, called.set)) == [True]

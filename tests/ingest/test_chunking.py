@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.ingest.chunking import ChunkSizes, Passage, chunk
-from memctl.ingest.semantic import semantic_cut
+from memctl.ingest.chunking import ChunkSizes, Passage, chunk, semantic_cut
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
 from memctl.records import Segment, SourceText
 

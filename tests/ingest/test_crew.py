@@ -16,15 +16,14 @@ import pytest
 from waiting import PATIENCE, wait_for
 
 from memctl.ids import document_id
-from memctl.ingest import crew as crew_module
-from memctl.ingest.batch import NotRead, Taken, Wanted, Worked
-from memctl.ingest.crew import Crew
-from memctl.ingest.prepare import Limits
-from memctl.ingest.reading import identify
-from memctl.ingest.sources import Source
-from memctl.ingest.work import workshop
-from memctl.ingest.workers import WorkerDied
-from memctl.pinned import KnowledgeBaseSettings
+from memctl.ingest import worker_pool as crew_module
+from memctl.ingest.batch_preparation import IngestLimits
+from memctl.ingest.batches import DocumentSummary, ProcessedGroup, ReadFailure, WantedSource
+from memctl.ingest.discovery.sources import Source
+from memctl.ingest.document_processing import load_processor
+from memctl.ingest.source_reading import identify
+from memctl.ingest.worker_pool import WorkerDied, WorkerPool
+from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.records import SourceText
 
 if TYPE_CHECKING:
@@ -64,30 +63,30 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.fixture(autouse=True, scope="module")
 def two_processors() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crew_module, "processors", lambda: 2)
+        patch.setattr(crew_module, "processor_count", lambda: 2)
         yield
 
 
-def wanted(text: str) -> Wanted:
+def wanted(text: str) -> WantedSource:
     item = identify(Source("text", text=text))
-    return Wanted(item, document_id("default", item.sha256))
+    return WantedSource(item, document_id("default", item.sha256))
 
 
 @pytest.fixture(scope="module")
-def crew(two_processors: None) -> Iterator[Crew]:
+def crew(two_processors: None) -> Iterator[WorkerPool]:
     """A crew whose workers are there."""
     settings = KnowledgeBaseSettings("test", NOW)
-    with closing(Crew(workshop(settings), settings, hire_after=0)) as crew:
+    with closing(WorkerPool(load_processor(settings), settings, start_workers_after=0)) as crew:
         crew.submit([wanted("the first one is done here")], NOW)
         wait_for(lambda: crew.capacity)
         yield crew
 
 
-def fates(results: list[Worked]) -> list[type]:
+def fates(results: list[ProcessedGroup]) -> list[type]:
     return [type(fate) for worked in results for fate in worked.fates]
 
 
-def test_workers_make_the_same_rows_as_this_process(crew: Crew) -> None:
+def test_workers_make_the_same_rows_as_this_process(crew: WorkerPool) -> None:
     group = [wanted(str(record["text"])) for record in RECORDS[:40]]
     here = crew._workshop.work(group, NOW)
     (there,) = crew.submit(group, NOW).result()
@@ -97,7 +96,7 @@ def test_workers_make_the_same_rows_as_this_process(crew: Crew) -> None:
     assert there.wanted == tuple(group)
 
 
-def test_parts_are_worked_on_by_workers_too(crew: Crew) -> None:
+def test_parts_are_worked_on_by_workers_too(crew: WorkerPool) -> None:
     one = wanted("a big one")
     texts = [SourceText(f"Part {n} of it.", "text/plain", "text/1", part=n) for n in range(5)]
     made = [crew.submit_part(one, text, NOW) for text in texts]
@@ -106,20 +105,20 @@ def test_parts_are_worked_on_by_workers_too(crew: Crew) -> None:
     assert {row["root_id"] for row in rows} == {one.document_id}
 
 
-def test_a_source_that_cannot_be_read_is_so_in_a_worker_too(bench: Bench, crew: Crew) -> None:
+def test_a_source_that_cannot_be_read_is_so_in_a_worker_too(bench: Bench, crew: WorkerPool) -> None:
     path = bench.file("broken.pdf", b"%PDF-1.4 broken")
-    broken = Wanted(identify(Source("broken.pdf", path)), "d_1")
+    broken = WantedSource(identify(Source("broken.pdf", path)), "d_1")
     results = crew.submit([broken, wanted("all is well")], NOW).result()
-    assert fates(results) == [NotRead, Taken]
+    assert fates(results) == [ReadFailure, DocumentSummary]
 
 
-def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(crew: Crew) -> None:
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(crew: WorkerPool) -> None:
     for worker in crew._hired:
         worker._process.kill()
     groups = [[wanted(f"text {n}-{m}") for m in range(3)] for n in range(6)]
     results = [crew.submit(group, NOW) for group in groups]
     made = [future.result() for future in results]
-    assert [fates(result) for result in made] == [[Taken] * 3] * 6
+    assert [fates(result) for result in made] == [[DocumentSummary] * 3] * 6
     assert [worker._process.poll() for worker in crew._hired] == [None] * len(crew._hired)
 
 
@@ -139,12 +138,12 @@ def test_a_worker_ends_without_a_word_when_whoever_asked_is_killed(share: float)
 
 
 def test_a_source_that_kills_its_reader_fails_and_the_others_go_on(
-    crew: Crew, monkeypatch: pytest.MonkeyPatch
+    crew: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deadly = wanted("deadly")
     work = crew_module.Worker.work
 
-    def dies(self: crew_module.Worker, group: list[Wanted], now: object) -> Worked:
+    def dies(self: crew_module.Worker, group: list[WantedSource], now: object) -> ProcessedGroup:
         if deadly in group:
             self._process.kill()
             raise WorkerDied("killed")
@@ -152,18 +151,18 @@ def test_a_source_that_kills_its_reader_fails_and_the_others_go_on(
 
     monkeypatch.setattr(crew_module.Worker, "work", dies)
     results = crew.submit([wanted("one"), deadly, wanted("three")], NOW).result()
-    assert fates(results) == [Taken, NotRead, Taken]
-    assert fates(crew.submit([wanted("four")], NOW).result()) == [Taken]
+    assert fates(results) == [DocumentSummary, ReadFailure, DocumentSummary]
+    assert fates(crew.submit([wanted("four")], NOW).result()) == [DocumentSummary]
 
 
 def test_closing_does_not_wait_for_workers_that_start_or_are_busy(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = KnowledgeBaseSettings("test", NOW)
-    starting = Crew(workshop(settings), settings, hire_after=0)
+    starting = WorkerPool(load_processor(settings), settings, start_workers_after=0)
     starting.submit([wanted("one")], NOW)
     starting.close()
-    busy = Crew(workshop(settings), settings, hire_after=0)
+    busy = WorkerPool(load_processor(settings), settings, start_workers_after=0)
     busy.submit([wanted("one")], NOW)
     wait_for(lambda: busy.capacity)
     for worker in busy._hired:
@@ -181,7 +180,7 @@ def test_the_work_goes_on_here_where_no_worker_can_be_started(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("sys.executable", "/nowhere/python")
-    monkeypatch.setattr(bench.ingestor, "_limits", Limits(hire_after=0))
+    monkeypatch.setattr(bench.ingestor, "_limits", IngestLimits(start_workers_after=0))
     report = bench.records(*RECORDS)
     assert report.ingested == len(RECORDS)
     assert "no other could be started" in caplog.text
@@ -190,11 +189,12 @@ def test_the_work_goes_on_here_where_no_worker_can_be_started(
 def test_a_source_in_parts_is_whole_when_workers_take_over_half_way(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.readers import pieces, tables
+    from memctl.readers import pieces
+    from memctl.readers.data_files import table_rows
 
-    for module in (pieces, tables):
+    for module in (pieces, table_rows):
         monkeypatch.setattr(module, "PART_CHARS", 4_000)
-    monkeypatch.setattr(bench.ingestor, "_limits", Limits(hire_after=0))
+    monkeypatch.setattr(bench.ingestor, "_limits", IngestLimits(start_workers_after=0))
     rows = "".join(f"{n},city {n},Fatima met {n} people there\n" for n in range(6_000))
     report = bench.paths(bench.file("big.csv", "number,city,note\n" + rows))
     assert (report.ingested, report.failed) == (1, 0)
@@ -207,7 +207,9 @@ def test_a_source_in_parts_is_whole_when_workers_take_over_half_way(
 def test_a_bulk_ingest_with_workers_stores_everything_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.ingestor, "_limits", Limits(hire_after=0, documents=500))
+    monkeypatch.setattr(
+        bench.ingestor, "_limits", IngestLimits(start_workers_after=0, documents=500)
+    )
     twice = [*RECORDS, *RECORDS[:100], {"id": 3, "text": "Another text."}, {"broken": True}]
     many = [{**record, "id": f"{record.get('id')}-{n}"} for n in range(4) for record in RECORDS]
     report = bench.records(*twice, *many)

@@ -16,13 +16,13 @@ from waiting import PATIENCE
 
 from memctl.errors import LockedError
 from memctl.ids import document_id
-from memctl.ingest import known, prepare
-from memctl.ingest.batch import Batch
-from memctl.ingest.pipeline import IngestStopped
-from memctl.ingest.sources import Labels, Source, from_paths
+from memctl.ingest import batch_preparation, deduplication
+from memctl.ingest.batches import Batch
+from memctl.ingest.discovery.sources import Labels, Source, from_paths
+from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.readers import Readers
 from memctl.records import FileOutcome, Progress
-from memctl.store.filters import col
+from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
     from conftest import Bench
@@ -263,14 +263,14 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_in(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = bench.file("a.txt", "before")
-    identify = prepare.identify
+    identify = batch_preparation.identify
 
     def then_somebody_writes(source: Source) -> object:
         item = identify(source)
         path.write_text("after that")
         return item
 
-    monkeypatch.setattr(prepare, "identify", then_somebody_writes)
+    monkeypatch.setattr(batch_preparation, "identify", then_somebody_writes)
     report = bench.paths(path)
     assert "changed while" in report.outcomes[0].reason
     assert bench.rows("documents") == []
@@ -310,8 +310,8 @@ def test_a_store_that_fails_half_way_says_what_was_done(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(bench.store, "write", fills_up)
-    monkeypatch.setattr(bench.ingestor, "_limits", prepare.Limits(documents=2))
-    monkeypatch.setattr(prepare, "WORKED_TOGETHER", 2)
+    monkeypatch.setattr(bench.ingestor, "_limits", batch_preparation.IngestLimits(documents=2))
+    monkeypatch.setattr(batch_preparation, "WORKED_TOGETHER", 2)
     with pytest.raises(IngestStopped, match="2 documents were ingested before") as caught:
         bench.records(*({"id": n, "text": f"text {n}"} for n in range(6)))
     assert caught.value.report.ingested == 2
@@ -358,13 +358,13 @@ def test_an_error_in_the_stream_of_sources_reaches_the_caller(bench: Bench) -> N
 def test_a_source_that_fails_in_its_first_part_is_reported_and_may_come_again(
     bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepare, "texts_of", lambda wanted, readers: fails())
+    monkeypatch.setattr(batch_preparation, "texts_of", lambda wanted, readers: fails())
     report = bench.paths(big_csv, big_csv)
     assert (report.ingested, report.failed) == (0, 2)
 
 
 def fails() -> Iterator[object]:
-    from memctl.ingest.reading import Unreadable
+    from memctl.ingest.source_reading import Unreadable
 
     raise Unreadable("damaged from the start")
     yield
@@ -373,9 +373,10 @@ def fails() -> Iterator[object]:
 @pytest.fixture
 def big_csv(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A table that its reader gives in several parts."""
-    from memctl.readers import pieces, tables
+    from memctl.readers import pieces
+    from memctl.readers.data_files import table_rows
 
-    for module in (pieces, tables):
+    for module in (pieces, table_rows):
         monkeypatch.setattr(module, "PART_CHARS", 2_000)
     rows = "".join(f"{n},city {n},{n * n}\n" for n in range(1_000))
     return bench.file("big.csv", "number,city,square\n" + rows)
@@ -430,7 +431,7 @@ def test_the_parts_of_a_source_become_visible_at_once(
 def test_rows_of_a_source_in_parts_are_let_go_of_once_they_are_written(
     bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.ingest.write import _Writing
+    from memctl.ingest.batch_writing import _Writing
 
     class Counted(Batch):
         alive = 0
@@ -449,7 +450,7 @@ def test_rows_of_a_source_in_parts_are_let_go_of_once_they_are_written(
         add(self, batch)
         alive.append(Counted.alive)
 
-    monkeypatch.setattr(prepare, "Batch", Counted)
+    monkeypatch.setattr(batch_preparation, "Batch", Counted)
     monkeypatch.setattr(_Writing, "add", counts)
     bench.paths(big_csv)
     assert len(alive) > 12
@@ -459,17 +460,17 @@ def test_rows_of_a_source_in_parts_are_let_go_of_once_they_are_written(
 def test_a_source_that_fails_in_a_later_part_leaves_nothing(
     bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.ingest import reading
+    from memctl.ingest import source_reading
 
-    read = reading._read
+    read = source_reading._read
 
     def breaks(readers: Readers, path: Path, name: str | None) -> Iterator[object]:
         for number, part in enumerate(read(readers, path, name)):
             if number == 3:
-                raise reading.Unreadable("row 99 is damaged")
+                raise source_reading.Unreadable("row 99 is damaged")
             yield part
 
-    monkeypatch.setattr(reading, "_read", breaks)
+    monkeypatch.setattr(source_reading, "_read", breaks)
     report = bench.paths(big_csv, bench.file("b.txt", "After it."))
     assert (report.ingested, report.failed) == (1, 1)
     (failure,) = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
@@ -582,8 +583,8 @@ def test_two_ingests_at_once_write_everything_once(bench: Bench) -> None:
 def test_versions_that_follow_each_other_over_commits_end_with_the_last(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, remembered: int
 ) -> None:
-    monkeypatch.setattr(known, "MOST_ADDED", remembered)
-    monkeypatch.setattr(bench.ingestor, "_limits", prepare.Limits(documents=1))
+    monkeypatch.setattr(deduplication, "MOST_ADDED", remembered)
+    monkeypatch.setattr(bench.ingestor, "_limits", batch_preparation.IngestLimits(documents=1))
     texts = ("one", "two", "two", "one", "three")
     report = bench.records(*({"id": "x", "text": text} for text in texts))
     assert (report.ingested, report.skipped) == (4, 1)
@@ -595,7 +596,7 @@ def test_versions_that_follow_each_other_over_commits_end_with_the_last(
 def test_what_somebody_else_writes_during_an_ingest_is_recognised(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.ingestor, "_limits", prepare.Limits(documents=1))
+    monkeypatch.setattr(bench.ingestor, "_limits", batch_preparation.IngestLimits(documents=1))
     same = [bench.file(f"{n}.txt", f"Note {n}.") for n in range(4)]
 
     def disturbed() -> Iterator[Source | FileOutcome]:

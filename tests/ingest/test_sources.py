@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from limited import permissions_that_hold
 
-from memctl.ingest.jsonl import LINE_LIMIT, from_jsonl
-from memctl.ingest.leaving import DEEPEST
-from memctl.ingest.sources import Labels, Source, from_paths, from_text
-from memctl.records import FileOutcome, LeftOut
+from memctl.ingest.discovery.ingest_inputs import LINE_LIMIT, from_jsonl
+from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
+from memctl.ingest.discovery.sources import Labels, Source, from_paths, from_text
+from memctl.records import FileOutcome, SkippedSource
 
 
 def write(path: Path, text: str = "something") -> Path:
@@ -110,7 +110,7 @@ def test_pipes_and_sockets_in_a_folder_are_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "s.txt"))
-        left_out: list[LeftOut] = []
+        left_out: list[SkippedSource] = []
         assert list(from_paths([tmp_path], left_out=left_out.append)) == []
     assert [(Path(item.source).name, item.reason) for item in left_out] == [
         ("pipe.txt", "pipe"), ("s.txt", "socket"),
@@ -307,8 +307,8 @@ def test_labels_stand_where_a_record_says_nothing() -> None:
 
 def test_folders_that_are_too_deep_are_told_of(tmp_path: Path) -> None:
     write(tmp_path / "a.txt")
-    write(tmp_path.joinpath(*["d"] * (DEEPEST + 1), "deep.txt"))
+    write(tmp_path.joinpath(*["d"] * (DEEPEST_FOLDER + 1), "deep.txt"))
     taken, deep = from_paths([tmp_path])
     assert isinstance(taken, Source)
     assert isinstance(deep, FileOutcome)
-    assert f"more than {DEEPEST} folders deep" in deep.reason
+    assert f"more than {DEEPEST_FOLDER} folders deep" in deep.reason

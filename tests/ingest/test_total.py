@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.ingest.total import count_lines
+from memctl.ingest.discovery.ingest_inputs import count_lines
 
 
 @pytest.mark.parametrize(

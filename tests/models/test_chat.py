@@ -23,11 +23,10 @@ from memctl.errors import (
     RequestRefused,
     RequestTooLong,
 )
-from memctl.models import breaker
-from memctl.models.accounts import Account, BudgetSpent
-from memctl.models.chat import ChatModel
+from memctl.models.call_accounting import BudgetExceeded, ModelAccount
+from memctl.models.chat_model import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
-from memctl.store.ledger import Ledger
+from memctl.store.ledger.ledger import Ledger
 
 NOW = datetime(2026, 5, 12, 9, tzinfo=UTC)
 DAY = "2026-05-12"
@@ -56,7 +55,7 @@ def model_of(
     **connection: float,
 ) -> ChatModel:
     where = Connection(endpoint.url, "secret", **{"retries": 0, **connection})  # type: ignore[arg-type]
-    account = Account(ledger.replies, ledger.usage, budget or BudgetSettings(), clock)
+    account = ModelAccount(ledger.replies, ledger.usage, budget or BudgetSettings(), clock)
     return ChatModel(Endpoint(where), "m", "understand", account)
 
 
@@ -170,7 +169,7 @@ def test_a_spent_budget_stops_calls_until_the_next_day(
     budget, now = BudgetSettings(daily_tokens=1), [NOW]
     model = model_of(endpoint, ledger, budget, lambda: now[0])
     ask(model, "one")
-    with pytest.raises(BudgetSpent, match="budget of 1 tokens"):
+    with pytest.raises(BudgetExceeded, match="budget of 1 tokens"):
         ask(model, "two")
     assert ask(model, "one").name == "blue"
     now[0] = datetime(2026, 5, 13, tzinfo=UTC)
@@ -251,7 +250,7 @@ def test_an_endpoint_that_hangs_is_given_up(endpoint: FakeEndpoint, ledger: Ledg
 def test_an_endpoint_that_is_down_is_left_alone(
     endpoint: FakeEndpoint, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(breaker, "FIRST_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(endpoint, "FIRST_PAUSE_SECONDS", 3600.0)
     model = model_of(endpoint, ledger)
     endpoint.fail(500, times=-1)
     for _ in range(3):

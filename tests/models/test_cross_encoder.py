@@ -13,7 +13,7 @@ from tiny_onnx import cross_encoder
 from waiting import PATIENCE
 
 from memctl.errors import ConfigError, MemctlError
-from memctl.models.cross_encoder import CrossEncoder
+from memctl.models.onnx_models import CrossEncoder
 
 pytest.importorskip("onnxruntime")
 

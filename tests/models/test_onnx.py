@@ -14,7 +14,7 @@ from tiny_onnx import node, onnx_file, word_tokenizer
 
 from memctl.errors import ConfigError, MemctlError
 from memctl.models import load_embedder
-from memctl.models.onnx import pooled
+from memctl.models.onnx_models import pooled
 
 pytest.importorskip("onnxruntime")
 

@@ -13,30 +13,30 @@ from fake_endpoint import DIMENSION, FakeEndpoint, vector
 
 from memctl.config import BudgetSettings
 from memctl.errors import BadReply, ModelUnavailable
-from memctl.models.accounts import Account
+from memctl.models.call_accounting import ModelAccount
 from memctl.models.endpoint import Connection, Endpoint
 from memctl.models.remote_embedder import RemoteEmbedder, probe_dimension
-from memctl.models.reranker import RemoteReranker
-from memctl.store.ledger import Ledger
+from memctl.models.remote_reranker import RemoteReranker
+from memctl.store.ledger.ledger import Ledger
 
 
 @pytest.fixture
-def account(tmp_path: Path) -> Account:
+def account(tmp_path: Path) -> ModelAccount:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     now = datetime(2026, 5, 12, tzinfo=UTC)
-    return Account(ledger.replies, ledger.usage, BudgetSettings(), lambda: now)
+    return ModelAccount(ledger.replies, ledger.usage, BudgetSettings(), lambda: now)
 
 
 def where(endpoint: FakeEndpoint) -> Endpoint:
     return Endpoint(Connection(endpoint.url, retries=0))
 
 
-def embedder_of(endpoint: FakeEndpoint, account: Account) -> RemoteEmbedder:
+def embedder_of(endpoint: FakeEndpoint, account: ModelAccount) -> RemoteEmbedder:
     return RemoteEmbedder(where(endpoint), "e", DIMENSION, account)
 
 
 def test_vectors_are_those_of_the_endpoint_in_order(
-    endpoint: FakeEndpoint, account: Account
+    endpoint: FakeEndpoint, account: ModelAccount
 ) -> None:
     texts = [f"text number {n}" for n in range(150)]
     found = embedder_of(endpoint, account).embed(["", *texts])
@@ -46,7 +46,7 @@ def test_vectors_are_those_of_the_endpoint_in_order(
 
 
 def test_a_text_is_embedded_once_and_never_paid_for_again(
-    endpoint: FakeEndpoint, account: Account
+    endpoint: FakeEndpoint, account: ModelAccount
 ) -> None:
     first = embedder_of(endpoint, account).embed(["one", "two", "one"])
     again = embedder_of(endpoint, account).embed(["two", "one", "three"])
@@ -64,7 +64,7 @@ def test_of_several_that_embed_the_same_at_once_one_pays(
     def embedded(_: int) -> list[list[float]]:
         ledger = Ledger.open(tmp_path / "ledger.sqlite")  # as processes have
         now = datetime(2026, 5, 12, tzinfo=UTC)
-        account = Account(ledger.replies, ledger.usage, BudgetSettings(), lambda: now)
+        account = ModelAccount(ledger.replies, ledger.usage, BudgetSettings(), lambda: now)
         start.wait()
         return embedder_of(endpoint, account).embed(texts).tolist()
 
@@ -74,20 +74,24 @@ def test_of_several_that_embed_the_same_at_once_one_pays(
     assert endpoint.count("/embeddings") == 2
 
 
-def test_vectors_of_another_length_are_refused(endpoint: FakeEndpoint, account: Account) -> None:
+def test_vectors_of_another_length_are_refused(
+    endpoint: FakeEndpoint, account: ModelAccount
+) -> None:
     endpoint.dimension = 16
     assert probe_dimension(where(endpoint), "e") == 16
     with pytest.raises(BadReply, match=r"length \[16\], not 32"):
         embedder_of(endpoint, account).embed(["one"])
 
 
-def test_an_embedder_that_is_down_says_so(endpoint: FakeEndpoint, account: Account) -> None:
+def test_an_embedder_that_is_down_says_so(endpoint: FakeEndpoint, account: ModelAccount) -> None:
     endpoint.fail(503)
     with pytest.raises(ModelUnavailable, match="answered 503"):
         embedder_of(endpoint, account).embed(["one"])
 
 
-def test_a_reranker_scores_texts_in_their_order(endpoint: FakeEndpoint, account: Account) -> None:
+def test_a_reranker_scores_texts_in_their_order(
+    endpoint: FakeEndpoint, account: ModelAccount
+) -> None:
     reranker = RemoteReranker(where(endpoint), "r", account)
     texts = ["nothing here", "the red boat", "a red car"]
     for _ in range(2):
@@ -97,7 +101,7 @@ def test_a_reranker_scores_texts_in_their_order(endpoint: FakeEndpoint, account:
 
 @pytest.mark.parametrize("reply", ['{"results": 3}', '{"results": [{"index": 9, "score": 1}]}'])
 def test_a_reply_that_is_no_ranking_is_refused(
-    endpoint: FakeEndpoint, account: Account, reply: str
+    endpoint: FakeEndpoint, account: ModelAccount, reply: str
 ) -> None:
     endpoint.fail(200, body=reply)
     with pytest.raises(BadReply, match=r"ranking|ranked"):

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from waiting import PATIENCE
 
 from memctl.errors import ConfigError, MemctlError
-from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder, static
+from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder, static_embedder
 
-EMBEDDER = static.load_wordllama(BUILTIN_EMBEDDER)
+EMBEDDER = static_embedder.load_wordllama(BUILTIN_EMBEDDER)
 
 
 def similarity(left: str, right: str) -> float:
@@ -96,11 +96,11 @@ def test_a_text_has_the_tokens_that_its_tokenizer_makes_of_the_whole_of_it(text:
 def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(static, "MOST_WORDS", 50)
+    monkeypatch.setattr(static_embedder, "MOST_WORDS", 50)
     texts = [f"note{number} " + "words" * 20 for number in range(200)]
     assert np.array_equal(EMBEDDER.embed(texts), EMBEDDER.embed(list(texts)))
     assert 0 < len(EMBEDDER._words) <= 50
-    assert max(map(len, EMBEDDER._words)) <= static.LONGEST_WORD
+    assert max(map(len, EMBEDDER._words)) <= static_embedder.LONGEST_WORD
 
 
 def test_many_texts_are_embedded_in_order_across_batches() -> None:
@@ -111,7 +111,7 @@ def test_many_texts_are_embedded_in_order_across_batches() -> None:
 
 def test_only_the_beginning_of_a_huge_text_counts() -> None:
     head = "coffee roasting " * 4000
-    assert len(head) > static.MAX_CHARACTERS
+    assert len(head) > static_embedder.MAX_CHARACTERS
     vectors = EMBEDDER.embed([head, head + "a wholly different ending about glaciers " * 4000])
     assert np.array_equal(vectors[0], vectors[1])
 
@@ -162,7 +162,7 @@ def test_an_unknown_embedder_is_refused_with_the_valid_ones() -> None:
 
 
 def pretend_the_package_is_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = ModuleSpec(static.PACKAGE, None, origin=str(folder / "__init__.py"))
+    spec = ModuleSpec(static_embedder.PACKAGE, None, origin=str(folder / "__init__.py"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
 
 
@@ -178,13 +178,13 @@ def test_a_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
     assert "pip install" in caught.value.hint
 
 
-@pytest.mark.parametrize("broken", [static.TOKENIZER_FILE, static.WEIGHTS_FILE])
+@pytest.mark.parametrize("broken", [static_embedder.TOKENIZER_FILE, static_embedder.WEIGHTS_FILE])
 @pytest.mark.parametrize("content", [None, b"", b"not a model at all"])
 def test_a_missing_or_damaged_file_is_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Path, content: bytes | None
 ) -> None:
-    real = Path(str(importlib.util.find_spec(static.PACKAGE).origin)).parent  # type: ignore[union-attr]
-    for file in (static.TOKENIZER_FILE, static.WEIGHTS_FILE):
+    real = Path(str(importlib.util.find_spec(static_embedder.PACKAGE).origin)).parent  # type: ignore[union-attr]
+    for file in (static_embedder.TOKENIZER_FILE, static_embedder.WEIGHTS_FILE):
         (tmp_path / file).parent.mkdir(parents=True)
         if file != broken:
             (tmp_path / file).symlink_to(real / file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.models.tokens import approximate_tokens
+from memctl.models.protocols import estimate_tokens
 
 COUNTED = {
     "The lease of the house by the harbour starts on the first of June, and the rent is due on the "
@@ -28,12 +28,12 @@ COUNTED = {
 
 @pytest.mark.parametrize("text", COUNTED)
 def test_the_estimate_is_within_a_quarter_of_what_tokenizers_count(text: str) -> None:
-    assert approximate_tokens(text) == pytest.approx(COUNTED[text], rel=0.25)
+    assert estimate_tokens(text) == pytest.approx(COUNTED[text], rel=0.25)
 
 
 def test_english_is_four_characters_a_token() -> None:
-    assert [approximate_tokens(text) for text in ("", "a", "door", "doors")] == [0, 1, 1, 2]
+    assert [estimate_tokens(text) for text in ("", "a", "door", "doors")] == [0, 1, 1, 2]
 
 
 def test_what_cannot_be_written_as_bytes_is_counted_too() -> None:
-    assert approximate_tokens("\ud800" * 8) == 2
+    assert estimate_tokens("\ud800" * 8) == 2

@@ -10,10 +10,10 @@ from fake_endpoint import FakeEndpoint
 
 from memctl.config import BudgetSettings
 from memctl.errors import ModelRefused, ModelUnavailable
-from memctl.models.accounts import Account, BudgetSpent
+from memctl.models.call_accounting import BudgetExceeded, ModelAccount
 from memctl.models.endpoint import Connection, Endpoint
-from memctl.models.transcriber import RemoteTranscriber, Spoken
-from memctl.store.ledger import Ledger
+from memctl.models.media_models import RemoteTranscriber, TranscribedSegment
+from memctl.store.ledger.ledger import Ledger
 
 NOW = datetime(2026, 5, 12, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ def transcriber(
     endpoint: FakeEndpoint, folder: Path, budget: BudgetSettings | None = None
 ) -> RemoteTranscriber:
     ledger = Ledger.create(folder / "ledger.sqlite")
-    account = Account(ledger.replies, ledger.usage, budget or BudgetSettings(), lambda: NOW)
+    account = ModelAccount(ledger.replies, ledger.usage, budget or BudgetSettings(), lambda: NOW)
     return RemoteTranscriber(Endpoint(Connection(endpoint.url, retries=0)), "w", account)
 
 
@@ -36,8 +36,10 @@ def test_odd_times_are_mended_and_empty_words_left_out(
         (6.0, 7.0, " "),
     ]
     assert transcriber(endpoint, tmp_path).transcribe(b"sound", "a.wav", 9.0) == [
-        Spoken(0.0, 1.0, "one"), Spoken(0.0, 0.0, "two"), Spoken(5.0, 5.0, "three"),
-    ]  # fmt: skip
+        TranscribedSegment(0.0, 1.0, "one"),
+        TranscribedSegment(0.0, 0.0, "two"),
+        TranscribedSegment(5.0, 5.0, "three"),
+    ]
 
 
 def test_nobody_speaking_is_no_words(endpoint: FakeEndpoint, tmp_path: Path) -> None:
@@ -62,6 +64,6 @@ def test_minutes_are_paid_for_until_the_budget_is_spent(
     model = transcriber(endpoint, tmp_path, BudgetSettings(daily_cost=1.0, transcribe_price=1.0))
     for content in (b"one", b"one", b"two"):
         model.transcribe(content, "a.wav", 30.0)
-    with pytest.raises(BudgetSpent, match="today's budget of 1 is spent"):
+    with pytest.raises(BudgetExceeded, match="today's budget of 1 is spent"):
         model.transcribe(b"three", "a.wav", 30.0)
     assert endpoint.count() == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import UnreadableSource
-from memctl.readers.ocr_model import ModelOcr
+from memctl.readers.media.image_ocr import ModelOcr
 from memctl.records import SourceText
 
 ReadFunction = Callable[[Path, str], Iterator[SourceText]]

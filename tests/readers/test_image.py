@@ -14,9 +14,9 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from memctl.errors import UnreadableSource
-from memctl.readers import image as image_reader
 from memctl.readers import read
-from memctl.readers.ocr import Tesseract
+from memctl.readers.media import images as image_reader
+from memctl.readers.media.image_ocr import Tesseract
 from memctl.records import SourceText
 
 

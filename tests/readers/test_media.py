@@ -17,10 +17,10 @@ from PIL import Image, ImageDraw, ImageFont
 from timeless import BITEXACT
 
 from memctl.errors import UnreadableSource
-from memctl.readers import media as media_reader
 from memctl.readers import read
-from memctl.readers.media import duration_text
-from memctl.readers.sidecars import find_sidecar
+from memctl.readers.media import recordings as media_reader
+from memctl.readers.media.recordings import duration_text
+from memctl.readers.media.subtitles import find_sidecar
 from memctl.records import SourceText
 
 RATE = 16_000

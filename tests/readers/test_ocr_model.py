@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from memctl.readers import ocr_model, read
-from memctl.readers.ocr import find_ocr
-from memctl.readers.ocr_model import ModelOcr
+from memctl.readers import read
+from memctl.readers.media import image_ocr
+from memctl.readers.media.image_ocr import ModelOcr, find_ocr
 
 pytest.importorskip("rapidocr")
 
@@ -49,7 +49,7 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the network was asked")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    ocr_model._engine.cache_clear()
+    image_ocr._engine.cache_clear()
     ocr = ModelOcr.find()
     assert ocr is not None
     assert ocr.read(plan("RGB", "white"))
@@ -58,10 +58,10 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_not_there_where_its_weights_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ocr_model, "_WEIGHTS", {"Det.model_path": "no-such-*.onnx"})
-    ocr_model._engine.cache_clear()
+    monkeypatch.setattr(image_ocr, "_WEIGHTS", {"Det.model_path": "no-such-*.onnx"})
+    image_ocr._engine.cache_clear()
     assert ModelOcr.find() is None
-    ocr_model._engine.cache_clear()
+    image_ocr._engine.cache_clear()
 
 
 def test_reading_text_does_not_load_it(tmp_path: Path) -> None:

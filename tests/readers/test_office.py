@@ -21,9 +21,10 @@ from pptx.enum.chart import XL_CHART_TYPE
 from timeless import timeless
 
 from memctl.errors import EmptySource, EncryptedSource, MissingReader, UnreadableSource
-from memctl.readers import office, read
-from memctl.readers.archives import HIGHEST_RATIO, LARGEST, check_archive
-from memctl.readers.grids import grid_pieces
+from memctl.readers import read
+from memctl.readers.data_files.table_rows import grid_pieces
+from memctl.readers.office import office_files
+from memctl.readers.office.office_files import HIGHEST_RATIO, LARGEST, check_archive
 from memctl.records import SourceText
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -215,12 +216,14 @@ def test_lines_above_a_table_and_blank_rows_are_not_taken_for_rows(tmp_path: Pat
 def test_a_long_sheet_comes_in_parts_and_rows_are_numbered_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.readers import sheets
+    from memctl.readers.office import spreadsheets
     from memctl.readers.pieces import assemble
 
-    monkeypatch.setattr(sheets, "assemble", lambda head, pieces: assemble(head, pieces, 2_000))
+    monkeypatch.setattr(
+        spreadsheets, "assemble", lambda head, pieces: assemble(head, pieces, 2_000)
+    )
     rows: list[list[object]] = [["Number", "Word"], *([n, f"word{n}"] for n in range(1, 501))]
-    parts = list(office.read_xlsx(sheet_file(tmp_path / "a.xlsx", Long=rows), "a.xlsx"))
+    parts = list(office_files.read_xlsx(sheet_file(tmp_path / "a.xlsx", Long=rows), "a.xlsx"))
     assert len(parts) > 5
     for part in parts:
         segment = part.segments[-1]
@@ -325,7 +328,7 @@ def test_a_file_that_packs_well_for_good_reason_is_not_taken_for_a_bomb(tmp_path
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         rows = b"".join(b"<row><c>%d</c></row>" % (n % 1000) for n in range(1_000_000))
         archive.writestr("xl/worksheets/sheet1.xml", rows)
-    check_archive(tmp_path / "a.xlsx", "a.xlsx", office.EXCEL, office.ROW_MEMBERS)
+    check_archive(tmp_path / "a.xlsx", "a.xlsx", office_files.EXCEL, office_files.ROW_MEMBERS)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -334,7 +337,7 @@ def test_mutated_files_are_read_or_refused_in_one_line(
 ) -> None:
     path = FILES[name](tmp_path / name)
     content = timeless(path.read_bytes())
-    survives(getattr(office, f"read_{path.suffix[1:]}"), path, content, 60)
+    survives(getattr(office_files, f"read_{path.suffix[1:]}"), path, content, 60)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -351,7 +354,7 @@ def test_mutated_members_are_read_or_refused(tmp_path: Path, name: str, damaged:
                 archive.writestr(key, damaged(content, rng) if key == hit else content)
         path.write_bytes(out.getvalue())
         try:
-            list(getattr(office, f"read_{path.suffix[1:]}")(path, name))
+            list(getattr(office_files, f"read_{path.suffix[1:]}")(path, name))
             outcomes.add("read")
         except UnreadableSource:
             outcomes.add("refused")

@@ -16,9 +16,9 @@ from pypdf.annotations import Text
 from pypdf.generic import NameObject, TextStringObject
 
 from memctl.errors import EncryptedSource, UnreadableSource
-from memctl.readers import pdf as pdf_reader
 from memctl.readers import read
-from memctl.readers.page_text import clean_pages
+from memctl.readers.pdf import pdf_documents as pdf_reader
+from memctl.readers.pdf.page_paragraphs import clean_pages
 from memctl.records import SourceText
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import EmptySource, EncryptedSource, UnreadableSource
-from memctl.readers import read, supported
-from memctl.readers.detect import detect
-from memctl.readers.registry import DOCX, PPTX, XLSX
+from memctl.readers import read, supported_kinds
+from memctl.readers.detection import detect_media_type
+from memctl.readers.file_kinds import DOCX, PPTX, XLSX
 
 MP4 = b"\0\0\0\x18ftyp"
 
@@ -70,14 +70,14 @@ def _file(folder: Path, content: bytes | str, name: str = "x") -> Path:
 def test_a_binary_file_is_known_by_its_first_bytes_whatever_its_name(
     tmp_path: Path, content: bytes, expected: str, name: str
 ) -> None:
-    assert detect(_file(tmp_path, content, name)) == expected
+    assert detect_media_type(_file(tmp_path, content, name)) == expected
 
 
 @pytest.mark.parametrize(("content", "expected"), TEXTS)
 def test_a_text_without_extension_is_known_by_what_it_looks_like(
     tmp_path: Path, content: str, expected: str
 ) -> None:
-    assert detect(_file(tmp_path, content, "nameless")) == expected
+    assert detect_media_type(_file(tmp_path, content, "nameless")) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,21 +90,23 @@ def test_a_zip_file_is_the_office_format_of_its_members(
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr(folder, "<x/>")
-    assert detect(path) == expected
+    assert detect_media_type(path) == expected
 
 
 def test_a_web_page_saved_as_pdf_is_a_web_page(tmp_path: Path) -> None:
-    assert detect(_file(tmp_path, "<!DOCTYPE html><p>404</p>", "paper.pdf")) == "text/html"
+    assert (
+        detect_media_type(_file(tmp_path, "<!DOCTYPE html><p>404</p>", "paper.pdf")) == "text/html"
+    )
 
 
 def test_json_lines_under_a_json_name_are_json_lines(tmp_path: Path) -> None:
     path = _file(tmp_path, '{"a": 1}\n{"a": 2}\n{"a": 3}\n', "x.json")
-    assert detect(path) == "application/x-ndjson"
+    assert detect_media_type(path) == "application/x-ndjson"
 
 
 def test_json_too_long_for_one_look_is_json(tmp_path: Path) -> None:
     text = "[\n" + ",\n".join(f'  {{"name": "row {n}"}}' for n in range(9000)) + "\n]\n"
-    assert detect(_file(tmp_path, text, "nameless")) == "application/json"
+    assert detect_media_type(_file(tmp_path, text, "nameless")) == "application/json"
 
 
 def test_the_extension_tells_text_formats_that_look_alike_apart(tmp_path: Path) -> None:
@@ -112,18 +114,18 @@ def test_the_extension_tells_text_formats_that_look_alike_apart(tmp_path: Path) 
         ("a.py", "text/x-source"), ("a.md", "text/markdown"), ("a.rst", "text/x-rst"),
         ("a.yaml", "application/yaml"), ("a.log", "text/x-log"), ("a.csv", "text/csv"),
     ]:  # fmt: skip
-        assert detect(_file(tmp_path, "a: 1\n", name)) == expected
+        assert detect_media_type(_file(tmp_path, "a: 1\n", name)) == expected
 
 
 def test_the_name_counts_and_not_the_path_of_a_claimed_file(tmp_path: Path) -> None:
     path = _file(tmp_path, "a: 1\n", "0123456789")
-    assert detect(path, "settings.yaml") == "application/yaml"
+    assert detect_media_type(path, "settings.yaml") == "application/yaml"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "cp1252"])
 def test_text_in_other_encodings_is_text(tmp_path: Path, encoding: str) -> None:
     path = _file(tmp_path, "Wörter über Wörter\nund noch eine Zeile\n".encode(encoding), "a.txt")
-    assert detect(path) == "text/plain"
+    assert detect_media_type(path) == "text/plain"
     assert "Wörter über Wörter\nund noch" in next(read(path)).text
 
 
@@ -141,7 +143,7 @@ def test_a_binary_file_that_nobody_reads_is_refused_by_its_kind(
     tmp_path: Path, content: bytes, kind: str
 ) -> None:
     with pytest.raises(UnreadableSource, match=kind) as raised:
-        detect(_file(tmp_path, content, "thing"))
+        detect_media_type(_file(tmp_path, content, "thing"))
     assert "Markdown" in raised.value.hint
     assert "PDF" in raised.value.hint
 
@@ -150,7 +152,7 @@ def test_an_office_file_under_a_password_says_so(tmp_path: Path) -> None:
     content = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
     content += "EncryptedPackage".encode("utf-16-le") + bytes(100)
     with pytest.raises(EncryptedSource, match="password"):
-        detect(_file(tmp_path, content, "plan.docx"))
+        detect_media_type(_file(tmp_path, content, "plan.docx"))
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t \r\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf  \n"])
@@ -176,15 +178,15 @@ def test_a_long_run_of_blanks_is_an_empty_source(tmp_path: Path) -> None:
 
 def test_a_folder_and_a_missing_file_are_one_line_each(tmp_path: Path) -> None:
     with pytest.raises(UnreadableSource, match="is a folder"):
-        detect(tmp_path)
+        detect_media_type(tmp_path)
     with pytest.raises(UnreadableSource, match=r"no file nothing\.txt"):
-        detect(tmp_path / "nothing.txt")
+        detect_media_type(tmp_path / "nothing.txt")
 
 
 def test_every_reader_in_the_table_can_be_loaded() -> None:
-    assert all(callable(reader.load()) for reader in supported())
+    assert all(callable(reader.load()) for reader in supported_kinds())
 
 
 def test_no_two_readers_claim_one_extension() -> None:
-    claimed = [extension for reader in supported() for extension in reader.extensions]
+    claimed = [extension for reader in supported_kinds() for extension in reader.extensions]
     assert len(claimed) == len(set(claimed))

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.readers import read
-from memctl.readers.dates import parse_date, parse_moment
-from memctl.readers.names import date_from_name, shown_name, title_from_name
+from memctl.readers.document_properties import parse_date, parse_timestamp
+from memctl.readers.file_names import date_from_name, display_name, title_from_name
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_title_made_of_a_name_is_one_printable_line(name: str, title: str) -> 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=400))
 def test_any_name_can_be_shown_and_stored(name: str) -> None:
-    for text in (shown_name(name), title_from_name(name)):
+    for text in (display_name(name), title_from_name(name)):
         assert text
         assert "\n" not in text
         assert len(text) <= 200
@@ -88,12 +88,16 @@ def test_a_date_is_read_as_an_aware_utc_instant(text: str, expected: datetime | 
 
 
 def test_seconds_and_milliseconds_since_1970_are_moments() -> None:
-    assert parse_moment(1777629600) == parse_moment("1777629600000") == parse_date("2026-05-01T10Z")
+    assert (
+        parse_timestamp(1777629600)
+        == parse_timestamp("1777629600000")
+        == parse_date("2026-05-01T10Z")
+    )
 
 
 @given(st.text(max_size=60))
 def test_no_text_breaks_the_reading_of_dates(text: str) -> None:
-    for moment in (parse_date(text), parse_moment(text), date_from_name(text)):
+    for moment in (parse_date(text), parse_timestamp(text), date_from_name(text)):
         assert moment is None or moment.utcoffset() is not None
 
 

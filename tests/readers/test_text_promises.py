@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from memctl.errors import UnreadableSource
 from memctl.readers import read
-from memctl.readers.decoding import text_blocks, text_lines
-from memctl.readers.markdown import split_front_matter
+from memctl.readers.markup.markdown_files import split_front_matter
 from memctl.readers.pieces import PART_CHARS, Piece, assemble
+from memctl.readers.text_files.decoding import text_blocks, text_lines
 from memctl.records import SourceText
 
 SAMPLES: dict[str, bytes] = {

@@ -9,8 +9,8 @@ import pytest
 
 from memctl.ingest.chunking import ChunkSizes, chunk
 from memctl.readers import read
-from memctl.readers.chat import looks_like_chat
-from memctl.readers.links import hashtags, wikilinks
+from memctl.readers.text_files.chat_logs import looks_like_chat
+from memctl.readers.text_files.plain_text import hashtags, wikilinks
 from memctl.records import Segment, SourceText
 
 NOTE = """\

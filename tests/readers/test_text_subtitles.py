@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.readers import read
-from memctl.readers.subtitles import read_subtitles
+from memctl.readers.media.subtitles import read_subtitles
 
 SRT = """1
 00:00:01,000 --> 00:00:02,500

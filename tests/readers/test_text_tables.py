@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.readers import read
-from memctl.readers.tables import GROUP_CHARS, rows_to_segments
+from memctl.readers.data_files.table_rows import GROUP_CHARS, rows_to_segments
 from memctl.records import SourceText
 
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import UnreadableSource
-from memctl.readers import html_tokens, read
-from memctl.readers.page_parser import parse_page
+from memctl.readers import read
+from memctl.readers.markup import html_parser
+from memctl.readers.markup.html_parser import parse_page
 from memctl.records import SourceText
 
 PAGE = """<!DOCTYPE html><html lang="en"><head>
@@ -133,7 +134,7 @@ def _work(text: str) -> int:
         elif (
             event == "c_call"
             and value.__name__ == "search"
-            and frame.f_globals is vars(html_tokens)
+            and frame.f_globals is vars(html_parser)
         ):
             work += len(text)
 

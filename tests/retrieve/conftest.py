@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
 from memctl.records import Document, Memory
-from memctl.retrieve.rerank import NO_RERANKING, Reranking
-from memctl.retrieve.search import Searcher
-from memctl.store.schema import documents_table, memories_table
+from memctl.schema.arrow_tables import documents_table, memories_table
+from memctl.search.ranking.reranking import NO_RERANKING, Reranking
+from memctl.search.searcher import Searcher
 from memctl.store.store import Store
-from memctl.understand.passage import passage_for_embedding, passage_terms
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,7 +73,7 @@ class Shelf:
     def put(self, memories: Sequence[Memory], kb: str = "kb", language: str = "") -> None:
         store = self.stores.get(kb) or Store.create(self.folder / kb, self.embedder.dimension)
         self.stores[kb] = store
-        texts = [passage_for_embedding(m.title, m.heading, m.text) for m in memories]
+        texts = [embedding_text(m.title, m.heading, m.text) for m in memories]
         with store.write() as transaction:
             transaction.append("memories", memories_table(memories, self.embedder.embed(texts)))
             if language:

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from memctl.records import Answer, Memory
-from memctl.retrieve.answer import NOT_FOUND, UNSURE, answer
-from memctl.retrieve.expectation import kind_of, meets, values
-from memctl.retrieve.search import Searcher
+from memctl.search.answering.answer_type import classify_question, has_answer_type, stated_values
+from memctl.search.answering.extractive_answer import NOT_FOUND, UNSURE, extract_answer
+from memctl.search.searcher import Searcher
 
 from .conftest import ROASTERY, MemoryOf, Shelf
 
@@ -19,7 +19,7 @@ MAY = datetime(2026, 5, 12, tzinfo=UTC)
 
 
 def ask(searcher: Searcher, question: str) -> Answer:
-    return answer(searcher.search(question))
+    return extract_answer(searcher.search(question))
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_confidence_is_higher_where_one_hit_stands_out(shelf: Shelf, memory_of: 
     alone = shelf.searcher().search(BARRELS)
     shelf.put(barrels(memory_of, like_it=30)[1:31])
     among_many = shelf.searcher().search(BARRELS)
-    assert answer(alone).found
-    assert answer(among_many).found
+    assert extract_answer(alone).found
+    assert extract_answer(among_many).found
     assert alone.explain["lead"] > 3 > among_many.explain["lead"]
-    assert answer(alone).confidence > answer(among_many).confidence
+    assert extract_answer(alone).confidence > extract_answer(among_many).confidence
 
 
 def test_what_is_not_known_is_not_answered_for_a_hit_that_stands_out(
@@ -87,13 +87,13 @@ def test_what_is_not_known_is_not_answered_for_a_hit_that_stands_out(
     shelf.put(barrels(memory_of, like_it=0))
     found = shelf.searcher().search("Which cellar did Ottoline Prescott rent in Ghent?")
     assert found.explain["lead"] > 3
-    assert answer(found).text == NOT_FOUND
+    assert extract_answer(found).text == NOT_FOUND
 
 
 def test_among_few_memories_none_has_to_stand_out(roastery: Searcher) -> None:
     found = roastery.search("How much is the rent?")
     assert "lead" not in found.explain
-    assert answer(found).confidence > 0.8
+    assert extract_answer(found).confidence > 0.8
 
 
 def test_a_question_about_an_unknown_name_is_not_answered_with_another(roastery: Searcher) -> None:
@@ -317,22 +317,22 @@ def test_a_sentence_without_end_is_cut_between_words(shelf: Shelf, memory_of: Me
     ],
 )
 def test_what_kind_of_thing_is_asked_for(question: str, kind: str) -> None:
-    assert kind_of(question) == kind
+    assert classify_question(question) == kind
 
 
 def test_a_date_is_not_a_quantity() -> None:
-    assert meets("quantity", "It costs 12 euros.", "How much?")
-    assert not meets("quantity", "On 17 March 2026 we decided.", "How much?")
+    assert has_answer_type("quantity", "It costs 12 euros.", "How much?")
+    assert not has_answer_type("quantity", "On 17 March 2026 we decided.", "How much?")
 
 
 def test_a_person_in_the_question_is_not_the_person_asked_for() -> None:
-    assert meets("person", "It was Eva who called Tom.", "Who called Tom?")
-    assert not meets("person", "Then someone called Tom.", "Who called Tom?")
+    assert has_answer_type("person", "It was Eva who called Tom.", "Who called Tom?")
+    assert not has_answer_type("person", "Then someone called Tom.", "Who called Tom?")
 
 
 def test_values_are_whole_dates_and_numbers() -> None:
     text = "On 15 June 2026, a Monday, 1,450 euros; again 2026-07-01 at 9:30."
-    assert values(text) == {"15 june 2026", "monday", "1,450", "2026-07-01", "9:30"}
+    assert stated_values(text) == {"15 june 2026", "monday", "1,450", "2026-07-01", "9:30"}
 
 
 def test_stop_words_of_the_question_are_no_content_among_records_in_other_languages(
@@ -347,7 +347,7 @@ def test_stop_words_of_the_question_are_no_content_among_records_in_other_langua
     outcome = shelf.searcher().search("When is the handover of the keys?")
     assert {"de", "es"} < set(outcome.languages)
     assert len(outcome.question.slots) == 2
-    assert answer(outcome).text == f"{handover} [1]"
+    assert extract_answer(outcome).text == f"{handover} [1]"
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.retrieve.brief import MOST
-from memctl.retrieve.search import Searcher
-from memctl.retrieve.statistics import TermStatistics
-from memctl.understand.terms import terms
+from memctl.language.term_analysis import terms
+from memctl.search.query.analyzers import MAX_WORDS
+from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.searcher import Searcher
 
 from .conftest import MemoryOf, Shelf
 from .test_search import found
@@ -21,9 +21,11 @@ def test_of_a_very_long_message_what_tells_most_is_looked_for(
 ) -> None:
     outcome = roastery.search(f"{LOG} hazelnuts {LOG} flue {LOG}", mode=mode)
     assert set(found(outcome)[:2]) == {"people", "permit"}
-    assert len(outcome.asked.slots) == MOST
-    assert len(outcome.explain["terms"]) <= MOST
-    assert outcome.notes == (f"of 4,005 different words the {MOST} that tell most were looked for",)
+    assert len(outcome.asked.slots) == MAX_WORDS
+    assert len(outcome.explain["terms"]) <= MAX_WORDS
+    assert outcome.notes == (
+        f"of 4,005 different words the {MAX_WORDS} that tell most were looked for",
+    )
 
 
 @pytest.mark.parametrize("question", ["Who builds the flue? {}", "{} Who builds the flue?"])
@@ -36,11 +38,11 @@ def test_what_is_asked_at_either_end_is_looked_for_as_it_is(
 
 
 def test_a_question_of_usual_length_is_looked_for_whole(roastery: Searcher) -> None:
-    words = (f"q{chr(97 + n // 26)}x{chr(97 + n % 26)}z" for n in range(MOST - 1))
+    words = (f"q{chr(97 + n // 26)}x{chr(97 + n % 26)}z" for n in range(MAX_WORDS - 1))
     question = f"flue {' '.join(words)}"
     outcome = roastery.search(question, mode="keyword")
     assert outcome.asked.text == question
-    assert len(outcome.asked.slots) == MOST
+    assert len(outcome.asked.slots) == MAX_WORDS
     assert outcome.notes == ()
 
 
@@ -49,7 +51,7 @@ def test_pages_written_without_spaces_are_cut_short(shelf: Shelf, memory_of: Mem
     pages = "".join(map(chr, range(0x4E00, 0x4E00 + 5_000)))
     outcome = shelf.searcher().search(f"{pages}焙煎機", mode="keyword")
     assert found(outcome) == ["ja"]
-    assert len(outcome.asked.terms) == MOST
+    assert len(outcome.asked.terms) == MAX_WORDS
     assert len(outcome.asked.text) <= 200
 
 

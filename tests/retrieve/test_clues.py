@@ -13,11 +13,11 @@ import pytest
 
 from memctl.models import Embedder
 from memctl.records import Filters, Hit, Memory
-from memctl.retrieve.clues import own_score
-from memctl.retrieve.kept import Row, Rows
-from memctl.retrieve.rerank import Reranking
-from memctl.retrieve.search import MODES, Searcher
-from memctl.retrieve.standing import Standing
+from memctl.search.ranking.reranking import Reranking
+from memctl.search.ranking.scoring_context import Priors
+from memctl.search.ranking.signals import text_score
+from memctl.search.retrieval.candidate_rows import ColumnValues, RowView
+from memctl.search.searcher import MODES, Searcher
 from tests.retrieve.conftest import NOW, Shelf
 
 MemoryOf = Callable[..., Memory]
@@ -80,7 +80,7 @@ def test_from_the_score_of_a_model_that_read_the_hit_no_clue_is_taken(
     searcher = shelf.searcher(Reranking(Likes("Ravenna")))
     hits = hits_by_id(searcher, "In which town was the painter of The Grey Harbour born?")
     assert hits["painter"].legs["bridge"] > 0
-    assert own_score(hits["painter"]) == hits["painter"].score == 1.0
+    assert text_score(hits["painter"]) == hits["painter"].score == 1.0
 
 
 def test_a_name_that_everything_has_leads_nowhere(shelf: Shelf, memory_of: MemoryOf) -> None:
@@ -392,14 +392,14 @@ def test_a_question_that_names_something_is_not_answered_by_likeness(
 @pytest.mark.parametrize(
     ("standing", "clue"),
     [
-        (Standing(importance=2.0), "importance"),
-        (Standing(confidence=2.0), "confidence"),
-        (Standing(recency=2.0, half_lives={"kb": 10.0}), "recency"),
+        (Priors(importance=2.0), "importance"),
+        (Priors(confidence=2.0), "confidence"),
+        (Priors(recency=2.0, half_lives={"kb": 10.0}), "recency"),
     ],
 )
 @pytest.mark.parametrize("mode", ["hybrid", "graph"])
 def test_what_a_memory_is_worth_counts_where_it_is_to(
-    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder, standing: Standing, clue: str, mode: str
+    shelf: Shelf, memory_of: MemoryOf, embedder: Embedder, standing: Priors, clue: str, mode: str
 ) -> None:
     old = NOW - timedelta(days=400)
     shelf.put(
@@ -422,12 +422,12 @@ def test_what_a_memory_is_worth_counts_where_it_is_to(
 
 
 def test_recency_halves_with_each_half_life_and_never_exceeds_one() -> None:
-    standing = Standing(recency=1.0, half_lives={"kb": 10.0})
+    standing = Priors(recency=1.0, half_lives={"kb": 10.0})
     ages = (timedelta(days=-5), timedelta(0), timedelta(days=10), timedelta(days=20),
             timedelta(days=70_000))  # fmt: skip
     rows = {"importance": [0.0] * 5, "confidence": [0.0] * 5, "created_at": [NOW - a for a in ages]}
-    made = Rows(pa.table(rows))
-    gains = [standing.gains("kb", Row(made, at), NOW)["recency"] for at in range(5)]
+    made = ColumnValues(pa.table(rows))
+    gains = [standing.gains("kb", RowView(made, at), NOW)["recency"] for at in range(5)]
     assert gains[:4] == [1.0, 1.0, 0.5, 0.25]
     assert 0 <= gains[4] < 1e-6
 
@@ -440,13 +440,13 @@ def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
     mode: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memctl.retrieve.finding.CANDIDATES", 1)
+    monkeypatch.setattr("memctl.search.search_pipeline.MIN_CANDIDATES", 1)
     painting, painter, *rest = two_hops(memory_of)
     painter = replace(painter, text="Odile Marchetti swam.", title="", search_text="odil marchetti")
     shelf.put([replace(each, importance=0.5) for each in (painting, painter, *rest[12:])])
     snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
     searcher = Searcher(snapshots, dict.fromkeys(snapshots, embedder), lambda: NOW,
-                        standing=Standing(importance=1.0))  # fmt: skip
+                        standing=Priors(importance=1.0))  # fmt: skip
     question = "Who made the painting The Grey Harbour?"
     found = searcher.search(question, mode=mode, limit=3).hits
     assert {"painting", "painter"} <= {hit.external_id for hit in found}
@@ -473,7 +473,7 @@ def test_rows_kept_in_memory_are_searched_as_rows_on_disk_are(
 
     for filters in (None, Filters(namespaces=("",), types=("turn", "passage"))):
         in_memory = asked(filters)
-        monkeypatch.setattr("memctl.retrieve.corpus.MOST_KEPT", 0)
+        monkeypatch.setattr("memctl.search.retrieval.corpus.MAX_IN_MEMORY", 0)
         assert asked(filters) == in_memory
         monkeypatch.undo()
 

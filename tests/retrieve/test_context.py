@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from memctl.errors import UsageError
 from memctl.models import Embedder
-from memctl.records import Ended, Hit
-from memctl.retrieve.context import build_context, token_counter
-from memctl.retrieve.shown import EVIDENCE, INSIGHTS
+from memctl.records import EndedFact, Hit
+from memctl.search.answering.evidence_context import build_context, token_counter
+from memctl.search.answering.excerpts import EVIDENCE, INSIGHTS
 
 from .conftest import WRITTEN
 
@@ -91,7 +91,7 @@ def test_what_all_of_it_is_from_is_said_once() -> None:
 
 def test_a_turn_below_a_heading_says_what_holds_no_longer() -> None:
     said = {"type": "turn", "session_id": "s", "title": "Chat"}
-    ended = (Ended(0, 13, WRITTEN + timedelta(days=5), by="m_9"),)
+    ended = (EndedFact(0, 13, WRITTEN + timedelta(days=5), by="m_9"),)
     turns = [hit(1, "Ann: I smoke.", turn=1, ended=ended, **said), hit(2, "Bob: Oh.", **said)]
     text = numbered([*turns, hit(3, "The rent is high.")])
     assert "[2] Ann: I smoke.\n(known since 2026-01-06 to hold no longer: “Ann: I smoke.”)" in text

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memctl.records import Answer
-from memctl.retrieve.answer import answer
+from memctl.search.answering.extractive_answer import extract_answer
 
 from .conftest import MemoryOf, Shelf
 
@@ -17,7 +17,7 @@ WRITTEN = ["19 March 2026", "2026-03-19", "19.3.2026", "19/03/2026", "March 19th
 
 
 def ask(shelf: Shelf, question: str) -> Answer:
-    return answer(shelf.searcher().search(question))
+    return extract_answer(shelf.searcher().search(question))
 
 
 @pytest.mark.parametrize("written", WRITTEN)

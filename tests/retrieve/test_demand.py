@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.retrieve.answer import NOT_FOUND, UNSURE, answer
-from memctl.retrieve.certainty import SURE
-from memctl.retrieve.demand import NOTHING
-from memctl.retrieve.exact import exact_of, has_exact
-from memctl.retrieve.search import Searcher
+from memctl.search.answering.answer_constraints import NO_CONSTRAINTS
+from memctl.search.answering.answer_type import has_value, requested_value
+from memctl.search.answering.extractive_answer import NOT_FOUND, UNSURE, extract_answer
+from memctl.search.answering.relevance import ANSWER_THRESHOLD
+from memctl.search.searcher import Searcher
 
 from .conftest import MemoryOf, Shelf
 
@@ -56,7 +56,7 @@ def shop(shelf: Shelf, memory_of: MemoryOf) -> Searcher:
 def test_the_sentence_that_has_what_is_asked_for_is_the_answer(
     shop: Searcher, question: str, told: str
 ) -> None:
-    given = answer(shop.search(question))
+    given = extract_answer(shop.search(question))
     assert given.found
     assert told in given.citations[0].quote
 
@@ -76,9 +76,9 @@ def test_what_would_be_seen_if_it_stood_there_is_not_in_memory(
     shop: Searcher, question: str
 ) -> None:
     outcome = shop.search(question)
-    given = answer(outcome)
+    given = extract_answer(outcome)
     assert (given.text, given.found, given.unsure) == (NOT_FOUND, False, False)
-    assert given.confidence < SURE
+    assert given.confidence < ANSWER_THRESHOLD
     assert outcome.hits
 
 
@@ -99,17 +99,17 @@ def test_what_would_be_seen_if_it_stood_there_is_not_in_memory(
 def test_a_sentence_that_is_only_about_the_thing_is_no_answer_but_the_closest(
     shop: Searcher, question: str
 ) -> None:
-    given = answer(shop.search(question))
+    given = extract_answer(shop.search(question))
     assert given.text.startswith(f"{UNSURE} ")
     assert (given.found, given.unsure) == (False, True)
-    assert given.confidence < SURE
+    assert given.confidence < ANSWER_THRESHOLD
     assert given.citations
 
 
 def test_a_relation_is_told_with_another_word_for_it(shelf: Shelf, memory_of: MemoryOf) -> None:
     shelf.put([memory_of("x", "The owner of Cafe Nord is Sigrid Dahl.")])
     shelf.put([memory_of("y", "Cafe Nord pays within ten days.")])
-    assert "Sigrid Dahl" in answer(shelf.searcher().search("Who owns Cafe Nord?")).text
+    assert "Sigrid Dahl" in extract_answer(shelf.searcher().search("Who owns Cafe Nord?")).text
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_relation_is_told_with_another_word_for_it(shelf: Shelf, memory_of: Me
 def test_a_question_in_steps_or_for_nothing_in_particular_demands_nothing(
     shop: Searcher, question: str
 ) -> None:
-    assert shop.search(question).demand == NOTHING
+    assert shop.search(question).demand == NO_CONSTRAINTS
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_question_in_steps_or_for_nothing_in_particular_demands_nothing(
 def test_what_is_written_in_a_way_of_its_own_is_known_by_its_name(
     question: str, kind: str, name: str
 ) -> None:
-    asked = exact_of(question)
+    asked = requested_value(question)
     assert asked is not None
     assert (asked.kind, asked.name) == (kind, name)
 
@@ -168,7 +168,7 @@ def test_what_is_written_in_a_way_of_its_own_is_known_by_its_name(
     ],
 )
 def test_a_thing_that_is_only_mentioned_is_not_asked_for(question: str) -> None:
-    assert exact_of(question) is None
+    assert requested_value(question) is None
 
 
 @pytest.mark.parametrize(
@@ -202,4 +202,4 @@ def test_a_thing_that_is_only_mentioned_is_not_asked_for(question: str) -> None:
 def test_what_is_written_in_a_way_of_its_own_is_known_by_its_looks(
     kind: str, text: str, expected: bool
 ) -> None:
-    assert has_exact(kind, text) is expected  # type: ignore[arg-type]
+    assert has_value(kind, text) is expected  # type: ignore[arg-type]

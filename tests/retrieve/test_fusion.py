@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.choices import Fusion
 from memctl.errors import UsageError
-from memctl.retrieve.fusion import (
+from memctl.literals import Fusion
+from memctl.search.ranking.fusion import (
     FUSIONS,
     KEYWORD_WEIGHT,
     NO_SPACE,
-    checked_fusion,
     fuse,
+    normalize_within,
+    parse_fusion,
     reciprocal_rank,
-    within,
     zscore,
 )
 
@@ -79,7 +79,7 @@ def test_ranks_are_fused_as_published_with_60_and_equal_shares() -> None:
 
 def test_an_unknown_fusion_is_refused_with_the_valid_ones() -> None:
     with pytest.raises(UsageError) as caught:
-        checked_fusion("borda")
+        parse_fusion("borda")
     assert all(name in caught.value.hint for name in FUSIONS)
 
 
@@ -87,7 +87,7 @@ def test_cosines_of_several_embedders_are_compared_within_each() -> None:
     """One embedder gives all texts cosines from 0.8 up, the other one seldom more than 0.3."""
     vector = np.array([0.80, 0.81, 0.90, 0.01, 0.02, 0.30, 0.0])
     spaces = np.array([0, 0, 0, 1, 1, 1, NO_SPACE])
-    scaled = within(spaces, zscore, vector)
+    scaled = normalize_within(spaces, zscore, vector)
     assert {int(row) for row in np.argsort(-scaled)[:2]} == {2, 5}
     assert scaled[6] == 0
     keyword = np.zeros(7)

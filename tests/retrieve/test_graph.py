@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.graph.index import Index, build_index
+from memctl.graph.name_index import NameIndex, build_index
 from memctl.records import Filters, Hit, Memory
 from tests.retrieve.conftest import NOW, Shelf, memory
 
@@ -19,7 +19,7 @@ NAMES = [
     memory("painter", "Odile Marchetti was born in Ravenna.", entities=("Odile Marchetti",)),
     *(memory(f"n{at}", f"Note number {at} is about harbours.") for at in range(30)),
 ]  # fmt: skip
-Build = Callable[..., Index]
+Build = Callable[..., NameIndex]
 
 
 @pytest.fixture
@@ -27,13 +27,13 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     """Grows by one whenever names are worked out."""
     times: list[datetime] = []
 
-    def build(*args: object, **options: object) -> Index:
+    def build(*args: object, **options: object) -> NameIndex:
         times.append(NOW)
         make: Build = build_index
         return make(*args, **options)
 
-    monkeypatch.setattr("memctl.graph.kept_index.build_index", build)
-    monkeypatch.setattr("memctl.graph.index.build_index", build)
+    monkeypatch.setattr("memctl.graph.name_index.build_index", build)
+    monkeypatch.setattr("memctl.graph.name_index.build_index", build)
     return times
 
 

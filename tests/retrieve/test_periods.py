@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from memctl.language.time_periods import periods
 from memctl.records import Memory
-from memctl.retrieve.answer import NOT_FOUND, answer
-from memctl.understand.periods import periods
+from memctl.search.answering.extractive_answer import NOT_FOUND, extract_answer
 from tests.retrieve.conftest import Shelf
 
 MemoryOf = Callable[..., Memory]
@@ -136,11 +136,11 @@ def test_where_a_question_says_little_else_its_time_decides(
 ) -> None:
     outcome = diary.searcher().search(question)
     assert outcome.hits[0].external_id == day
-    assert answer(outcome).text.startswith(DIARY[day].rstrip("."))
+    assert extract_answer(outcome).text.startswith(DIARY[day].rstrip("."))
 
 
 def test_a_question_of_a_time_that_nothing_is_from_is_not_answered(diary: Shelf) -> None:
-    assert answer(diary.searcher().search("What did Ida do in February?")).text == NOT_FOUND
+    assert extract_answer(diary.searcher().search("What did Ida do in February?")).text == NOT_FOUND
 
 
 def test_words_that_are_all_there_outweigh_the_time(diary: Shelf) -> None:

@@ -9,8 +9,8 @@ import pytest
 from memctl.errors import ModelUnavailable
 from memctl.models import Embedder
 from memctl.records import Filters, Hit
-from memctl.retrieve.rounds import MOST_ROUNDS, Reformulate
-from memctl.retrieve.search import Searcher
+from memctl.search.agentic_search import MAX_ROUNDS, Reformulate
+from memctl.search.searcher import Searcher
 
 from .conftest import NOW, MemoryOf, Shelf
 from .test_search import found
@@ -46,7 +46,7 @@ def test_every_round_is_told_and_there_are_never_more_than_three(films: Shelf) -
     for question in (QUESTION, "Who painted the moon?", "Lantern", "the of and"):
         outcome = films.searcher().search(question, mode="agentic")
         rounds = outcome.explain["rounds"]
-        assert 1 <= len(rounds) <= MOST_ROUNDS
+        assert 1 <= len(rounds) <= MAX_ROUNDS
         assert (rounds[0]["query"], rounds[0]["by"]) == (question, "question")
         assert [each["then"].startswith("went on") for each in rounds] == [True] * (
             len(rounds) - 1
@@ -92,7 +92,7 @@ def test_a_model_words_the_next_query_and_is_told_what_is_missing(
     assert "school" in found(outcome)
     assert asked[0][0] == question
     assert "Zzyzx" in asked[0][2]
-    assert 0 < len(asked) < MOST_ROUNDS
+    assert 0 < len(asked) < MAX_ROUNDS
 
 
 def test_a_model_that_says_nothing_ends_the_search(films: Shelf, embedder: Embedder) -> None:

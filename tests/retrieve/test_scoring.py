@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
-from memctl.retrieve import statistics
-from memctl.retrieve.question import question_vector, understood
-from memctl.retrieve.scoring import KeywordScorer, cosines, coverage
-from memctl.retrieve.statistics import TermStatistics, term_statistics
-from memctl.store.filters import EVERYTHING, col
+from memctl.search.query.question import analyze_question, question_vector
+from memctl.search.retrieval import term_statistics
+from memctl.search.retrieval.candidates import KeywordScorer, cosines, coverage
+from memctl.search.retrieval.term_statistics import TermStatistics, sample_term_statistics
+from memctl.store.tables.filter_expressions import EVERYTHING, col
 
 from .conftest import MemoryOf, Shelf
 
@@ -18,7 +18,7 @@ STATISTICS = TermStatistics(100, 100, 1000, {"cat": 10, "dog": 60, "red": 20, "b
 
 
 def score(question: str, text: str) -> float:
-    return KeywordScorer(understood(question), STATISTICS).score(text)[0]
+    return KeywordScorer(analyze_question(question), STATISTICS).score(text)[0]
 
 
 def test_a_rare_term_counts_more_than_a_common_one() -> None:
@@ -39,14 +39,17 @@ def test_neighbours_in_the_question_count_more_as_neighbours_in_a_memory() -> No
 
 
 def test_every_repeated_neighbouring_pair_is_counted() -> None:
-    scorer = KeywordScorer(understood("red blue"), STATISTICS)
+    scorer = KeywordScorer(analyze_question("red blue"), STATISTICS)
     once = scorer.score("red blue x x red x blue x")[0]
     twice = scorer.score("red blue red blue x x x x")[0]
     assert twice > once
 
 
 def test_a_term_is_not_found_inside_another() -> None:
-    assert KeywordScorer(understood("cat"), STATISTICS).score("category concat") == (0, frozenset())
+    assert KeywordScorer(analyze_question("cat"), STATISTICS).score("category concat") == (
+        0,
+        frozenset(),
+    )
 
 
 def test_scores_are_those_of_the_index(shelf: Shelf, memory_of: MemoryOf) -> None:
@@ -55,8 +58,8 @@ def test_scores_are_those_of_the_index(shelf: Shelf, memory_of: MemoryOf) -> Non
     store = shelf.stores["kb"]
     store.upkeep(force=True)
     snapshot = store.snapshot()
-    question = understood("red cheese")
-    scorer = KeywordScorer(question, term_statistics(snapshot, EVERYTHING))
+    question = analyze_question("red cheese")
+    scorer = KeywordScorer(question, sample_term_statistics(snapshot, EVERYTHING))
     rows = snapshot.keyword(question.terms, columns=["search_text"]).to_pylist()
     assert len(rows) == 3
     for row in rows:
@@ -64,7 +67,7 @@ def test_scores_are_those_of_the_index(shelf: Shelf, memory_of: MemoryOf) -> Non
 
 
 def test_coverage_is_the_share_of_what_is_rare() -> None:
-    question = understood("the cat and the dog")
+    question = analyze_question("the cat and the dog")
     only_cat = coverage(question, frozenset({"cat"}), STATISTICS)
     only_dog = coverage(question, frozenset({"dog"}), STATISTICS)
     assert only_cat > 0.5 > only_dog > 0
@@ -77,22 +80,22 @@ def test_a_zero_vector_is_like_nothing() -> None:
 
 
 def test_asking_words_are_not_looked_for() -> None:
-    assert understood("How much is the rent, please?").terms == ("rent",)
-    assert "much" in understood("a much loved place").terms
+    assert analyze_question("How much is the rent, please?").terms == ("rent",)
+    assert "much" in analyze_question("a much loved place").terms
 
 
 def test_names_are_capitalised_words_after_the_first() -> None:
-    assert list(understood("Does Ines know “Anneke” well?").names) == [("ine",), ("annek",)]
+    assert list(analyze_question("Does Ines know “Anneke” well?").names) == [("ine",), ("annek",)]
 
 
 def test_a_word_may_be_found_in_several_languages() -> None:
-    slots = understood("running", ["en", "de"]).slots
+    slots = analyze_question("running", ["en", "de"]).slots
     assert slots == (("run", "running"),)
 
 
 def test_a_form_that_few_records_have_weighs_no_more_than_the_word() -> None:
     common = TermStatistics(100, 100, 1000, {"run": 60, "running": 2})
-    scorer = KeywordScorer(understood("running", ["en", "de"]), common)
+    scorer = KeywordScorer(analyze_question("running", ["en", "de"]), common)
     assert scorer.score("running x")[0] == scorer.score("run x")[0] > 0
 
 
@@ -109,7 +112,7 @@ def test_stop_words_do_not_pull_the_vector_in_any_language(
 ) -> None:
     embedder = load_embedder(BUILTIN_EMBEDDER)
     asked, said = (
-        question_vector(understood(text, [language]), embedder, STATISTICS)
+        question_vector(analyze_question(text, [language]), embedder, STATISTICS)
         for text in (question, content)
     )
     assert asked @ said > 0.9
@@ -117,7 +120,7 @@ def test_stop_words_do_not_pull_the_vector_in_any_language(
 
 def test_a_common_word_pulls_the_vector_less() -> None:
     embedder = load_embedder(BUILTIN_EMBEDDER)
-    vector = question_vector(understood("dog cat"), embedder, STATISTICS)
+    vector = question_vector(analyze_question("dog cat"), embedder, STATISTICS)
     dog, cat = embedder.embed(["dog", "cat"])
     assert vector @ cat > vector @ dog
 
@@ -128,7 +131,7 @@ def test_statistics_are_of_what_the_filter_leaves(shelf: Shelf, memory_of: Memor
         + [memory_of("b", "goodbye said bert", namespace="b")]
     )
     snapshot = shelf.stores["kb"].snapshot()
-    found = term_statistics(snapshot, col("namespace") == "a")
+    found = sample_term_statistics(snapshot, col("namespace") == "a")
     assert (found.memories, found.sampled, found.frequencies.get("anna")) == (3, 3, 3)
     assert "bert" not in found.frequencies
     assert found.idf("bert") == found.highest_idf > found.idf("anna")
@@ -137,14 +140,14 @@ def test_statistics_are_of_what_the_filter_leaves(shelf: Shelf, memory_of: Memor
 def test_a_large_table_is_sampled_evenly(
     shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "SAMPLE", 16)
+    monkeypatch.setattr(term_statistics, "SAMPLE", 16)
     shelf.put([memory_of(f"{n:03}", "early" if n < 50 else "late") for n in range(100)])
-    found = term_statistics(shelf.stores["kb"].snapshot(), EVERYTHING)
+    found = sample_term_statistics(shelf.stores["kb"].snapshot(), EVERYTHING)
     assert (found.memories, found.sampled) == (100, 16)
     assert found.frequencies == {"earli": 8, "late": 8}
 
 
 def test_nothing_has_statistics_too(shelf: Shelf, memory_of: MemoryOf) -> None:
     shelf.put([memory_of("x", "something")])
-    found = term_statistics(shelf.stores["kb"].snapshot(), col("namespace") == "none")
+    found = sample_term_statistics(shelf.stores["kb"].snapshot(), col("namespace") == "none")
     assert (found.sampled, found.average_length, found.frequencies) == (0, 1.0, {})

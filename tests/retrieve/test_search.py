@@ -9,10 +9,10 @@ import pytest
 from memctl.errors import UsageError
 from memctl.models import Embedder
 from memctl.records import Filters
-from memctl.retrieve.answer import answer
-from memctl.retrieve.fusion import FUSIONS
-from memctl.retrieve.outcome import SearchOutcome
-from memctl.retrieve.search import MODES, Searcher
+from memctl.search.answering.extractive_answer import extract_answer
+from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.ranking.fusion import FUSIONS
+from memctl.search.searcher import MODES, Searcher
 
 from .conftest import NOW, ROASTERY, WRITTEN, MemoryOf, Shelf
 
@@ -49,7 +49,7 @@ def test_a_keyword_query_loads_the_model_only_where_words_do_not_decide(
     snapshots = {"kb": shelf.stores["kb"].snapshot()}
     searcher = Searcher(snapshots, {}, lambda: NOW, load_words=load)
     outcome = searcher.search("How much is the rent?", mode="keyword")
-    assert answer(outcome).text == "The rent is 1,450 euros a month. [1]"
+    assert extract_answer(outcome).text == "The rent is 1,450 euros a month. [1]"
     assert outcome.hits[0].legs.keys() == {"keyword", "keyword_normalised"}
     assert not loaded
     unclear = searcher.search("Which beans did the workshop get?", mode="keyword")
@@ -193,7 +193,7 @@ def test_insights_stand_apart_and_only_where_they_bear_on_the_question(
 
 
 def test_a_german_question_finds_german_records(shelf: Shelf, memory_of: MemoryOf) -> None:
-    from memctl.understand.passage import passage_terms
+    from memctl.language.term_analysis import passage_terms
 
     text = "Die Häuser in der Straße wurden verkauft."
     stems = " ".join(passage_terms("", "", text, "de"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import UsageError
-from memctl.retrieve.search import Searcher
-from memctl.retrieve.syntax import parsed
+from memctl.search.query.search_syntax import parse_query
+from memctl.search.searcher import Searcher
 
 from .conftest import MemoryOf, Shelf
 from .test_search import found
@@ -125,7 +125,7 @@ def test_an_identifier_is_found_by_its_words_and_the_other_way_round(cafe: Searc
     ],
 )
 def test_plain_words_are_no_syntax(plain: str) -> None:
-    expression = parsed(plain, ("en",))
+    expression = parse_query(plain, ("en",))
     assert expression.text == plain
     assert expression.required is None
     assert not expression.patterns
@@ -153,12 +153,12 @@ def test_words_of_a_table_too_large_to_be_known_are_looked_up(
     shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch, newest: int
 ) -> None:
     """By the index, and what is not in that yet among the newest."""
-    monkeypatch.setattr("memctl.retrieve.statistics.SAMPLE", 16)
-    monkeypatch.setattr("memctl.retrieve.corpus.MOST_KEPT", 0)
+    monkeypatch.setattr("memctl.search.retrieval.term_statistics.SAMPLE", 16)
+    monkeypatch.setattr("memctl.search.retrieval.corpus.MAX_IN_MEMORY", 0)
     filler = [memory_of(f"{n:03}", f"nothing of note on day {n}") for n in range(60)]
     shelf.put([*filler[:30], memory_of("aurora", NOTES["aurora"]), *filler[30:]])
     if not newest:
-        monkeypatch.setattr("memctl.retrieve.expansion._NEWEST", 0)
+        monkeypatch.setattr("memctl.search.query.analyzers._NEWEST", 0)
         shelf.stores["kb"].upkeep(force=True)
     for expression in ("aurroa~", "auro*", '"launches in Berlin"', "+aurora day"):
         assert ids(shelf.searcher(), expression) == {"aurora"}, expression
@@ -200,8 +200,8 @@ def test_the_prefix_of_a_compound_is_not_that_of_its_first_part(
 def test_the_prefix_of_a_compound_is_looked_up_in_a_large_table(
     shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.retrieve.statistics.SAMPLE", 16)
-    monkeypatch.setattr("memctl.retrieve.corpus.MOST_KEPT", 0)
+    monkeypatch.setattr("memctl.search.retrieval.term_statistics.SAMPLE", 16)
+    monkeypatch.setattr("memctl.search.retrieval.corpus.MAX_IN_MEMORY", 0)
     shelf.put([memory_of(f"{n}", f"Order ORD-{n} was sent") for n in range(10_100, 10_160)])
     orders = {str(n) for n in range(10_120, 10_130)}
     assert ids(shelf.searcher(), "+ORD-1012*") == orders
@@ -255,7 +255,7 @@ def test_a_sign_before_a_code_is_an_operator_and_told(
     ],
 )
 def test_a_quantity_with_a_sign_is_plain(plain: str) -> None:
-    expression = parsed(plain, ("en",))
+    expression = parse_query(plain, ("en",))
     assert (expression.text, expression.required, expression.note) == (plain, None, "")
 
 
@@ -295,5 +295,5 @@ def test_an_expression_too_deep_to_be_read_is_plain_words(cafe: Searcher, deep: 
 
 def test_a_whole_document_is_no_expression() -> None:
     pasted = 'The "cold brew" AND the coffee* ' * 60 + "-tea +milk"
-    assert parsed(pasted, ("en",)).text == pasted
-    assert parsed(pasted, ("en",)).required is None
+    assert parse_query(pasted, ("en",)).text == pasted
+    assert parse_query(pasted, ("en",)).required is None

@@ -18,7 +18,7 @@ import pytest
 from waiting import PATIENCE
 
 from memctl.records import Document, Memory
-from memctl.store.schema import memories_table
+from memctl.schema.arrow_tables import memories_table
 from memctl.store.store import Store
 
 DIMENSION = 8

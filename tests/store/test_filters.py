@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from memctl.errors import UsageError
 from memctl.records import Filters, Memory
-from memctl.store.filters import (
+from memctl.schema.arrow_tables import memories_table
+from memctl.store.store import Store
+from memctl.store.tables.filter_expressions import (
     EVERYTHING,
     NOTHING,
     Comparison,
@@ -30,9 +32,7 @@ from memctl.store.filters import (
     render,
     where,
 )
-from memctl.store.schema import memories_table
-from memctl.store.snapshot import Snapshot
-from memctl.store.store import Store
+from memctl.store.tables.snapshot import Snapshot
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -182,7 +182,7 @@ def holds(condition: Expr, memory: Memory) -> bool | None:
 def test_any_tree_of_conditions_means_what_it_means_in_sql(
     nasty: Snapshot, condition: Expr
 ) -> None:
-    from memctl.store.schema import memory_rows
+    from memctl.schema.arrow_tables import memory_rows
 
     every = memory_rows(nasty.scan("memories"))
     expected = {memory.id for memory in every if holds(condition, memory)}
@@ -439,7 +439,7 @@ def test_every_field_of_the_filters_limits(store: Store, rows_of) -> None:
 
 
 def test_superseded_documents_are_shown_only_as_of(store: Store, document_of) -> None:
-    from memctl.store.schema import documents_table
+    from memctl.schema.arrow_tables import documents_table
 
     with store.write() as transaction:
         documents = [document_of("a"), document_of("b", status="superseded")]

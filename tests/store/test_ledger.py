@@ -19,10 +19,13 @@ from hypothesis import strategies as st
 from waiting import PATIENCE
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
-from memctl.store import ledger as ledger_module
-from memctl.store import ledger_schema
-from memctl.store.books import (
-    MOST_EVENTS,
+from memctl.store.ledger import ledger as ledger_module
+from memctl.store.ledger import ledger_schema
+from memctl.store.ledger.ledger import Ledger
+from memctl.store.ledger.ledger_schema import VERSION
+from memctl.store.ledger.log_repositories import QueryEntry
+from memctl.store.ledger.work_repositories import (
+    MAX_EVENTS,
     Access,
     DaemonEntry,
     Event,
@@ -30,9 +33,6 @@ from memctl.store.books import (
     from_text,
     to_text,
 )
-from memctl.store.ledger import Ledger
-from memctl.store.ledger_schema import VERSION
-from memctl.store.query_book import QueryEntry
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=5)
@@ -63,7 +63,7 @@ def test_a_ledger_opens_again_with_what_was_written(ledger: Ledger, path: Path) 
 
 def test_using_the_ledger_loads_no_engine(path: Path) -> None:
     program = (
-        "import sys\nfrom pathlib import Path\nfrom memctl.store.ledger import Ledger\n"
+        "import sys\nfrom pathlib import Path\nfrom memctl.store.ledger.ledger import Ledger\n"
         f"Ledger.create(Path({str(path)!r})).files.entries()\n"
         "print({'lance', 'lancedb', 'pyarrow', 'numpy', 'duckdb'} & set(sys.modules))"
     )
@@ -318,11 +318,11 @@ def test_jobs_are_started_finished_and_abandoned(ledger: Ledger) -> None:
 
 def test_events_fall_off_the_end(ledger: Ledger) -> None:
     with ledger.transaction():
-        for number in range(MOST_EVENTS + 5):
+        for number in range(MAX_EVENTS + 5):
             ledger.events.add(Event(NOW, "error", f"event {number}", subject="caf\udce9.md"))
-    events = ledger.events.recent(MOST_EVENTS * 2, "error")
-    assert len(events) == MOST_EVENTS
-    assert events[0] == Event(NOW, "error", f"event {MOST_EVENTS + 4}", subject="caf?.md")
+    events = ledger.events.recent(MAX_EVENTS * 2, "error")
+    assert len(events) == MAX_EVENTS
+    assert events[0] == Event(NOW, "error", f"event {MAX_EVENTS + 4}", subject="caf?.md")
     assert ledger.events.recent(kind="other") == []
 
 

@@ -13,7 +13,7 @@ from limited import LIMITED, needs_permissions
 from waiting import PATIENCE
 
 from memctl.errors import DiskRefused
-from memctl.store.ledger import Ledger
+from memctl.store.ledger.ledger import Ledger
 from memctl.store.store import Store
 
 pytestmark = needs_permissions
@@ -28,7 +28,7 @@ def python(folder: Path) -> Iterator[Python]:
     def run(program: str) -> list[str]:
         head = (
             "import sys\nfrom pathlib import Path\nfrom memctl.errors import MemctlError\n"
-            "from memctl.store.ledger import Ledger\nfrom memctl.store.store import Store\n"
+            "from memctl.store.ledger.ledger import Ledger\nfrom memctl.store.store import Store\n"
             "folder = Path(sys.argv[1])\n"
         )
         done = subprocess.run(

@@ -14,14 +14,14 @@ import pytest
 from damaged import lose_copies_of_manifests, manifests
 
 from memctl.errors import DamagedError
-from memctl.store.datasets import Datasets
-from memctl.store.filters import col
-from memctl.store.inspection import inspect_table
-from memctl.store.ledger import Ledger
-from memctl.store.repair import repair
-from memctl.store.schema import documents_table
+from memctl.schema.arrow_tables import documents_table
+from memctl.store.integrity.checksums import Verifier
+from memctl.store.integrity.inspection import inspect_table
+from memctl.store.integrity.store_repair import repair
+from memctl.store.ledger.ledger import Ledger
 from memctl.store.store import Store, utc_now
-from memctl.store.verifying import Verifier
+from memctl.store.tables.engine import Datasets
+from memctl.store.tables.filter_expressions import col
 
 
 @pytest.fixture

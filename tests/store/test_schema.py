@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memctl.records import Document, Entity, Memory, Relation
-from memctl.store.schema import (
+from memctl.schema.arrow_tables import (
     TABLES,
     TableName,
     document_rows,

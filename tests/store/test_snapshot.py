@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import UsageError
-from memctl.store.filters import col
-from memctl.store.schema import TABLES, memories_table, memory_rows
-from memctl.store.snapshot import ROW, Snapshot
+from memctl.schema.arrow_tables import TABLES, memories_table, memory_rows
 from memctl.store.store import Store
+from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.snapshot import ROW, Snapshot
 
 COUNT = 400
 

@@ -14,10 +14,10 @@ import pytest
 
 from memctl.errors import MemctlError, UsageError
 from memctl.records import Relation
+from memctl.schema.arrow_tables import documents_table, memories_table, relations_table
 from memctl.store import sql as sql_module
-from memctl.store.books import Event
-from memctl.store.query_book import QueryEntry
-from memctl.store.schema import documents_table, memories_table, relations_table
+from memctl.store.ledger.log_repositories import QueryEntry
+from memctl.store.ledger.work_repositories import Event
 from memctl.store.sql import run_sql
 from memctl.store.store import Store
 

@@ -15,10 +15,10 @@ import pytest
 from waiting import PATIENCE
 
 from memctl.errors import DamagedError, DiskRefused, LockedError, UsageError
-from memctl.store.durability import files_below
-from memctl.store.filters import EVERYTHING, col, where
-from memctl.store.schema import documents_table, memory_rows
+from memctl.schema.arrow_tables import documents_table, memory_rows
 from memctl.store.store import Store, Transaction
+from memctl.store.tables.durability import files_below
+from memctl.store.tables.filter_expressions import EVERYTHING, col, where
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
@@ -301,7 +301,7 @@ def test_what_a_killed_writer_left_is_rolled_back(
         transaction.append("memories", rows_of([1]))
     done = run_python(
         PRELUDE
-        + "from memctl.store.filters import col\n"
+        + "from memctl.store.tables.filter_expressions import col\n"
         + f"with Store.open(folder).write() as transaction:\n    {crash}\n"
     )
     assert done.returncode == 9, done.stderr

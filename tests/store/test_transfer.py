@@ -24,7 +24,7 @@ import pytest
 
 from memctl.errors import DamagedError, MemctlError, UsageError
 from memctl.records import Entity, Relation
-from memctl.store.schema import (
+from memctl.schema.arrow_tables import (
     TABLES,
     documents_table,
     entities_table,
@@ -32,7 +32,7 @@ from memctl.store.schema import (
     relations_table,
 )
 from memctl.store.store import Store
-from memctl.store.transfer import export_all, export_table, import_all, read_manifest
+from memctl.store.transfer.exports import export_all, export_table, import_all, read_manifest
 
 NOW = datetime(2026, 3, 1, 9, 30, 15, 123456, tzinfo=UTC)
 MODEL = "test/8"

@@ -18,12 +18,12 @@ import pytest
 from store.test_transactions import PRELUDE
 
 from memctl.errors import LockedError
-from memctl.store import upkeep
-from memctl.store.filters import col
-from memctl.store.leases import Leases
-from memctl.store.snapshot import Snapshot
 from memctl.store.store import UPKEEPS_A_CONNECTION, Store
-from memctl.store.upkeep import GRACE, MOST_SMALL_FILES
+from memctl.store.tables import upkeep
+from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.reader_leases import ReaderLeases
+from memctl.store.tables.snapshot import Snapshot
+from memctl.store.tables.upkeep import GRACE, MAX_SMALL_FILES
 
 
 class SetClock:
@@ -78,12 +78,12 @@ def everything(store: Store) -> list[Any]:
 
 
 def test_upkeep_joins_files_and_changes_no_answer(store: Store, rows_of) -> None:
-    for number in range(MOST_SMALL_FILES + 4):
+    for number in range(MAX_SMALL_FILES + 4):
         commit(store, rows_of([number, number + 1], tags=("t",) if number % 3 else ()))
     with store.write() as transaction:
         transaction.delete("memories", col("id").is_in(["m_4", "m_5"]))
     before = everything(store)
-    assert fragments(store) > MOST_SMALL_FILES
+    assert fragments(store) > MAX_SMALL_FILES
     assert store.needs_upkeep()
     report = store.upkeep()
     assert report.compacted == ("memories",)
@@ -107,7 +107,7 @@ def test_upkeep_leaves_alone_what_does_not_pay(store: Store, rows_of) -> None:
 
 
 def test_a_larger_table_may_have_more_unindexed_rows() -> None:
-    allowed = [upkeep.most_unindexed(rows) for rows in (0, 10_000, 100_000, 10_000_000)]
+    allowed = [upkeep.max_unindexed(rows) for rows in (0, 10_000, 100_000, 10_000_000)]
     assert allowed == [1_000, 1_000, 5_000, 10_000]
 
 
@@ -125,7 +125,7 @@ def test_many_deletions_are_worth_a_rewrite(store: Store, rows_of) -> None:
 def test_rows_are_indexed_once_there_are_many(
     store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "FEWEST_UNINDEXED", 50)
+    monkeypatch.setattr(upkeep, "MIN_UNINDEXED", 50)
     commit(store, rows_of(range(50)))
     assert store.upkeep().indexed == ()
     commit(store, rows_of(range(50, 60)))
@@ -203,9 +203,9 @@ def test_what_is_pruned_while_a_reader_looks_it_up_is_looked_up_anew(
 ) -> None:
     """Between the moment that it reads HEAD and the one from which its lease can be seen."""
     commit(timed, rows_of([1]))
-    add, others = Leases.add, iter([Store.open(folder, clock=clock)])
+    add, others = ReaderLeases.add, iter([Store.open(folder, clock=clock)])
 
-    def late(self: Leases, snapshot: Snapshot) -> None:
+    def late(self: ReaderLeases, snapshot: Snapshot) -> None:
         for other in others:
             with other:
                 commit(other, rows_of([2]))
@@ -213,7 +213,7 @@ def test_what_is_pruned_while_a_reader_looks_it_up_is_looked_up_anew(
                 assert other.prune().versions
         add(self, snapshot)
 
-    monkeypatch.setattr(Leases, "add", late)
+    monkeypatch.setattr(ReaderLeases, "add", late)
     snapshot = timed.snapshot()
     assert snapshot.versions == timed.ledger.head()
     assert snapshot.count("memories") == 2

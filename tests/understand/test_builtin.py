@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.records import Segment, SegmentKind, SourceText, Understanding
-from memctl.understand import BuiltinUnderstander
+from memctl.understanding import BuiltinUnderstander
 
 
 def source(text: str, **fields: object) -> SourceText:

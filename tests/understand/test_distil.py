@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from memctl.records import Distilled, Segment, SourceText
-from memctl.understand.distil import distil
-from memctl.understand.outline import outline
+from memctl.understanding.distillation import distil
+from memctl.understanding.text_outline import text_outline
 
 
 def distilled(text: str, *segments: Segment) -> tuple[Distilled, ...]:
     source = SourceText(text, "text/plain", "text/1", tuple(segments))
-    return distil(source, outline(source))
+    return distil(source, text_outline(source))
 
 
 @pytest.mark.parametrize(

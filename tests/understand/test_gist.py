@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memctl.records import Segment, SourceText, Understanding
-from memctl.understand import BuiltinUnderstander
+from memctl.understanding import BuiltinUnderstander
 
 
 def understood(text: str, segments: tuple[Segment, ...] = (), title: str = "") -> Understanding:

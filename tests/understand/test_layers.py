@@ -8,8 +8,8 @@ import sys
 
 def test_terms_for_a_query_do_not_load_the_understander() -> None:
     code = (
-        "import sys; import memctl.understand.terms;"
-        "print([m for m in sys.modules if m.startswith('memctl.understand.')"
+        "import sys; import memctl.language.term_analysis;"
+        "print([m for m in sys.modules if m.startswith('memctl.understanding.')"
         " or m in ('numpy', 'pyarrow')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,17 +16,16 @@ from hypothesis import strategies as st
 
 from memctl.config import BudgetSettings
 from memctl.errors import ModelRefused, ModelUnavailable
-from memctl.models.accounts import Account
-from memctl.models.chat import ChatModel
+from memctl.models.call_accounting import ModelAccount
+from memctl.models.chat_model import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
 from memctl.prompts import load_prompt
 from memctl.records import SourceText, Understanding
-from memctl.store.ledger import Ledger
-from memctl.understand import BuiltinUnderstander
-from memctl.understand.model import ModelUnderstander
-from memctl.understand.protocol import NOT_ALL_BY_MODEL, NOT_BY_MODEL
-from memctl.understand.quotes import find_name, find_quote
-from memctl.understand.windows import spread, windows
+from memctl.store.ledger.ledger import Ledger
+from memctl.understanding import BuiltinUnderstander
+from memctl.understanding.model_understander import ModelUnderstander, find_name, find_quote
+from memctl.understanding.model_windows import spread_evenly, text_windows
+from memctl.understanding.understander import NOT_ALL_BY_MODEL, NOT_BY_MODEL
 
 NOW = datetime(2026, 5, 12, 9, tzinfo=UTC)
 LEASE = "Ann Miller signed the lease.\nIt starts on 1 June\n2026, and Ann Miller pays 900 euros."
@@ -62,7 +61,7 @@ Make = Callable[..., ModelUnderstander]
 def make(endpoint: FakeEndpoint, tmp_path: Path) -> Make:
     """Make an understander that asks the fake endpoint."""
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    account = Account(ledger.replies, ledger.usage, BudgetSettings(), lambda: NOW)
+    account = ModelAccount(ledger.replies, ledger.usage, BudgetSettings(), lambda: NOW)
 
     def made(
         when_unavailable: Any = "wait", concurrency: int = 4, most_windows: int = 50
@@ -176,7 +175,7 @@ def test_a_long_document_is_read_in_windows_that_know_what_came_before(
     endpoint.on("DocumentReply", answer)
     found = understood(make(), text)
     asked = endpoint.asked
-    assert len(asked) == len(windows(text)) > 2
+    assert len(asked) == len(text_windows(text)) > 2
     assert "".join(each.data[-1] for each in asked) == text
     assert [len(each.data) for each in asked] == [2] + [3] * (len(asked) - 1)
     carried = json.loads(asked[2].data[1])
@@ -283,7 +282,7 @@ def test_of_a_document_that_is_too_long_windows_are_read_from_beginning_to_end(
     text = "\n\n".join(paragraphs)
     endpoint.on("DocumentReply", reply(entities=[], facts=[]))
     [found] = make(most_windows=3).understand([source(text)])
-    count = len(windows(text))
+    count = len(text_windows(text))
     told = [json.loads(asked.data[0])["part"] for asked in endpoint.asked]
     assert told == [f"1 of {count}", f"{count // 2 + 1} of {count}", f"{count} of {count}"]
     assert found.missing == (NOT_ALL_BY_MODEL,)
@@ -310,7 +309,7 @@ def test_a_part_of_a_document_gets_its_share_of_the_windows(
 def test_windows_to_read_are_the_first_the_last_and_some_evenly_between(
     count: int, most: int
 ) -> None:
-    numbers = spread([(n, n + 1) for n in range(count)], most)
+    numbers = spread_evenly([(n, n + 1) for n in range(count)], most)
     assert len(numbers) == len(set(numbers)) == min(count, most)
     assert numbers == sorted(numbers)
     assert numbers[0] == 0
@@ -337,7 +336,7 @@ def test_names_are_whole_words_where_words_have_borders() -> None:
 
 @given(st.text(alphabet="ab .\n", max_size=400), st.integers(2, 50))
 def test_windows_are_all_of_the_text_and_none_is_too_long(text: str, size: int) -> None:
-    spans = windows(text, size)
+    spans = text_windows(text, size)
     assert "".join(text[start:end] for start, end in spans) == text
     assert all(end - start <= size for start, end in spans)
     assert all(end > start for start, end in spans) or not text
@@ -345,7 +344,7 @@ def test_windows_are_all_of_the_text_and_none_is_too_long(text: str, size: int) 
 
 def test_windows_end_where_a_paragraph_does() -> None:
     text = f"{'a ' * 30}\n\n{'b ' * 30}"
-    assert [text[start:end] for start, end in windows(text, 100)] == [
+    assert [text[start:end] for start, end in text_windows(text, 100)] == [
         f"{'a ' * 30}\n\n",
         "b " * 30,
     ]

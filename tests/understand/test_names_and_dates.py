@@ -6,21 +6,20 @@ from datetime import UTC, datetime
 
 import pytest
 
+from memctl.language.date_mentions import date_spans
+from memctl.language.identification import identify_language
 from memctl.records import Segment, SourceText
-from memctl.understand.dates import date_spans
-from memctl.understand.entities import entities
-from memctl.understand.importance import Evidence, importance, with_novelty
-from memctl.understand.keywords import keywords
-from memctl.understand.language import detect
-from memctl.understand.outline import outline
-from memctl.understand.topics import topics
+from memctl.understanding.entity_extraction import extract_entities
+from memctl.understanding.importance_score import ImportanceInputs, score_importance, with_novelty
+from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
+from memctl.understanding.text_outline import text_outline
 
 TUESDAY = datetime(2026, 5, 12, 9, 30, tzinfo=UTC)
 
 
 def named(text: str) -> dict[str, str]:
     source = SourceText(text, "text/plain", "text/1")
-    return {entity.name: entity.type for entity in entities(source, outline(source))}
+    return {entity.name: entity.type for entity in extract_entities(source, text_outline(source))}
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -56,7 +55,7 @@ def test_the_first_word_of_a_sentence_is_no_name_for_its_capital() -> None:
 def test_a_first_name_counts_for_the_full_name() -> None:
     text = "I called Ann Lee. Then Ann called back. Ann is fine."
     source = SourceText(text, "text/plain", "text/1")
-    [ann] = entities(source, outline(source))
+    [ann] = extract_entities(source, text_outline(source))
     assert (ann.name, ann.count) == ("Ann Lee", 3)
 
 
@@ -160,19 +159,19 @@ def test_next_friday_said_on_a_tuesday_may_be_either_and_is_left_out() -> None:
     ],
 )
 def test_the_language_is_told_or_left_open(text: str, language: str) -> None:
-    assert detect(text) == language
+    assert identify_language(text) == language
 
 
 def test_keywords_are_phrases_of_the_text_that_differ() -> None:
     text = "Solar panels on the roof. The solar panels feed the battery. Battery storage is cheap."
-    found = keywords(text, "en", limit=3)
+    found = extract_keywords(text, "en", limit=3)
     assert found[0].lower() == "solar panels"
     assert all(phrase in text for phrase in found)
     assert len({word for phrase in found for word in phrase.lower().split()}) >= 3
 
 
 def test_a_text_of_small_talk_has_no_keywords() -> None:
-    assert keywords("Hey, how are you? I am good, thanks. And you?", "en") == ()
+    assert extract_keywords("Hey, how are you? I am good, thanks. And you?", "en") == ()
 
 
 def test_topics_begin_with_tags_and_draw_on_headings() -> None:
@@ -183,7 +182,7 @@ def test_topics_begin_with_tags_and_draw_on_headings() -> None:
         "markdown/1",
         (Segment(0, 18, "heading"), Segment(20, len(text), "prose")),
     )
-    found = topics(source, ("crew",), ("work-log",), "en")
+    found = choose_topics(source, ("crew",), ("work-log",), "en")
     assert found == ("work log", "harbour dredging", "crew")
 
 
@@ -191,16 +190,19 @@ def test_topics_begin_with_tags_and_draw_on_headings() -> None:
 
 
 def test_novelty_is_one_more_signal_and_the_sum_stays_exact() -> None:
-    value, signals = importance(Evidence("Important: pay 300 by 3 May", dates=1))
+    value, signals = score_importance(ImportanceInputs("Important: pay 300 by 3 May", dates=1))
     newer, with_it = with_novelty(signals, 0.37)
     assert "novelty" not in signals
     assert newer == sum(with_it.values()) > value
-    assert importance(Evidence("Important: pay 300 by 3 May", dates=1), 0.37) == (newer, with_it)
+    assert score_importance(ImportanceInputs("Important: pay 300 by 3 May", dates=1), 0.37) == (
+        newer,
+        with_it,
+    )
 
 
 def test_everything_at_once_is_at_most_one() -> None:
     text = "remember urgent deadline important 1 2 3 4 5 6 7 8 9 10 " * 100
-    value, signals = importance(Evidence(text, 99, 99, 99, 99), 1.0)
+    value, signals = score_importance(ImportanceInputs(text, 99, 99, 99, 99), 1.0)
     assert value == sum(signals.values()) <= 1
 
 

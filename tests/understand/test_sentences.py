@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.understand.sentences import sentences
+from memctl.language.sentence_splitting import split_sentences
 
 
 def split(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentences(text)]
+    return [text[start:end] for start, end in split_sentences(text)]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_tag_at_the_end_of_a_line_ends_the_sentence_unless_the_line_goes_on() 
     | st.text()
 )
 def test_spans_cover_every_visible_character_once_and_in_order(text: str) -> None:
-    spans = sentences(text)
+    spans = split_sentences(text)
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
     assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
@@ -129,6 +129,6 @@ def test_spans_cover_every_visible_character_once_and_in_order(text: str) -> Non
 
 def test_a_run_of_marks_in_the_middle_of_a_word_ends_no_sentence() -> None:
     text = "Wait...what? Use a.b...c!d. Done.?!"
-    assert [text[start:end] for start, end in sentences(text)] == [
+    assert [text[start:end] for start, end in split_sentences(text)] == [
         "Wait...what?", "Use a.b...c!d.", "Done.?!",
     ]  # fmt: skip

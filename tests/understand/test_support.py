@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memctl.understand.support import Evidence, support
+from memctl.understanding.evidence_support import Evidence, measure_support
 
 SAID = datetime(2026, 3, 2, tzinfo=UTC)
 ENGLISH = Evidence(
@@ -30,7 +30,7 @@ GERMAN = Evidence("Der Start von Aurora ist am 12. Mai 2026. Das Budget ist 40.0
     ],
 )
 def test_what_the_evidence_says_in_other_words_is_supported(sentence: str) -> None:
-    assert support(sentence, [ENGLISH], ("en",)).is_enough
+    assert measure_support(sentence, [ENGLISH], ("en",)).is_enough
 
 
 @pytest.mark.parametrize(
@@ -45,23 +45,25 @@ def test_what_the_evidence_says_in_other_words_is_supported(sentence: str) -> No
     ],
 )
 def test_a_number_or_a_name_that_the_evidence_lacks_is_told(sentence: str, missing: str) -> None:
-    found = support(sentence, [ENGLISH], ("en",))
+    found = measure_support(sentence, [ENGLISH], ("en",))
     assert missing in found.missing
     assert not found.is_enough
 
 
 def test_a_sentence_of_other_words_is_not_supported() -> None:
-    found = support("It will be warm and pleasant at the harbour.", [ENGLISH], ("en",))
+    found = measure_support("It will be warm and pleasant at the harbour.", [ENGLISH], ("en",))
     assert found.share < 0.5
     assert not found.is_enough
 
 
 def test_several_memories_support_a_sentence_together() -> None:
     sentence = "Aurora launches on 12 May 2026, and Bob pays."
-    assert not support(sentence, [ENGLISH], ("en",)).is_enough
-    assert support(sentence, [ENGLISH, Evidence("Bob pays.", SAID)], ("en",)).is_enough
+    assert not measure_support(sentence, [ENGLISH], ("en",)).is_enough
+    assert measure_support(sentence, [ENGLISH, Evidence("Bob pays.", SAID)], ("en",)).is_enough
 
 
 def test_german_nouns_are_no_names() -> None:
-    assert support("Der Starttermin für Aurora ist der 12. Mai.", [GERMAN], ("de", "en")).is_enough
-    assert not support("Aurora startet am 13. Mai 2026.", [GERMAN], ("de", "en")).is_enough
+    assert measure_support(
+        "Der Starttermin für Aurora ist der 12. Mai.", [GERMAN], ("de", "en")
+    ).is_enough
+    assert not measure_support("Aurora startet am 13. Mai 2026.", [GERMAN], ("de", "en")).is_enough

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.understand.stopwords import languages
-from memctl.understand.terms import query_terms, terms
+from memctl.language.term_analysis import query_terms, terms
+from memctl.language.word_lists import listed_languages
 
 
 def test_inflected_forms_of_a_word_give_the_same_term() -> None:
@@ -78,7 +78,7 @@ def test_a_question_is_analysed_for_every_language_and_each_term_comes_once() ->
     assert found == list(dict.fromkeys(terms("Häuser") + terms("Häuser", "de")))
 
 
-@given(st.text(), st.sampled_from(["", "xx", "ja", *languages()]))
+@given(st.text(), st.sampled_from(["", "xx", "ja", *listed_languages()]))
 def test_any_text_gives_short_terms_without_white_space(text: str, language: str) -> None:
     found = terms(text, language)
     assert all(term and len(term) <= 100 and not term.split()[1:] for term in found)
@@ -93,7 +93,7 @@ def test_stems_are_the_same_with_and_without_the_compiled_stemmer() -> None:
         "import sys; sys.modules['Stemmer'] = None\n"
         "import snowballstemmer; assert type(snowballstemmer.stemmer('english')).__module__"
         ".startswith('snowballstemmer')\n"
-        "from memctl.understand.terms import terms\n"
+        "from memctl.language.term_analysis import terms\n"
         f"assert {{code: terms({text!r}, code) for code in {list(compiled)}}} == {compiled!r}"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

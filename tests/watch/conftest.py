@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from watched import Place, new_place, second_file_system
 
-from memctl.watch.report import WatchEvent
+from memctl.watch.reporter import WatchEvent
 
 
 def kinds(events: list[WatchEvent]) -> list[str]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 from watched import SETTLE, Place
 
-from memctl.readers import pieces, tables
-from memctl.store.names import WORKS_ON
+from memctl.readers import pieces
+from memctl.readers.data_files import table_rows
+from memctl.schema.table_names import WORKS_ON
 from memctl.watch import intake
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
-from memctl.watch.report import WatchEvent
-from memctl.watch.service import WatchService
-from memctl.watch.status import watch_status
+from memctl.watch.kb_watcher import WatchOptions
+from memctl.watch.reporter import WatchEvent
+from memctl.watch.service import WatchedBases, WatchService
+from memctl.watch.watch_status import watch_status
 
 
 @pytest.fixture
 def big(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A place with a file in its inbox that is taken in in several parts."""
-    for module in (pieces, tables):
+    for module in (pieces, table_rows):
         monkeypatch.setattr(module, "PART_CHARS", 20_000)
     lines = (f"{number},crane {number} at berth {number % 7}\n" for number in range(2_000))
     place.drop("big.csv", "number,what\n" + "".join(lines))
@@ -38,7 +38,7 @@ def test_how_far_a_big_file_is_is_said_and_shown_by_status_as_long_as_it_is_in_w
                 shown.append(watch_status(base).working)
 
     options = WatchOptions(settle_seconds=SETTLE, rescan_seconds=0.2, once=True)
-    WatchService(HomeBases(big.home), options, listen).run()
+    WatchService(WatchedBases(big.home), options, listen).run()
     said = [(event.source, event.message) for event in big.events if event.kind == "working"]
     assert len(said) >= 2
     assert {name for name, _ in said} == {"big.csv"}

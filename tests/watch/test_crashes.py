@@ -15,7 +15,7 @@ import pytest
 from waiting import PATIENCE
 
 from memctl.files import is_temporary, lock_file
-from memctl.pinned import Inbox
+from memctl.kb_settings import Inbox
 
 if TYPE_CHECKING:
     from watched import Place
@@ -51,23 +51,23 @@ WatchService(HomeBases(Home(load_config({"home": home}, {}))), options, lambda e
 """
 
 STEPS = [
-    ("memctl.watch.claim", "Claims._note", "after", 0),
-    ("memctl.watch.claim", "move_file", "before", 0),
-    ("memctl.watch.claim", "move_file", "after", 0),
-    ("memctl.watch.claim", "move_file", "after", 2),
-    ("memctl.ingest.pipeline", "Ingestor.ingest", "before", 0),
-    ("memctl.store.transaction", "Transaction.commit", "before", 0),
-    ("memctl.store.transaction", "Transaction.commit", "after", 0),
-    ("memctl.ingest.pipeline", "Ingestor.ingest", "after", 0),
-    ("memctl.watch.claim", "Claims._moved_entry", "after", 0),
-    ("memctl.watch.claim", "save_reason", "after", 0),
-    ("memctl.watch.claim", "move_file", "after", 4),
-    ("memctl.watch.claim", "move_file", "after", 5),
-    ("memctl.watch.claim", "Claims._drop_folder", "before", 0),
-    ("memctl.watch.claim", "Claims.note_settled", "after", 0),
-    ("memctl.watch.claim", "Claims._confirm", "before", 0),
-    ("memctl.watch.claim", "sync_file", "after", 1),
-    ("memctl.watch.claim", "Claims._confirm", "after", 0),
+    ("memctl.watch.claims", "Claims._note", "after", 0),
+    ("memctl.watch.claims", "move_file", "before", 0),
+    ("memctl.watch.claims", "move_file", "after", 0),
+    ("memctl.watch.claims", "move_file", "after", 2),
+    ("memctl.ingest.ingest_pipeline", "Ingestor.ingest", "before", 0),
+    ("memctl.store.tables.transaction", "Transaction.commit", "before", 0),
+    ("memctl.store.tables.transaction", "Transaction.commit", "after", 0),
+    ("memctl.ingest.ingest_pipeline", "Ingestor.ingest", "after", 0),
+    ("memctl.watch.claims", "Claims._moved_entry", "after", 0),
+    ("memctl.watch.claims", "save_reason", "after", 0),
+    ("memctl.watch.claims", "move_file", "after", 4),
+    ("memctl.watch.claims", "move_file", "after", 5),
+    ("memctl.watch.claims", "Claims._drop_folder", "before", 0),
+    ("memctl.watch.claims", "Claims.note_settled", "after", 0),
+    ("memctl.watch.claims", "Claims._confirm", "before", 0),
+    ("memctl.watch.claims", "sync_file", "after", 1),
+    ("memctl.watch.claims", "Claims._confirm", "after", 0),
 ]
 
 
@@ -102,11 +102,11 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
 
 
 TURNING_AWAY = [
-    ("memctl.watch.vault", "Vault.note", "after", 0),
-    ("memctl.ingest.pipeline", "Ingestor.ingest", "after", 0),
-    ("memctl.ingest.pipeline", "Ingestor.retire", "before", 0),
-    ("memctl.ingest.pipeline", "Ingestor.retire", "after", 0),
-    ("memctl.ingest.pipeline", "Ingestor.rename", "after", 0),
+    ("memctl.watch.keep_mode", "KeptInbox.note", "after", 0),
+    ("memctl.ingest.ingest_pipeline", "Ingestor.ingest", "after", 0),
+    ("memctl.ingest.ingest_pipeline", "Ingestor.retire", "before", 0),
+    ("memctl.ingest.ingest_pipeline", "Ingestor.retire", "after", 0),
+    ("memctl.ingest.ingest_pipeline", "Ingestor.rename", "after", 0),
 ]
 
 
@@ -142,10 +142,10 @@ def test_what_was_committed_before_the_kill_is_moved_on_without_being_read_again
 ) -> None:
     place.drop("sub/a.txt", "Ann sails to Lisbon.")
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    committed = ["memctl.store.transaction", "Transaction.commit", "after", "0"]
+    committed = ["memctl.store.tables.transaction", "Transaction.commit", "after", "0"]
     child = subprocess.run([*command, *committed], timeout=PATIENCE, check=False)
     assert child.returncode == -signal.SIGKILL
-    monkeypatch.delattr("memctl.ingest.pipeline.Ingestor.ingest")
+    monkeypatch.delattr("memctl.ingest.ingest_pipeline.Ingestor.ingest")
     assert said(place.drain()) == ["known"]
     assert place.tree(place.layout.processed) == ["sub/a.txt"]
     assert place.tree(place.layout.processing) == []
@@ -158,7 +158,7 @@ def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick:
     (stick / "a.txt").write_text("Ann sails to Lisbon.")
     place.set(inboxes=(Inbox(place.layout.inbox), Inbox(stick)))
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    half_copied = ["memctl.watch.moving", "shutil.copyfileobj", "after", "0"]
+    half_copied = ["memctl.watch.claims", "shutil.copyfileobj", "after", "0"]
     child = subprocess.run([*command, *half_copied], timeout=PATIENCE, check=False)
     assert child.returncode == -signal.SIGKILL
     assert len(place.tree(place.layout.processing)) == 1
@@ -171,7 +171,7 @@ def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick:
 def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Place) -> None:
     place.drop("sub/empty.txt", "")
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    half_written = ["memctl.watch.moving", "save_file", "before", "0"]
+    half_written = ["memctl.watch.claims", "save_file", "before", "0"]
     child = subprocess.run([*command, *half_written], timeout=PATIENCE, check=False)
     assert child.returncode == -signal.SIGKILL
     failed = place.layout.failed / "sub"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from limited import permissions_that_hold
 
-from memctl.ingest.inbox import InboxFile, scan
-from memctl.ingest.leaving import may_be_taken
-from memctl.watch.inbox import Settling
+from memctl.ingest.discovery.inbox_scan import InboxFile, scan_inbox
+from memctl.ingest.discovery.skip_rules import may_be_taken
+from memctl.watch.inbox_scanner import StabilityTracker
 
 
 def write(path: Path, content: str = "x") -> Path:
@@ -22,7 +22,7 @@ def write(path: Path, content: str = "x") -> Path:
 
 
 def found(inbox: Path) -> list[str]:
-    return sorted(file.relative.as_posix() for file in scan(inbox).files)
+    return sorted(file.relative.as_posix() for file in scan_inbox(inbox).files)
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_links_and_pipes_are_never_taken(tmp_path: Path) -> None:
 
 def test_subfolders_become_tags(tmp_path: Path) -> None:
     write(tmp_path / "work" / "2024" / "a.txt")
-    (file,) = scan(tmp_path).files
+    (file,) = scan_inbox(tmp_path).files
     assert file.tags == ("work", "2024")
 
 
 def test_hidden_and_excluded_folders_are_not_looked_into(tmp_path: Path) -> None:
     for name in (".obsidian/a.json", "kb/notes/lance/x.txt", "page.download/a.html", "b.txt"):
         write(tmp_path / name)
-    files = scan(tmp_path, [tmp_path / "kb"]).files
+    files = scan_inbox(tmp_path, [tmp_path / "kb"]).files
     assert [file.relative.as_posix() for file in files] == ["b.txt"]
 
 
@@ -78,7 +78,7 @@ def test_ignored_files_are_left(tmp_path: Path) -> None:
 def test_subtitles_travel_with_the_recording_of_their_name(tmp_path: Path) -> None:
     for name in ("talk.mp4", "talk.srt", "talk.en.vtt", "talk2.srt", "other.mp3"):
         write(tmp_path / name)
-    files = {file.path.name: file for file in scan(tmp_path).files}
+    files = {file.path.name: file for file in scan_inbox(tmp_path).files}
     assert sorted(files) == ["other.mp3", "talk.mp4", "talk2.srt"]
     assert [path.name for path in files["talk.mp4"].sidecars] == ["talk.en.vtt", "talk.srt"]
     assert files["talk.mp4"].size == 3
@@ -88,7 +88,7 @@ def test_subtitles_with_a_name_of_their_own_are_files_of_their_own(tmp_path: Pat
     names = ("talk.mp4", "talk.en-GB.vtt", "talk.mp4.srt", "talk.part two.srt", "talk.en.old.srt")
     for name in names:
         write(tmp_path / name)
-    files = {file.path.name: file for file in scan(tmp_path).files}
+    files = {file.path.name: file for file in scan_inbox(tmp_path).files}
     assert sorted(files) == ["talk.en.old.srt", "talk.mp4", "talk.part two.srt"]
     assert [path.name for path in files["talk.mp4"].sidecars] == ["talk.en-GB.vtt", "talk.mp4.srt"]
 
@@ -97,7 +97,7 @@ def test_subtitles_go_with_the_recording_whose_name_they_share_the_most_of(tmp_p
     for name in ("talk.mp4", "talk.en.mp4", "talk.en.srt", "talk.de.srt"):
         write(tmp_path / name)
     sidecars = {
-        file.path.name: [path.name for path in file.sidecars] for file in scan(tmp_path).files
+        file.path.name: [path.name for path in file.sidecars] for file in scan_inbox(tmp_path).files
     }
     assert sidecars == {"talk.mp4": ["talk.de.srt"], "talk.en.mp4": ["talk.en.srt"]}
 
@@ -105,7 +105,7 @@ def test_subtitles_go_with_the_recording_whose_name_they_share_the_most_of(tmp_p
 def test_two_recordings_of_one_name_do_not_both_claim_the_subtitles(tmp_path: Path) -> None:
     for name in ("talk.mp3", "talk.mp4", "talk.srt"):
         write(tmp_path / name)
-    sidecars = [path for file in scan(tmp_path).files for path in file.sidecars]
+    sidecars = [path for file in scan_inbox(tmp_path).files for path in file.sidecars]
     assert [path.name for path in sidecars] == ["talk.srt"]
 
 
@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_listed_is_a_problem_and_no_more(tmp_path: Path)
     write(tmp_path / "b.txt")
     (tmp_path / "closed").chmod(0)
     with permissions_that_hold():
-        result = scan(tmp_path)
+        result = scan_inbox(tmp_path)
     (tmp_path / "closed").chmod(0o700)
     assert [file.path.name for file in result.files] == ["b.txt"]
     assert "closed" in result.problems[0]
@@ -138,8 +138,8 @@ def at() -> Time:
     return Time()
 
 
-def settling(at: Time, seconds: float = 2.0) -> Settling:
-    return Settling(seconds, wall=at, monotonic=at)
+def settling(at: Time, seconds: float = 2.0) -> StabilityTracker:
+    return StabilityTracker(seconds, wall=at, monotonic=at)
 
 
 def seen(size: int = 1, mtime: float = 1_000.0, changed: float = 1_000.0) -> InboxFile:
@@ -191,6 +191,6 @@ def test_a_file_being_written_is_not_ready_until_the_writer_is_done(
             writer.write("more and more")
             writer.flush()
             at.now += 1.5
-            assert files.ready(scan(tmp_path).files)[0] == []
+            assert files.ready(scan_inbox(tmp_path).files)[0] == []
     at.now += 2.1
-    assert len(files.ready(scan(tmp_path).files)[0]) == 1
+    assert len(files.ready(scan_inbox(tmp_path).files)[0]) == 1

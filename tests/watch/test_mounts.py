@@ -8,8 +8,8 @@ import pytest
 from waiting import wait_for
 from watched import Daemon, Place
 
-from memctl.watch import mounts
-from memctl.watch.status import watch_status
+from memctl.watch import file_events
+from memctl.watch.watch_status import watch_status
 
 MOUNTINFO = r"""
 22 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -41,11 +41,11 @@ def test_the_innermost_mount_says_whether_a_folder_is_on_a_share(
     tmp_path: Path, folder: str, kind: str
 ) -> None:
     (tmp_path / "mountinfo").write_text(MOUNTINFO)
-    assert mounts.share_type(Path(folder), tmp_path / "mountinfo") == kind
+    assert file_events.share_type(Path(folder), tmp_path / "mountinfo") == kind
 
 
 def test_where_nothing_tells_of_mounts_no_folder_is_on_a_share(tmp_path: Path) -> None:
-    assert mounts.share_type(tmp_path, tmp_path / "mountinfo") == ""
+    assert file_events.share_type(tmp_path, tmp_path / "mountinfo") == ""
 
 
 def test_an_inbox_on_a_share_is_told_of_and_looked_into(
@@ -53,7 +53,7 @@ def test_an_inbox_on_a_share_is_told_of_and_looked_into(
 ) -> None:
     told = f"22 1 0:1 / / rw - ext4 /dev/vda rw\n30 22 0:2 / {place.layout.inbox} rw - nfs n:/ rw\n"
     (tmp_path / "mountinfo").write_text(told)
-    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "mountinfo")
+    monkeypatch.setattr(file_events, "MOUNTS", tmp_path / "mountinfo")
     with Daemon(place), place.open() as base:
         wait_for(lambda: "polling" in [event.kind for event in place.events])
         (said,) = watch_status(base).polled

@@ -13,22 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.pinned import LONGEST_NAME, reason_path
-from memctl.watch import moving
-from memctl.watch.moving import free_place, move_file
+from memctl.kb_settings import MAX_FILE_NAME_BYTES, reason_path
+from memctl.watch import claims
+from memctl.watch.claims import free_place, move_file
 
 
 @pytest.fixture
 def other_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Renaming files called `*.here` fails as between two file systems."""
-    rename = moving.rename_to_free
+    rename = claims.rename_to_free
 
     def refuses(source: Path, target: Path) -> None:
         if source.suffix == ".here":
             raise OSError(errno.EXDEV, "Invalid cross-device link")
         rename(source, target)
 
-    monkeypatch.setattr(moving, "rename_to_free", refuses)
+    monkeypatch.setattr(claims, "rename_to_free", refuses)
 
 
 @pytest.fixture(params=["renaming", "renaming the old way", "copying"])
@@ -37,7 +37,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     if request.param == "copying":
         request.getfixturevalue("other_disk")
     if request.param == "renaming the old way":
-        monkeypatch.setattr(moving, "_rename_unless_taken", lambda *_: errno.EINVAL)
+        monkeypatch.setattr(claims, "_rename_unless_taken", lambda *_: errno.EINVAL)
 
 
 def test_a_file_never_moves_over_another_one(tmp_path: Path, way: None) -> None:
@@ -57,7 +57,7 @@ def test_a_file_never_moves_over_another_one(tmp_path: Path, way: None) -> None:
 
 def test_of_files_that_move_to_one_place_at_once_one_does(tmp_path: Path) -> None:
     (tmp_path / "known").touch()
-    if moving._rename_unless_taken(tmp_path / "known", tmp_path / "new") in moving._UNKNOWN:
+    if claims._rename_unless_taken(tmp_path / "known", tmp_path / "new") in claims._UNKNOWN:
         pytest.skip("this file system cannot refuse by itself to replace a file")
     with ThreadPoolExecutor(4) as threads:
         for number in range(300):
@@ -103,7 +103,7 @@ def test_a_copy_that_fails_leaves_the_file_where_it_was(
     def full(*args: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("memctl.watch.moving.shutil.copyfileobj", full)
+    monkeypatch.setattr("memctl.watch.claims.shutil.copyfileobj", full)
     with pytest.raises(OSError, match="No space"):
         move_file(source, tmp_path / "b.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["a.here"]
@@ -120,7 +120,7 @@ def test_a_file_that_changes_while_it_is_copied_stays(
         copystat(one, other, **options)
         source.write_text("one and two")
 
-    monkeypatch.setattr("memctl.watch.moving.shutil.copystat", meanwhile)
+    monkeypatch.setattr("memctl.watch.claims.shutil.copystat", meanwhile)
     with pytest.raises(OSError, match="changed while"):
         move_file(source, tmp_path / "b.txt")
     assert source.read_text() == "one and two"
@@ -134,7 +134,7 @@ def test_a_name_in_use_gets_a_number_and_sidecars_get_the_same(tmp_path: Path) -
     assert [path.name for path in places.values()] == ["talk-3.mp4", "talk-3.en.srt"]
 
 
-names = st.binary(min_size=1, max_size=LONGEST_NAME).filter(
+names = st.binary(min_size=1, max_size=MAX_FILE_NAME_BYTES).filter(
     lambda name: not set(name) & {0, ord("/")} and name not in (b".", b"..")
 )
 

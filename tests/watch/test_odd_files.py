@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from watched import Place
 
-from memctl.ingest.leaving import DEEPEST
-from memctl.ingest.sources import Source
-from memctl.ingest.write import Settled
+from memctl.ingest.batch_writing import OutcomeListener
+from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
+from memctl.ingest.discovery.sources import Source
 from memctl.records import FileOutcome
 from memctl.watch.intake import Intake
 
@@ -68,7 +68,7 @@ def test_a_path_that_is_too_long_beside_the_inbox_loses_its_folders(place: Place
 
 
 def test_folders_that_are_too_deep_are_told_of_and_the_rest_is_taken(place: Place) -> None:
-    deep = place.drop("/".join(["d"] * (DEEPEST + 1)) + "/deep.txt", "Ann keeps bees.")
+    deep = place.drop("/".join(["d"] * (DEEPEST_FOLDER + 1)) + "/deep.txt", "Ann keeps bees.")
     place.drop("/".join(["e"] * 300) + "/less.txt", "Tom keeps geese.")
     place.drop("other.txt", "Bob keeps goats.")
     events = place.drain()
@@ -76,7 +76,7 @@ def test_folders_that_are_too_deep_are_told_of_and_the_rest_is_taken(place: Plac
         "less.txt", "other.txt",
     }  # fmt: skip
     [waiting] = [event for event in events if event.kind == "waiting"]
-    assert f"more than {DEEPEST} folders deep" in waiting.message
+    assert f"more than {DEEPEST_FOLDER} folders deep" in waiting.message
     assert deep.exists()
 
 
@@ -86,7 +86,9 @@ def test_a_file_that_is_taken_away_while_it_is_read_keeps_none_of_the_others(
 ) -> None:
     original = Intake.ingest
 
-    def touched(self: Intake, sources: list[Source], settled: Settled) -> Sequence[FileOutcome]:
+    def touched(
+        self: Intake, sources: list[Source], settled: OutcomeListener
+    ) -> Sequence[FileOutcome]:
         gone = [each.path for each in sources if each.source == "gone.txt" and each.path]
         early, late = (gone, []) if when == "before" else ([], gone)
         for path in early:
@@ -112,7 +114,9 @@ def test_subtitles_whose_recording_is_taken_away_go_back(
 ) -> None:
     original = Intake.ingest
 
-    def touched(self: Intake, sources: list[Source], settled: Settled) -> Sequence[FileOutcome]:
+    def touched(
+        self: Intake, sources: list[Source], settled: OutcomeListener
+    ) -> Sequence[FileOutcome]:
         outcomes = original(self, sources, settled)
         for each in sources:
             if each.path and each.path.suffix == ".mp4":

@@ -19,14 +19,13 @@ from watched import Daemon, put_whole
 from memctl.cli.main import run
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
-from memctl.ingest import inbox
-from memctl.ingest.pipeline import Ingestor
-from memctl.pinned import Inbox
-from memctl.watch import base, looking, moving
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
-from memctl.watch.service import WatchService
-from memctl.watch.status import watch_status
+from memctl.ingest.discovery import inbox_scan
+from memctl.ingest.ingest_pipeline import Ingestor
+from memctl.kb_settings import Inbox
+from memctl.watch import claims, inbox_scanner, kb_watcher
+from memctl.watch.kb_watcher import WatchOptions
+from memctl.watch.service import WatchedBases, WatchService
+from memctl.watch.watch_status import watch_status
 
 if TYPE_CHECKING:
     from watched import Place
@@ -166,7 +165,7 @@ def test_a_file_that_may_not_be_read_is_left_and_told_once(place: Place, said: S
     original = os.access
     denied = lambda p, mode: Path(p) != path and original(p, mode)  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inbox.os, "access", denied)
+        patch.setattr(inbox_scan.os, "access", denied)
         assert said(place.drain()) == ["failed"]
     assert path.exists()
     assert "permission denied" in place.events[-3].message + place.events[-4].message
@@ -178,14 +177,14 @@ def test_an_inbox_on_another_file_system_works_too(
     outside = tmp_path / "stick"
     outside.mkdir()
     place.set(inboxes=(Inbox(place.layout.inbox), Inbox(outside)))
-    rename = moving.rename_to_free
+    rename = claims.rename_to_free
 
     def refuses(source: Path, target: Path) -> None:
         if outside in source.parents:
             raise OSError(errno.EXDEV, "Invalid cross-device link")
         rename(source, target)
 
-    monkeypatch.setattr(moving, "rename_to_free", refuses)
+    monkeypatch.setattr(claims, "rename_to_free", refuses)
     (outside / "a.txt").write_text("From a stick.")
     assert said(place.drain()) == ["ingested"]
     assert list(outside.iterdir()) == []
@@ -243,7 +242,7 @@ def test_a_file_that_is_written_to_after_it_was_read_is_read_again(
     place: Place, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system does not tell who has a file open."""
-    monkeypatch.setattr(looking, "is_being_written", lambda path: False)
+    monkeypatch.setattr(inbox_scanner, "is_being_written", lambda path: False)
     place.drop("talk.txt", "Ursula keeps bees.\n")
     ingest, rest = Ingestor.ingest, ["Viktor keeps goats.\n"]
 
@@ -322,11 +321,11 @@ def test_what_a_killed_daemon_left_in_processing_is_put_through_once(
 def test_a_crash_between_a_sidecar_and_its_recording_loses_neither(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.watch import claim
+    from memctl.watch import claims
 
     place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nHello there.\n")
     place.drop("talk.mp3", b"ID3")
-    move = claim.move_file
+    move = claims.move_file
 
     def dies(source: Path, target: Path) -> None:
         if source.suffix == ".mp3":
@@ -334,8 +333,8 @@ def test_a_crash_between_a_sidecar_and_its_recording_loses_neither(
         move(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(claim, "move_file", dies)
-        patch.setattr(base.BaseWatch, "put_back", lambda self: None)
+        patch.setattr(claims, "move_file", dies)
+        patch.setattr(kb_watcher.KnowledgeBaseWatcher, "put_back", lambda self: None)
         with pytest.raises(KeyboardInterrupt):
             place.drain()
     assert place.tree(place.layout.inbox) == ["talk.mp3"]
@@ -366,16 +365,16 @@ def test_paused_and_archived_ones_are_not_served(place: Place, said: Said) -> No
 
 def test_one_that_is_not_always_on_is_served_only_by_name(place: Place) -> None:
     place.set(always_on=False)
-    assert HomeBases(place.home).names() == []
-    assert HomeBases(place.home, ["notes"]).names() == ["notes"]
+    assert WatchedBases(place.home).names() == []
+    assert WatchedBases(place.home, ["notes"]).names() == ["notes"]
 
 
 def test_a_name_that_cannot_be_served_is_refused(place: Place) -> None:
     with pytest.raises(KnowledgeBaseNotFound):
-        HomeBases(place.home, ["nots"]).check()
+        WatchedBases(place.home, ["nots"]).check()
     place.home.set_status("notes", "paused")
     with pytest.raises(KnowledgeBaseUnavailable, match="paused"):
-        HomeBases(place.home, ["notes"]).check()
+        WatchedBases(place.home, ["notes"]).check()
 
 
 def test_one_made_later_is_taken_up_and_one_paused_is_left(place: Place) -> None:
@@ -426,7 +425,7 @@ def test_once_ends_though_a_file_never_stands_still(place: Place, said: Said) ->
         return next(seconds)
 
     options = WatchOptions(settle_seconds=3600.0, rescan_seconds=0.05, once=True)
-    WatchService(HomeBases(place.home), options, place.events.append, monotonic=grown).run()
+    WatchService(WatchedBases(place.home), options, place.events.append, monotonic=grown).run()
     assert said(place.events) == ["ingested"]
     assert place.tree(place.layout.inbox) == ["growing.log"]
 
@@ -444,7 +443,7 @@ def test_a_file_dropped_while_watching_is_taken(place: Place, poll: bool) -> Non
 
 def test_events_wake_the_watcher_long_before_the_rescan(place: Place) -> None:
     options = WatchOptions(settle_seconds=0.1, rescan_seconds=3600)
-    service = WatchService(HomeBases(place.home), options, place.events.append)
+    service = WatchService(WatchedBases(place.home), options, place.events.append)
     with Daemon(place, service):
         wait_for(lambda: any(event.kind == "started" for event in place.events))
         for name in ("a.txt", "b.txt"):  # the first may be there before it falls asleep
@@ -455,12 +454,12 @@ def test_events_wake_the_watcher_long_before_the_rescan(place: Place) -> None:
 def test_it_looks_from_time_to_time_where_the_system_gives_no_events(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.watch import hints
+    from memctl.watch import file_events
 
     def exhausted(silent: object) -> None:
         raise OSError(errno.EMFILE, "inotify instance limit reached")
 
-    monkeypatch.setattr(hints, "_observer", exhausted)
+    monkeypatch.setattr(file_events, "_observer", exhausted)
     with Daemon(place):
         place.drop("a.txt", "Dropped just now.")
         wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memctl.records import Distilled, Segment, SourceText
-from memctl.understand import BuiltinUnderstander
+from memctl.understanding import BuiltinUnderstander
 
 HERE = Path(__file__).parent
 TYPES = ("fact", "important_fact", "decision", "preference", "plan", "observation")

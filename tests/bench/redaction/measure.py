@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memctl.redaction import MARK, without_secrets
+from memctl.redaction import MARK, redact_secrets
 
 SAMPLE = Path(__file__).parent / "sample.txt"
 _SECRET = re.compile("⟦(.*?)⟧", re.DOTALL)
@@ -34,7 +34,7 @@ class Case:
     @property
     def is_found(self) -> bool:
         """Whether nothing is left of the secret, and all is left of what stands before it."""
-        clean = without_secrets(self.text)
+        clean = redact_secrets(self.text)
         pieces = (self.secret[at : at + _LEFT] for at in range(0, len(self.secret), _LEFT))
         is_gone = not any(piece in clean for piece in pieces if len(piece) == _LEFT)
         return MARK in clean and is_gone and self.secret not in clean
@@ -42,7 +42,7 @@ class Case:
     @property
     def is_untouched(self) -> bool:
         """Whether it stays as it is."""
-        return without_secrets(self.text) == self.text
+        return redact_secrets(self.text) == self.text
 
 
 def cases() -> Iterator[Case]:
@@ -66,7 +66,7 @@ def main() -> None:
         if case.secret and not case.is_found:
             print(f"missed    {case.text[:100]!r}")
         if not case.secret and not case.is_untouched:
-            print(f"mistaken  {case.text[:100]!r}: {without_secrets(case.text)[:100]!r}")
+            print(f"mistaken  {case.text[:100]!r}: {redact_secrets(case.text)[:100]!r}")
     print(f"{len(sample)} texts: precision {precision:.3f}, recall {recall:.3f}")
 
 

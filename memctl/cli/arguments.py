@@ -1,0 +1,249 @@
+"""What is named on the command line, looked at before anything is done.
+
+Nothing may be named by an empty word: that is what a variable of the shell becomes that is not set,
+and taken for "none given" it would mean the whole folder, or everything that is known.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from memctl.errors import UsageError
+from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
+from memctl.records import LEVELS, Filters, Level
+
+_ASK = 'ask something: memctl query "when is ...?"'
+_UNSET = "give one, or leave the option out; a variable of the shell may not be set"
+
+
+def refuse_empty(options: Mapping[str, str | Sequence[str] | None]) -> None:
+    """Refuse options whose value, or one of whose values, is blank.
+
+    Args:
+        options: What was given for each option, by the option's name.
+
+    Raises:
+        UsageError: Names the first such option.
+    """
+    for option, given in options.items():
+        values = [given] if isinstance(given, str) else given or ()
+        if not all(value.strip() for value in values):
+            raise UsageError(f"{option} is empty", _UNSET)
+
+
+def parse_path(name: str) -> Path:
+    """Return the path that the user wrote.
+
+    Raises:
+        UsageError: It is empty, or has a NUL in it.
+    """
+    if not name:
+        raise UsageError("a path is empty", "give one; a variable of the shell may not be set")
+    if "\0" in name:
+        raise UsageError(f"no path has a NUL in it: {display_path(name)}")
+    return expand_path(name)
+
+
+def input_file(name: str, hint: str) -> Path:
+    """Return the path of a file to read; a pipe will do.
+
+    Args:
+        name: What the user wrote.
+        hint: What to write instead where it is no file.
+
+    Raises:
+        UsageError: It is not there, is a folder, or cannot be looked at.
+    """
+    path = parse_path(name)
+    mode = _mode(path)
+    if mode is None:
+        raise UsageError(f"no such file: {display_path(name)}", hint)
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{display_path(name)} is a folder", hint)
+    return path
+
+
+def input_folder(name: str, hint: str) -> Path:
+    """Return the whole path of a folder.
+
+    Args:
+        name: What the user wrote.
+        hint: What to do where it is none.
+
+    Raises:
+        UsageError: It is not there, is a file, or cannot be looked at.
+    """
+    path = parse_path(name).absolute()
+    mode = _mode(path)
+    if mode is None or not stat.S_ISDIR(mode):
+        problem = "no such folder" if mode is None else "not a folder"
+        raise UsageError(f"{problem}: {display_path(name)}", hint)
+    return path
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(
+            f"{display_path(path)}: {os_error_reason(error)}", os_error_hint(error)
+        ) from error
+
+
+def read_question(words: Sequence[str]) -> str:
+    """Return a question from the words of the command line; ``-`` is standard input.
+
+    Raises:
+        UsageError: There are no words in it.
+    """
+    text = sys.stdin.read() if list(words) == ["-"] else " ".join(words)
+    if not text.strip():
+        raise UsageError("the question is empty", _ASK)
+    if not any(map(str.isalnum, text)):
+        raise UsageError("the question has no words", _ASK)
+    return text.strip()
+
+
+_AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y)", re.ASCII)
+_HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
+_PART = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAYS = {"today": 0, "yesterday": 1, "tomorrow": -1}
+_TYPES = (
+    "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
+    "observation",
+)  # fmt: skip
+_DATE_HINT = "write 2026-03-01, 2026-03-01T09:30, 2026-03, 7d, 24h, today or yesterday"
+
+
+def parse_filters(
+    *,
+    namespaces: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    types: Sequence[str] | None = None,
+    levels: Sequence[str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    as_of: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    where: str | None = None,
+    now: datetime | None = None,
+) -> Filters:
+    """Return what a query or listing is limited to.
+
+    Raises:
+        UsageError: A date or a level is not one, a word is empty, or no instant is between since
+            and until.
+    """
+    words = tuple(tag.removeprefix("#") for tag in tags or ())
+    named = {"--namespace": namespaces, "--tag": words, "--type": types, "--level": levels}
+    refuse_empty({**named, "--session": session, "--source": source})
+    present = now or datetime.now(UTC)
+    start = None if since is None else parse_instant(since, present)
+    end = None if until is None else parse_instant(until, present)
+    if start and end and end <= start:
+        raise _nothing_between(since, until, start)
+    return Filters(
+        namespaces=tuple(namespaces or ()),
+        tags=words,
+        types=tuple(types or ()),
+        levels=tuple(_level(level) for level in levels or ()),
+        since=start,
+        until=end,
+        as_of=None if as_of is None else _last_instant(as_of, present),
+        session=session,
+        source=None if source is None else _as_remembered(source),
+        where=where,
+    )
+
+
+def _as_remembered(source: str) -> str:
+    """Return the name of a source whose bytes are not UTF-8 as it is stored."""
+    if source.isprintable():
+        return source
+    from memctl.ingest.discovery.sources import printable
+
+    return printable(source)
+
+
+def _nothing_between(since: str | None, until: str | None, start: datetime) -> UsageError:
+    next_day = start.date() + timedelta(days=1)
+    return UsageError(
+        f"nothing is from {since!r} on and before {until!r}",
+        f"--until is exclusive: for that one day write --until {next_day}",
+    )
+
+
+def _level(text: str) -> Level:
+    if text not in LEVELS:
+        raise UsageError(f"there is no level {text!r}", f"use {', '.join(LEVELS)}")
+    return text
+
+
+def parse_instant(text: str, now: datetime) -> datetime:
+    """Return the instant that a user means; a day or a month is its beginning, in UTC.
+
+    Raises:
+        UsageError: It is no date.
+    """
+    word = text.strip().lower()
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    if word == "now":
+        return now
+    if word in _DAYS:
+        return midnight - timedelta(days=_DAYS[word])
+    try:
+        if match := _AGO.fullmatch(word):
+            return now - timedelta(hours=int(match[1]) * _HOURS[match[2]])
+        if match := _PART.fullmatch(word):
+            return datetime(int(match[1]), int(match[2] or 1), 1, tzinfo=UTC)
+        found = datetime.fromisoformat(text.strip())
+    except (ValueError, OverflowError):
+        raise UsageError(f"{text!r} is no date", _DATE_HINT) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _last_instant(text: str, now: datetime) -> datetime:
+    """Return the end of the day, month or year that is named: until then a thing was known in it.
+
+    Raises:
+        UsageError: It is no date.
+    """
+    begin = parse_instant(text, now)
+    word = text.strip().lower()
+    part = _PART.fullmatch(word)
+    if part is not None:
+        days = 31 if part[2] else 366
+    elif word in _DAYS or _DAY.fullmatch(word):
+        days = 1
+    else:
+        return begin
+    try:
+        after = begin + timedelta(days=days)
+    except OverflowError:  # there is no day after it
+        return begin
+    if part is not None:
+        after = after.replace(day=1)
+    return after - timedelta(microseconds=1)
+
+
+def type_hint(types: Sequence[str]) -> str:
+    """Return which type was probably meant by one that memctl never gives, or nothing.
+
+    For where nothing was found: a memory that was added by hand may have any type.
+    """
+    for word in types:
+        near = difflib.get_close_matches(word.lower(), _TYPES, n=1)
+        if word not in _TYPES:
+            known = ", ".join(_TYPES)
+            return f"did you mean --type {near[0]}?" if near else f"types are {known}"
+    return ""

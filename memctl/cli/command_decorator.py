@@ -1,0 +1,184 @@
+"""How a function becomes a command: the one decorator, and the options that commands share."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.command_context import CommandContext
+from memctl.cli.rendering.output_formats import Format, check_format
+from memctl.literals import Mode
+
+if TYPE_CHECKING:
+    from memctl.records import Filters
+
+Output = Annotated[
+    Format | None,
+    typer.Option("-o", "--output", help="Format; a table on a terminal, ndjson in a pipe."),
+]
+KnowledgeBaseOption = Annotated[
+    list[str] | None,  # so that a second one is refused, and not taken in place of the first
+    typer.Option("-k", "--kb", metavar="NAME", help="The knowledge base; see memctl kb list."),
+]
+KnowledgeBasesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-k", "--kb", metavar="NAME", help="A knowledge base; repeatable. All always-on ones else."
+    ),
+]
+ModeOption = Annotated[
+    Mode | None, typer.Option("--mode", help="How memories are found; hybrid by default.")
+]
+NamespacesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--namespace", metavar="NAME", help="Only this one; repeatable. All but private ones else."
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+Limit = Annotated[
+    int, typer.Option("-n", "--limit", min=0, help="At most this many rows; 0 for all.")
+]
+
+_Words = list[str] | None
+_Word = str | None
+_QUIET = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
+_VERBOSE = Annotated[bool, typer.Option("-v", "--verbose", help="Say more; show tracebacks.")]
+_FILTER_OPTIONS: Mapping[str, Any] = {
+    "namespaces": NamespacesOption,
+    "tags": Annotated[
+        _Words, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeatable: any.")
+    ],
+    "types": Annotated[
+        _Words, typer.Option("--type", metavar="TYPE", help="Only fact, decision, ...; repeatable.")
+    ],
+    "levels": Annotated[
+        _Words,
+        typer.Option("--level", metavar="LEVEL", help="Only evidence, memory or insight."),
+    ],
+    "since": Annotated[
+        _Word, typer.Option("--since", metavar="DATE", help="From then on: 2026-03-01, 7d, today.")
+    ],
+    "until": Annotated[_Word, typer.Option("--until", metavar="DATE", help="Before then.")],
+    "as_of": Annotated[
+        _Word, typer.Option("--as-of", metavar="DATE", help="What memctl knew on that day.")
+    ],
+    "session": Annotated[
+        _Word, typer.Option("--session", metavar="ID", help="Only this conversation.")
+    ],
+    "source": Annotated[
+        _Word, typer.Option("--source", metavar="GLOB", help="Only sources like '*.pdf'.")
+    ],
+    "where": Annotated[
+        _Word, typer.Option("--where", metavar="SQL", help="Only where 'importance > 0.8'.")
+    ],
+}
+
+
+def group(help_text: str) -> typer.Typer:
+    """Return a group of commands on one noun."""
+    return typer.Typer(
+        help=help_text, no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    )
+
+
+def command(
+    app: typer.Typer, name: str, examples: str, *, without: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command.
+
+    Its first parameter is the ``Session``; ``-q`` and ``-v`` are added to its options.  Its help is
+    its docstring's first paragraph, then the examples, then the rest of the docstring.  Of the
+    options that ``filters`` stands for, those called ``without`` mean nothing to it.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        """Add the function to the app and return it as it was."""
+        run = _with_session(function, without)
+        app.command(name, help=_help(function, examples))(run)
+        return function
+
+    return register
+
+
+def _with_session(function: Callable[..., None], without: Sequence[str]) -> Callable[..., None]:
+    takes_filters = "filters" in inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
+        """Call the function with a session; end quietly where nobody reads on."""
+        given = context.find_root().params
+        session = CommandContext(
+            {key: given[key] for key in ("home", "config") if given.get(key)},
+            quiet=quiet or given["quiet"],
+            verbose=verbose or given["verbose"],
+        )
+        if takes_filters:
+            arguments["filters"] = _filters(arguments)
+        check_format(arguments.get("output"))  # before anything is done
+        try:
+            function(session, **arguments)
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever reads has seen enough
+            raise typer.Exit(_close_stdout()) from None
+
+    _declare(run, function, without)
+    return run
+
+
+def _filters(arguments: dict[str, Any]) -> Filters:
+    from memctl.cli.arguments import parse_filters
+
+    given = [name for name in _FILTER_OPTIONS if name in arguments]
+    return parse_filters(**{name: arguments.pop(name) for name in given})
+
+
+def _declare(
+    run: Callable[..., None], function: Callable[..., None], without: Sequence[str]
+) -> None:
+    """Give ``run`` the signature that Typer reads: that of ``function`` with shared options.
+
+    A parameter called ``filters`` becomes the options that limit a query or a listing.
+    """
+    parameters = [_option("context", typer.Context, inspect.Parameter.empty)]
+    for own in list(inspect.signature(function).parameters.values())[1:]:
+        if own.name == "filters":
+            offered = [pair for pair in _FILTER_OPTIONS.items() if pair[0] not in without]
+            parameters += [_option(name, kind, None) for name, kind in offered]
+        else:
+            # Each by itself, because `Filters` is not imported when a command is only declared.
+            annotation = eval(own.annotation, function.__globals__)
+            parameters.append(_option(own.name, annotation, own.default))
+    parameters += [_option("quiet", _QUIET, False), _option("verbose", _VERBOSE, False)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+
+
+def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _close_stdout() -> int:
+    """Point standard output at nothing, so that the interpreter's own flush does not fail."""
+    import os
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    return 0
+
+
+def _help(function: Callable[..., None], examples: str) -> str:
+    first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+    return "\n\n".join(part for part in (first, verbatim(examples), rest) if part)
+
+
+def verbatim(examples: str) -> str:
+    """Return examples as a paragraph that help output does not wrap."""
+    lines = inspect.cleandoc(examples).splitlines()
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,84 @@
+"""memctl config: settings and where each came from."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import Output, command, group
+from memctl.cli.rendering.output_formats import Column, emit
+from memctl.errors import UsageError
+
+app = group("Show and initialise the settings.")
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="config")
+
+
+@command(app, "show", "memctl config show\nmemctl config show --origin")
+def show(
+    session: CommandContext,
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Say which flag, variable or file won.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Show every setting with its value."""
+    from memctl.config import settings_of, variable_name, without_password
+
+    config = session.config
+    rows = [
+        {
+            "key": key,
+            "value": without_password(value) if isinstance(value, str) else value,
+            "origin": str(config.origins[key]),
+            "variable": variable_name(key),
+        }
+        for key, value in settings_of(config).items()
+    ]
+    columns = [Column("key", "SETTING"), Column("value", "VALUE", lambda v: _toml(v))]
+    if origin:
+        columns.append(Column("origin", "FROM"))
+    emit(rows, columns, output)
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@command(app, "path", 'memctl config path\n$EDITOR "$(memctl config path)"')
+def path(session: CommandContext) -> None:
+    """Print where the settings file is, or would be."""
+    from memctl.cli.rendering.output_formats import print_text
+
+    print_text(str(session.config_path))
+
+
+@command(app, "init", "memctl config init\nmemctl config init --stdout > config.toml")
+def init(
+    session: CommandContext,
+    stdout: Annotated[
+        bool, typer.Option("--stdout", help="Print it instead of writing it.")
+    ] = False,
+) -> None:
+    """Write a settings file with every setting explained.
+
+    All are commented out, so that it changes nothing until you edit it.
+    """
+    from memctl.config import example_config
+    from memctl.files import save_file
+
+    if stdout:
+        sys.stdout.write(example_config())
+        return
+    target = session.config_path
+    if target.exists():
+        raise UsageError(f"{target} is there already", "edit it, or move it away first")
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    save_file(target, example_config().encode())
+    session.say(f"wrote {target}")

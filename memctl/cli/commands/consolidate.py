@@ -1,0 +1,113 @@
+"""memctl consolidate: memories become insights."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
+from memctl.cli.rendering.output_formats import emit, print_paragraph, resolve_format
+from memctl.cli.rendering.progress_bar import progress
+from memctl.cli.rendering.terminal_text import format_count, format_duration
+from memctl.errors import ModelUnavailable, PartialFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memctl.records import ConsolidationReport
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "consolidate",
+        """
+        memctl consolidate
+        memctl consolidate -k notes --dry-run
+        memctl consolidate -o json | jq '.[].insights[].text'
+        """,
+    )(consolidate)
+
+
+def consolidate(
+    session: CommandContext,
+    kb: KnowledgeBasesOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the insights without writing them.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Draw insights from memories that belong together.
+
+    An insight says what several memories have in common, how something changed, or where they
+    contradict each other, and names them.  Nothing is deleted, and memctl job undo takes it back.
+    Groups wait, to be looked at the next time, while a model that is to write them is down.
+    """
+    reports = []
+    with session.reading(kb) as bases:
+        for base in bases:
+            with ExitStack() as stack:
+                listener = stack.enter_context(progress(session, f"consolidating {base.name}"))
+                reports.append(base.consolidate(dry_run=dry_run, progress=listener))
+    if resolve_format(output) == "table":
+        for report in reports:
+            show_report(session, report)
+    else:
+        emit(reports, (), output)
+    if dry_run and session.config.models.consolidate:
+        session.say("note: a dry run asks no model: these are the built-in insights")
+    _tell_waiting(session, reports)
+
+
+def _tell_waiting(session: CommandContext, reports: Sequence[ConsolidationReport]) -> None:
+    """Say why a model did not write, where it did not.
+
+    Raises:
+        ModelUnavailable: All groups wait for it.
+        PartialFailure: Some do.
+    """
+    noted = sorted((r for r in reports if r.note), key=lambda report: -report.waiting)
+    if not noted:
+        return
+    told = noted[0]
+    waiting = sum(report.waiting for report in reports)
+    if not waiting:
+        session.say(f"note: told without the model: {told.note}")
+        session.suggest(told.hint)
+        return
+    message = f"{format_count(waiting, 'group')} left for later: {told.note}"
+    if any(report.groups for report in reports):
+        raise PartialFailure(message, told.hint)
+    raise ModelUnavailable(message, told.hint)
+
+
+def show_report(session: CommandContext, report: ConsolidationReport) -> None:
+    """Print what one consolidation did, for people."""
+    out = session.console
+    did = "would make" if report.dry_run else "made"
+    out.print(
+        f"{report.kb}: {format_count(report.examined, 'memory', 'memories')} looked at, "
+        f"{did} {format_count(len(report.insights), 'insight')} "
+        f"from {format_count(report.groups, 'group')}, "
+        f"{format_count(report.duplicates, 'near duplicate')}, "
+        f"in {format_duration(report.seconds)}",
+        soft_wrap=True,
+    )
+    if report.by_model or report.waiting:
+        waiting = (
+            f", {format_count(report.waiting, 'group')} waiting for it" if report.waiting else ""
+        )
+        dropped = (
+            f", {format_count(report.dropped, 'forged citation')} dropped" if report.dropped else ""
+        )
+        out.print(f"  {report.by_model:,} written by a model{dropped}{waiting}", soft_wrap=True)
+    for insight in report.insights:
+        style = "yellow" if insight.kind == "contradiction" else "green"
+        out.print()
+        print_paragraph(out, f"{insight.kind}: {insight.text}", style, 2)
+        sources = format_count(len(insight.source_ids), "memory", "memories")
+        print_paragraph(out, f"from {sources}: memctl insight show {insight.id}", "dim", 4)

@@ -1,0 +1,330 @@
+"""memctl demo: the whole tour on sample files, in a home of its own, through the real code."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.arguments import input_folder
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import command
+from memctl.cli.commands.consolidate import show_report
+from memctl.cli.commands.graph import show_steps
+from memctl.cli.rendering.answer_view import print_answer_note, show_result
+from memctl.cli.rendering.output_formats import Column, emit, plain_rows, print_paragraph
+from memctl.cli.rendering.progress_bar import progress
+from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
+from memctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from memctl.home import Home
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.watch.reporter import Listener, WatchEvent
+
+_NAME = "demo"
+_SETTLE_SECONDS = 0.3
+_HITS = 3
+_FACTS = 12
+_HOPS = 2
+_NAMED = 12
+_SAMPLE_QUESTIONS = (
+    "When does the lease for the Harbour Street workshop start?",
+    "Who moves the Probat P12, and for how much?",
+    "Why did we end the contract with Santos Trading?",
+    "Who won the chess championship?",
+)
+_READ_BACK = """\
+import duckdb, pyarrow.ipc
+memories = pyarrow.ipc.open_file({path!r}).read_all()
+print(duckdb.sql("select type, count(*) n, round(avg(importance), 2) importance"
+                 " from memories group by type order by n desc"))"""
+
+_UNDERSTOOD = (
+    Column("title", "DOCUMENT", lambda text: one_line(text, 28)),
+    Column("summary", "GIST", lambda text: one_line(text, 60)),
+    Column("entities", "NAMES", lambda names: one_line(", ".join(names[:4]), 36)),
+    Column("topics", "TOPICS", lambda topics: one_line(", ".join(topics[:3]), 28)),
+    Column("importance", "IMP.", right=True),
+)
+_DISTILLED = (
+    Column("type", "TYPE"),
+    Column("text", "MEMORY", lambda text: one_line(text, 90)),
+    Column("source", "FROM", lambda text: one_line(text.rsplit("/", 1)[-1], 30)),
+    Column("importance", "IMP.", right=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "demo",
+        """
+        memctl demo
+        memctl demo ~/notes
+        """,
+    )(demo)
+
+
+def demo(
+    session: CommandContext,
+    folder: Annotated[
+        str | None,
+        typer.Argument(metavar="FOLDER", help="Your own files instead; they stay as they are."),
+    ] = None,
+) -> None:
+    """Take the whole tour on sample files.
+
+    Everything happens in a new temporary home; your own knowledge bases are left alone.
+    """
+    source = _folder(folder)
+    place = Path(tempfile.mkdtemp(prefix="memctl-demo-"))
+    home = _home(place)
+    tour = _Tour(session)
+    _prepare(home, source, is_sample=folder is None)
+    _take_in(tour, home, source)
+    with home.open(_NAME) as base:
+        _show_understood(tour, base)
+        _consolidate(tour, base)
+        _show_graph(tour, base)
+        _ask(tour, base, _SAMPLE_QUESTIONS if folder is None else _own_questions(base))
+        _export(tour, base, place)
+    _say_goodbye(tour, place)
+
+
+def _folder(given: str | None) -> Path:
+    if given is not None:
+        return input_folder(given, "give a folder with files, or nothing")
+    package = Path(__file__).parents[1]
+    for folder in (package / "sample_inbox", package.parent / "sample_inbox"):
+        if folder.is_dir():
+            return folder
+    raise UsageError("the sample files are not installed", "give a folder: memctl demo FOLDER")
+
+
+def _home(place: Path) -> Home:
+    from memctl.config import load_config
+    from memctl.home import Home
+
+    return Home(load_config({"home": str(place)}))
+
+
+class _Tour:
+    """What the tour prints: numbered chapters, plain text in a pipe."""
+
+    def __init__(self, session: CommandContext) -> None:
+        self.session = session
+        self.out = session.console
+        self._chapter = 0
+
+    def chapter(self, title: str) -> None:
+        """Begin the next chapter."""
+        self._chapter += 1
+        self.out.print(f"\n{self._chapter}. {title}\n", style="bold")
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print a paragraph, indented."""
+        print_paragraph(self.out, text, style, 2)
+
+    def command(self, words: str) -> None:
+        """Print the command that does the same."""
+        self.out.print(f"  $ memctl {words}", style="dim", soft_wrap=True)
+
+
+# --- 1: files go in ------------------------------------------------------------------------------
+
+
+def _prepare(home: Home, source: Path, *, is_sample: bool) -> None:
+    """Drop the sample into the inbox; a folder of the user's is watched where it is."""
+    from memctl.kb_settings import Inbox
+
+    inboxes = () if is_sample else (Inbox(source, "keep"),)
+    home.create(_NAME, inboxes=inboxes, consolidate_interval=0)  # the tour does it by hand
+    if is_sample:
+        for file in sorted(source.glob("[!.]*.*")):  # in order, so that the tour is always the same
+            shutil.copy2(file, home.layout(_NAME).inbox)
+
+
+def _take_in(tour: _Tour, home: Home, source: Path) -> None:
+    from memctl.watch.kb_watcher import WatchOptions
+    from memctl.watch.service import WatchedBases, WatchService
+
+    tour.chapter(f"Files are dropped into an inbox: {source}")
+    tour.command(f"watch -k {_NAME} --once")
+    events: list[WatchEvent] = []
+    options = WatchOptions(settle_seconds=_SETTLE_SECONDS, poll=True, once=True)
+    with _listening(tour.session, source, events) as listener:
+        WatchService(WatchedBases(home, [_NAME]), options, listener).run()
+    _show_events(tour, events)
+
+
+@contextmanager
+def _listening(
+    session: CommandContext, source: Path, events: list[WatchEvent]
+) -> Iterator[Listener]:
+    from memctl.records import Progress
+
+    total = sum(path.is_file() for path in source.rglob("*"))
+    with progress(session, "reading") as bar:
+
+        def listen(event: WatchEvent) -> None:
+            """Keep what is told of a file, and show how many there have been."""
+            if event.source:
+                events.append(event)
+                if bar is not None:
+                    bar(Progress(len(events), total, "files", event.source.rsplit("/", 1)[-1]))
+
+        yield listen
+
+
+def _show_events(tour: _Tour, events: list[WatchEvent]) -> None:
+    marks = {"ingested": "+", "superseded": "+", "known": "=", "failed": "!"}
+    for event in sorted(events, key=lambda event: event.source):
+        name = one_line(event.source.rsplit("/", 1)[-1], 34)
+        mark = marks.get(event.kind)
+        if mark == "+":
+            made = format_count(int(event.detail.get("memories", 0)), "memory", "memories")
+            lacking = event.detail.get("missing")
+            note = f", no {', '.join(lacking)} yet" if lacking else ""
+            tour.say(f"+ {name:34}  {made}{note}")
+        elif mark == "=":
+            tour.say(f"= {name:34}  known already: the same content as {_twin(events, event)}")
+        elif mark == "!":
+            tour.say(f"! {name:34}  {one_line(event.message)}", "red")
+            tour.say(f"  {'':34}  hint: {one_line(event.hint)}", "dim")
+
+
+def _twin(events: list[WatchEvent], event: WatchEvent) -> str:
+    names = [
+        other.source.rsplit("/", 1)[-1]
+        for other in events
+        if other.document_id == event.document_id and other.kind == "ingested"
+    ]
+    return one_line(names[0]) if names else "another file"
+
+
+# --- 2: what was understood ----------------------------------------------------------------------
+
+
+def _show_understood(tour: _Tour, base: KnowledgeBase) -> None:
+    from memctl.records import Filters
+
+    tour.chapter("Each document is understood: gist, names, topics, importance")
+    tour.command("document list")
+    documents = sorted(plain_rows(base.documents()), key=lambda row: -row["importance"])
+    emit(documents, _UNDERSTOOD, "table")
+    tour.chapter("What is worth remembering on its own becomes a memory that names its evidence")
+    tour.command("memory list --level memory")
+    found = plain_rows(base.memories(Filters(levels=("memory",))))
+    distilled = [row for row in found if row["type"] not in ("gist", "summary")]
+    distilled.sort(key=lambda row: -row["importance"])
+    emit(distilled[:_FACTS], _DISTILLED, "table")
+    if len(distilled) > _FACTS:
+        tour.say(f"and {format_count(len(distilled) - _FACTS, 'more', 'more')}", "dim")
+
+
+# --- 3: insights ---------------------------------------------------------------------------------
+
+
+def _consolidate(tour: _Tour, base: KnowledgeBase) -> None:
+    tour.chapter("Consolidation finds what connects files, and where they contradict each other")
+    tour.command("consolidate")
+    with progress(tour.session, "consolidating") as listener:
+        report = base.consolidate(progress=listener)
+    order = sorted(report.insights, key=lambda insight: insight.kind != "contradiction")
+    show_report(tour.session, replace(report, insights=tuple(order)))
+
+
+# --- 4: the graph --------------------------------------------------------------------------------
+
+
+def _show_graph(tour: _Tour, base: KnowledgeBase) -> None:
+    """Show the best connected name with those beside it, and the way to one that is not."""
+    view = base.graph()
+    best = view.overview().best_connected[:1]
+    if not best:
+        return
+    tour.chapter("Who and what is named hangs together, and each step says where that stands")
+    name = best[0].name
+    near = view.neighbours(name, _HOPS)
+    tour.command(f'graph neighbors "{name}"')
+    beside = [each.name for each in near if each.hops == 1]
+    tour.say(f"{name}: {_listed(beside)}")
+    farther = next((each.name for each in near if each.hops == _HOPS), None)
+    if farther is not None:
+        tour.out.print()
+        tour.command(f'graph path "{name}" "{farther}"')
+        show_steps(tour.out, view.path(name, farther), indent=2)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(one_line(name, 40) for name in names[:_NAMED])
+    left = len(names) - _NAMED
+    return f"{shown} and {left} more" if left > 0 else shown
+
+
+# --- 5: questions --------------------------------------------------------------------------------
+
+
+def _ask(tour: _Tour, base: KnowledgeBase, questions: tuple[str, ...]) -> None:
+    tour.chapter("Questions are answered with citations that can be checked")
+    for question in questions:
+        tour.command(f'query "{question}"')
+        result = base.query(question)
+        print_answer_note(tour.session, result.answer)
+        show_result(tour.out, result, below=_HITS)
+        tour.say(f"in {format_duration(result.seconds)}\n", "dim")
+
+
+def _own_questions(base: KnowledgeBase) -> tuple[str, ...]:
+    """Return questions on what the user's files speak of most."""
+    statement = "select name from entities order by mention_count desc, name limit 2"
+    names = [row["name"] for row in plain_rows(base.sql(statement))]
+    return tuple(f"What about {name}?" for name in names) or ("What was decided?",)
+
+
+# --- 6: the way out ------------------------------------------------------------------------------
+
+
+def _export(tour: _Tour, base: KnowledgeBase, place: Path) -> None:
+    tour.chapter("Everything is yours: an Arrow export, read back by DuckDB")
+    target = place / "memories.arrow"
+    tour.command(f"export memories --to {target}")
+    rows = base.export_to(target, "memories")
+    tour.say(
+        f"{format_count(rows, 'row')}, {format_size(target.stat().st_size)}, vectors included\n"
+    )
+    code = _READ_BACK.format(path=str(target))
+    for line in code.splitlines():
+        tour.say(line, "dim")
+    tour.out.file.flush()
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=_stdout())
+
+
+def _stdout() -> int | None:
+    """Return the descriptor of standard output; None where it is no real file."""
+    try:
+        return sys.stdout.fileno()
+    except (OSError, ValueError):
+        return None
+
+
+def _say_goodbye(tour: _Tour, place: Path) -> None:
+    tour.chapter("Where things are, and what to try next")
+    tour.say(f"{place}/kb/{_NAME}/processed   the files that were taken in")
+    tour.say(f"{place}/kb/{_NAME}/failed      the others, each with its reason")
+    tour.say(f"{place}/kb/{_NAME}/lance       the LanceDB tables\n")
+    tour.command(f'--home {place} query "..."')
+    tour.command(f'--home {place} sql "from documents select title, summary"')
+    tour.command("ingest FILE...    # begin with files of your own")
+    tour.out.print()
+    tour.say(f"It was a tour: rm -r {place} leaves no trace.")

@@ -1,0 +1,209 @@
+"""memctl doctor: is what is on disk whole, and if not, put it right."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, Yes, command
+from memctl.cli.rendering.output_formats import Column, emit, resolve_format
+from memctl.cli.rendering.progress_bar import progress
+from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.errors import DamagedError, DiskRefused, MemctlError, PartialFailure, UsageError
+from memctl.paths import os_error_hint, os_error_message
+
+if TYPE_CHECKING:
+    from memctl.doctor.doctor import Doctor
+    from memctl.store.integrity.store_repair import Step
+
+_COLUMNS = (
+    Column("kb", "KB"),
+    Column("verdict", "VERDICT"),
+    Column("layer", "LAYER"),
+    Column("subject", "WHAT"),
+    Column("message", "FOUND", wrap=True),
+    Column("hint", "HINT", wrap=True),
+)
+_STEPS = (Column("kb", "KB"), Column("subject", "WHAT"), Column("message", "DONE", wrap=True))
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "doctor",
+        """
+        memctl doctor
+        memctl doctor -k notes --verbose
+        memctl doctor -k notes --repair --dry-run
+        memctl doctor -k notes --repair
+        memctl doctor -k notes --rebuild
+        """,
+    )(doctor)
+
+
+def doctor(
+    session: CommandContext,
+    kb: KnowledgeBasesOption = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Put right what is damaged.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make all that is derived anew, if it is the same.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --repair: say what it would do.")
+    ] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Look at every row, not a sample.")] = False,
+    yes: Yes = False,
+    output: Output = None,
+) -> None:
+    """Check every layer of what is on disk, and put it right.
+
+    That is folders, settings, locks, the ledger, the tables' files and indexes, whether rows have
+    what they belong to, vectors, citations, and files on their way.  It changes nothing and sends
+    nothing without --repair.  A table shows what is not in order, with --verbose every check; every
+    other format has them all.  The exit code is 12 when something is damaged, and 0 when there are
+    warnings alone.
+
+    --repair keeps every row that can be read, reads lost documents again from processed/, leaves
+    unreadable files beside, and does not bring back what you deleted.  What is lost for good it
+    names, and the exit code is 3.
+
+    --rebuild makes vectors, indexes, entities and relations anew from the stored texts.  They
+    become what counts only when documents, memories, texts and vectors are the same as before;
+    where vectors are from an endpoint, it asks before it sends those texts there.
+    """
+    from memctl.doctor.doctor import Doctor
+    from memctl.watch.process_memory import limit_malloc_caching
+
+    limit_malloc_caching()
+    if dry_run and not repair:
+        raise UsageError("--dry-run is for --repair", "without either, nothing is changed anyway")
+    attending = Doctor(session.home)
+    names = list(dict.fromkeys(kb or attending.names()))
+    if repair and rebuild:
+        raise UsageError("--repair and --rebuild are two things", "first the one, then the other")
+    if rebuild:
+        _rebuild(session, attending, names, yes, output)
+        return
+    if repair:
+        _repair(session, attending, names, dry_run, output)
+        return
+    findings = list(_findings(session, attending, names, deep))
+    is_table = resolve_format(output) == "table"
+    told = findings if session.verbose or not is_table else _not_ok(findings)
+    emit(told, _COLUMNS, output)
+    _conclude(session, names, findings)
+
+
+def _findings(
+    session: CommandContext, attending: Doctor, names: Sequence[str], deep: bool
+) -> Iterator[dict[str, Any]]:
+    for finding in attending.machine(session.config_path):
+        yield {"kb": "", **asdict(finding)}
+    for name in names:
+        for finding in attending.examine(name, deep=deep):
+            yield {"kb": name, **asdict(finding)}
+
+
+def _repair(
+    session: CommandContext, attending: Doctor, names: Sequence[str], dry_run: bool, output: Output
+) -> None:
+    steps, failed = _done(names, lambda name: attending.repair(name, dry_run=dry_run))
+    emit(steps, _STEPS, output)
+    if not steps and not failed:
+        _say_whole(session, names)
+    elif dry_run:
+        session.say("nothing has been changed")
+    lost = [step["message"] for step in steps if step["lost_rows"]]
+    told = one_line("; ".join(lost), 300)
+    hint = "bring it from a backup, or ingest it again; -o json names each row"
+    if lost and failed:
+        session.say(f"warning: {told}")
+        session.suggest(hint)
+    _raise_worst(session, names, failed)
+    if lost:
+        raise PartialFailure(told, hint)
+
+
+def _rebuild(
+    session: CommandContext, attending: Doctor, names: Sequence[str], yes: bool, output: Output
+) -> None:
+    for name in names:
+        if where := attending.sends(name):
+            session.confirm(f"send the text of every memory of {name} to {where}?", yes=yes)
+    began = time.monotonic()
+    with progress(session, "rebuilding") as listener:
+        steps, failed = _done(names, lambda name: attending.rebuild(name, listener))
+    emit(steps, _STEPS, output)
+    _raise_worst(session, names, failed)
+    session.say(f"{format_count(len(names), 'knowledge base')} in {time.monotonic() - began:.1f} s")
+
+
+def _done(
+    names: Sequence[str], work: Callable[[str], Iterator[Step]]
+) -> tuple[list[dict[str, Any]], dict[str, MemctlError]]:
+    """Do something to each knowledge base; one that cannot be keeps no other waiting.
+
+    Returns:
+        All that was done, and what kept which of them from being done with.
+    """
+    steps: list[dict[str, Any]] = []
+    failed: dict[str, MemctlError] = {}
+    for name in names:
+        try:
+            steps.extend({"kb": name, **asdict(step)} for step in work(name))  # up to an error
+        except MemctlError as error:
+            failed[name] = error
+        except OSError as error:
+            failed[name] = DiskRefused(os_error_message(error), os_error_hint(error))
+    return steps, failed
+
+
+def _raise_worst(
+    session: CommandContext, names: Sequence[str], failed: Mapping[str, MemctlError]
+) -> None:
+    """Tell of each failure, and raise the one that a script should know of first.
+
+    That is the one of the highest exit code: damage before a lock before everything else.
+    """
+    if not failed:
+        return
+    worst = max(failed.values(), key=lambda error: error.exit_code)
+    if len(names) == 1:
+        raise worst
+    for name, error in failed.items():
+        session.say(f"warning: {name} is left out: {error.message}")
+        session.suggest(error.hint if error is not worst else "")
+    told = f"{', '.join(failed)} could not be put right, and the others were"
+    raise type(worst)(told, worst.hint)
+
+
+def _not_ok(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [finding for finding in findings if finding["verdict"] != "ok"]
+
+
+def _conclude(
+    session: CommandContext, names: Sequence[str], findings: Sequence[dict[str, Any]]
+) -> None:
+    verdicts = Counter(finding["verdict"] for finding in findings)
+    session.say(
+        f"{format_count(verdicts['ok'], 'check')} ok, "
+        f"{format_count(verdicts['warning'], 'warning')}"
+    )
+    if not verdicts["damaged"]:
+        _say_whole(session, names)
+        return
+    worst = next(finding for finding in findings if finding["verdict"] == "damaged")
+    bases = format_count(len(names), "knowledge base")
+    raise DamagedError(f"{format_count(verdicts['damaged'], 'finding')} in {bases}", worst["hint"])
+
+
+def _say_whole(session: CommandContext, names: Sequence[str]) -> None:
+    bases = format_count(len(names), "knowledge base")
+    session.say(f"{bases} whole" if names else "no knowledge base yet")

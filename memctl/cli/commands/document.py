@@ -1,0 +1,233 @@
+"""memctl document: what was taken in, one row a source."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.command_context import CommandContext, collect_rows, listing_columns
+from memctl.cli.command_decorator import (
+    KnowledgeBaseOption,
+    KnowledgeBasesOption,
+    Limit,
+    Output,
+    Yes,
+    command,
+    group,
+)
+from memctl.cli.commands.ingest import raise_failures, reporting_a_stop, show_report
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    format_instant,
+    print_facts,
+    print_paragraph,
+)
+from memctl.cli.rendering.progress_bar import progress
+from memctl.cli.rendering.terminal_text import (
+    format_count,
+    format_moment,
+    format_size,
+    one_line,
+    short_id,
+    shortened,
+)
+from memctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from memctl.memories.memory_views import DocumentView
+    from memctl.records import Filters
+
+app = group("List, show, delete and read again what was ingested.")
+
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: d_3fa2b1.")
+]
+
+_LIST = (
+    Column("id", "ID", short_id),
+    Column("status", "STATUS"),
+    Column("created_at", "DATE", format_instant),
+    Column("size", "SIZE", format_size, right=True),
+    Column("importance", "IMP.", right=True),
+    Column("title", "TITLE", lambda text: shortened(text, 40)),
+    Column("missing", "MISSING"),
+    Column("source", "SOURCE", lambda text: shortened(text.rsplit("/", 1)[-1], 40)),
+)
+_TEXT_SHOWN = 2000
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="document")
+
+
+@command(
+    app,
+    "list",
+    """
+    memctl document list --since 7d
+    memctl document list --source '*.pdf' -o csv
+    memctl document list --incomplete
+    """,
+    without=("types", "levels"),  # which only memories have
+)
+def list_(
+    session: CommandContext,
+    filters: Filters,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="Only those of which something is missing.")
+    ] = False,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List documents, those taken in last first."""
+    with session.reading(kb) as bases:
+        rows = collect_rows(
+            session,
+            bases,
+            lambda base, n: base.documents(filters, incomplete=incomplete, limit=n),
+            limit,
+        )
+        emit(rows, listing_columns(bases, _LIST), output)
+
+
+@command(
+    app,
+    "show",
+    """
+    memctl document show d_3fa2b1
+    memctl document show d_3fa2b1 --text
+    """,
+)
+def show(
+    session: CommandContext,
+    id_: Id,
+    text: Annotated[bool, typer.Option("--text", help="Print its text and nothing else.")] = False,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Show what was understood of a document, and its memories."""
+    with session.owning("documents", id_, kb) as base:
+        view = base.document(id_)
+    if text:
+        from memctl.cli.rendering.output_formats import print_text
+
+        print_text(view.document.text)
+        return
+    emit_one(view, output, lambda: _show_view(session, view))
+
+
+def _show_view(session: CommandContext, view: DocumentView) -> None:
+    out, d = session.console, view.document
+    out.print(one_line(d.title or d.source), style="bold")
+    print_paragraph(out, d.summary, indent=2)
+    out.print()
+    rows = {
+        "id": d.id,
+        "source": d.source,
+        "status": d.status,
+        "kind": f"{d.media_type}, {format_size(d.size)}, read by {d.reader}",
+        "parts": view.parts if view.parts > 1 else "",
+        "date": format_moment(d.created_at),
+        "ingested": format_moment(d.ingested_at),
+        "authors": ", ".join(d.authors),
+        "language": d.language,
+        "namespace": d.namespace,
+        "session": d.session_id,
+        "tags": ", ".join(d.tags),
+        "entities": ", ".join(d.entities),
+        "topics": ", ".join(d.topics),
+        "dates": ", ".join(d.dates),
+        "links": ", ".join(d.links),
+        "importance": f"{d.importance:.2f} = {_signals(d.signals)}",
+        "missing": ", ".join(d.missing),
+        "understood by": d.method,
+    }
+    print_facts(out, rows)
+    distilled = [m for m in view.memories if m.level == "memory"]
+    for m in distilled:
+        out.print()
+        print_paragraph(out, f"{m.type}  {m.text}", indent=2)
+        print_paragraph(out, f"{m.id}, importance {m.importance:.2f}", "dim", 4)
+    passages = len(view.memories) - len(distilled)
+    out.print(f"\n  {format_count(passages, 'passage')}; --text prints the text", style="dim")
+
+
+def _signals(signals: object) -> str:
+    if not isinstance(signals, dict):
+        return ""
+    ordered = sorted(signals.items(), key=lambda pair: -float(pair[1]))
+    return " + ".join(f"{name} {share:.2f}" for name, share in ordered if share)
+
+
+@command(app, "delete", "memctl document delete d_3fa2b1\nmemctl document delete d_3fa2b1 --yes")
+def delete(
+    session: CommandContext,
+    id_: Id,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+    kb: KnowledgeBasesOption = None,
+) -> None:
+    """Delete a document and every memory made from it.
+
+    Insights that rest on those go too.  The file it came from is left alone, and so is what lies in
+    snapshots and earlier versions: `memctl forget` takes that off the disk as well.
+    """
+    with session.owning("documents", id_, kb) as base:
+        view = base.document(id_)
+        memories = format_count(len(view.memories), "memory", "memories")
+        what = f"{view.document.id} with {memories} and what rests on them"
+        name = view.document.title or view.document.source
+        question = f"delete {what}: {one_line(name, 80)!r}?"
+        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
+            return
+        gone = base.delete_document(view.document.id)
+    session.say(f"deleted {format_count(gone, 'memory', 'memories')}")
+
+
+@command(
+    app,
+    "reprocess",
+    """
+    memctl document reprocess --incomplete
+    memctl document reprocess --upgrade
+    memctl document reprocess d_3fa2b1 d_77c0de
+    """,
+)
+def reprocess(
+    session: CommandContext,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID", help="Documents to read again.")
+    ] = None,
+    incomplete: Annotated[
+        bool,
+        typer.Option("--incomplete", help="All that lack something which may be there now."),
+    ] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="All not understood by the model configured now.")
+    ] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Read sources again: what was beyond reach may not be now.
+
+    A transcript may lie beside a recording, tesseract may have been installed, a model may be
+    configured.  What is stopped goes on where it was when it is run again, and what a model has
+    replied already costs nothing.
+    """
+    if bool(ids) == (incomplete or upgrade):
+        raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")
+    with ExitStack() as stack:
+        base = stack.enter_context(session.changing(kb))
+        listener = stack.enter_context(progress(session, "reading again"))
+        with reporting_a_stop(session, base.name, output):
+            report = base.reprocess(
+                ids or (), incomplete=incomplete, upgrade=upgrade, progress=listener
+            )
+    show_report(session, base.name, report, output)
+    raise_failures(report, one_input=len(report.outcomes) == 1)

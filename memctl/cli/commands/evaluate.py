@@ -1,0 +1,399 @@
+"""memctl eval: how well and how fast questions with known evidence are answered."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+
+import typer
+
+from memctl.cli.arguments import input_file, input_folder, parse_path
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    print_paragraph,
+    resolve_format,
+)
+from memctl.cli.rendering.progress_bar import progress
+from memctl.cli.rendering.terminal_text import format_count, json_text
+from memctl.errors import PartialFailure, UsageError
+from memctl.literals import Mode
+
+if TYPE_CHECKING:
+    from memctl.evaluation.evaluation_runs import Run
+    from memctl.evaluation.metrics import Comparison, QuestionResult, Score
+    from memctl.evaluation.question_sets import QuestionSet
+    from memctl.queries import KnowledgeBases
+
+_HITS = 25
+_DRAFTS = 50
+_FORMAT_HINT = "a set is a folder with corpus.jsonl and queries.jsonl; see memctl eval --help"
+_MOST_TOLD = 5
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}"
+
+
+_SCORES = (
+    Column("mode", "MODE"),
+    Column("category", "CATEGORY"),
+    Column("questions", "QUESTIONS", right=True),
+    Column("recall@5", "R@5", _percent, right=True),
+    Column("recall@10", "R@10", _percent, right=True),
+    Column("ndcg@10", "NDCG@10", _percent, right=True),
+    Column("mrr", "MRR", _percent, right=True),
+    Column("p50_ms", "P50 MS", _percent, right=True),
+    Column("p95_ms", "P95 MS", _percent, right=True),
+)
+_COMPARISONS = (
+    Column("modes", "MODE"),
+    Column("metric", "METRIC"),
+    Column("before", "BEFORE", _percent, right=True),
+    Column("after", "AFTER", _percent, right=True),
+    Column("difference", "MEAN", _signed, right=True),
+    Column("interval", "95 %", right=True),
+    Column("better", "BETTER", right=True),
+    Column("worse", "WORSE", right=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "eval",
+        """
+        memctl eval questions/ --mode hybrid --mode keyword
+        memctl eval questions/ --save before.json
+        memctl eval questions/ --compare before.json
+        memctl eval --make mine.jsonl -k notes    # then correct mine.jsonl
+        memctl eval mine.jsonl -k notes
+        """,
+    )(evaluate)
+
+
+def evaluate(
+    session: CommandContext,
+    folder: Annotated[
+        str | None,
+        typer.Argument(metavar="FOLDER", help="The question set; with -k a file of questions too."),
+    ] = None,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option("--mode", metavar="MODE", help=f"{', '.join(get_args(Mode))}; repeatable."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "-n",
+            "--limit",
+            min=1,
+            max=1000,
+            help="How many hits a question gets (25); with --make, how many questions (50).",
+        ),
+    ] = None,
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="FILE", help="Keep the scores of each question.")
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option("--compare", metavar="FILE", help="Compare with a run that was saved."),
+    ] = None,
+    make: Annotated[
+        str | None,
+        typer.Option(
+            "--make", metavar="FILE", help="Write questions on a knowledge base; - is stdout."
+        ),
+    ] = None,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Measure how well questions with known evidence are answered.
+
+    FOLDER holds two files of JSON lines.  corpus.jsonl is what `memctl ingest --jsonl` takes: a
+    record a line with an `id` and a `text`, and optionally `namespace`, `title`, `created_at`,
+    `session_id`, `turn`.  queries.jsonl has a question a line: `id`, `question`, `relevant` (a
+    list of ids of records), and optionally `namespace` (it is asked of that alone) and `category`.
+    The records go into a knowledge base, made as configured (a model that is set up to understand
+    documents reads them), that is thrown away afterwards.
+
+    With -k the questions are asked of a knowledge base that is there, and only queries.jsonl, or
+    any file like it, is needed.  `relevant` may then name documents and memories too.  The query
+    log notes none of them.
+
+    Recall, nDCG and MRR are in percent, the latter two over the first 10 hits and over all of
+    them.  Evidence that is not there counts as not found.
+
+    --compare pairs the questions of both runs: the mean of what they gained, within which bounds
+    it lies with 95 % confidence (paired bootstrap of 10,000 draws), and how many got better or
+    worse.
+
+    --make FILE writes questions on what you have in a knowledge base for you to correct; the
+    sentence that gave rise to each stands beside it.
+    """
+    if make is not None:
+        if folder or mode or save or compare:
+            raise UsageError("--make goes with -k alone", "memctl eval --make FILE -k NAME")
+        _make(session, make, kb, limit or _DRAFTS)
+        return
+    if folder is None:
+        raise UsageError("which question set?", "memctl eval FOLDER, or memctl eval --make FILE")
+    wanted = _Wanted(folder, _modes(mode or []), limit or _HITS, save, compare)
+    _evaluate(session, wanted, kb, output)
+
+
+def _modes(names: Sequence[str]) -> tuple[Mode, ...]:
+    """Return the modes of some names, each once; Typer 0.29 cannot do that for several.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    known = get_args(Mode)
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no mode {name!r}", f"use one of: {', '.join(known)}")
+    return cast("tuple[Mode, ...]", tuple(dict.fromkeys(names)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to be measured, and what becomes of it."""
+
+    folder: str
+    modes: tuple[Mode, ...]
+    limit: int
+    save: str | None
+    compare: str | None
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+def _evaluate(
+    session: CommandContext, wanted: _Wanted, kb: KnowledgeBasesOption, output: Output
+) -> None:
+    from memctl.evaluation.evaluation_runs import load_run, save_run
+    from memctl.evaluation.question_sets import read_questions
+    from memctl.home import utc_now
+
+    corpus, queries = _files(wanted.folder, needs_corpus=not kb)
+    saved = None
+    if wanted.compare is not None:
+        saved = load_run(input_file(wanted.compare, "give what memctl eval --save FILE wrote"))
+    if wanted.save is not None:  # before anything is done
+        input_folder(
+            str(parse_path(wanted.save).parent), "--save takes a file in a folder that is there"
+        )
+    questions = read_questions(queries)
+    _tell_of(session, queries, questions)
+    if not questions.questions:
+        raise UsageError(f"no question with evidence in {queries}", _FORMAT_HINT)
+    modes: Sequence[Mode] = wanted.modes or (session.config.query.mode,)
+    with _ended_by_signals(), ExitStack() as stack:
+        if kb:
+            bases, failed = stack.enter_context(session.reading(kb)), 0
+        else:
+            bases, failed = _filled(session, stack, corpus)
+        run = _run(session, bases, questions, modes, wanted.limit)
+    if wanted.save is not None:
+        save_run(parse_path(wanted.save), run, utc_now())
+    _write(session, run, saved, output)
+    if questions.bad or failed:
+        wrong = [format_count(len(questions.bad), "bad line")] if questions.bad else []
+        wrong += [f"{format_count(failed, 'record')} that could not be taken in"] if failed else []
+        raise PartialFailure(f"{wanted.folder} has {' and '.join(wrong)}", "the rest was measured")
+
+
+def _files(name: str, *, needs_corpus: bool) -> tuple[Path, Path]:
+    """Return the files of a question set.
+
+    Raises:
+        UsageError: One that is needed is not there.
+    """
+    from memctl.evaluation.question_sets import CORPUS, QUERIES
+
+    path = parse_path(name)
+    if not needs_corpus and not path.is_dir():
+        return path, input_file(name, _FORMAT_HINT)
+    if not path.is_dir():
+        raise UsageError(
+            f"{'not a folder' if path.exists() else 'no such folder'}: {name}",
+            "with -k NAME a file of questions will do" if path.exists() else _FORMAT_HINT,
+        )
+    corpus = path / CORPUS
+    if needs_corpus and not corpus.is_file():
+        hint = "with -k NAME the questions are asked of a knowledge base that is there"
+        raise UsageError(
+            f"no {CORPUS} in {name}", hint if (path / QUERIES).is_file() else _FORMAT_HINT
+        )
+    return corpus, input_file(str(path / QUERIES), _FORMAT_HINT)
+
+
+def _tell_of(session: CommandContext, path: Path, questions: QuestionSet) -> None:
+    """Say which lines are left out."""
+    for line in questions.bad[:_MOST_TOLD]:
+        session.say(f"error: {path.name}, line {line.line}: {line.reason}")
+    if len(questions.bad) > _MOST_TOLD:
+        session.say(f"error: and {len(questions.bad) - _MOST_TOLD} more")
+    if questions.without_evidence:
+        left = format_count(questions.without_evidence, "question")
+        session.say(f"note: {left} left out, for no evidence is named")
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End as Ctrl-C does where a signal ends the process, so that what is temporary goes."""
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    former = {
+        name: signal.signal(getattr(signal, name), signal.default_int_handler) for name in names
+    }
+    try:
+        yield
+    finally:
+        for name, handler in former.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+def _filled(session: CommandContext, stack: ExitStack, corpus: Path) -> tuple[KnowledgeBases, int]:
+    """Give a throw-away knowledge base with a corpus, and how many records are not in it."""
+    from memctl.evaluation.evaluation_runs import temporary_base
+    from memctl.queries import KnowledgeBases
+
+    base = stack.enter_context(temporary_base(session.config))
+    with progress(session, "remembering") as listener:
+        report = base.ingest(jsonl=corpus, progress=listener)
+    failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
+    for outcome in failures[:_MOST_TOLD]:
+        session.say(f"error: {outcome.reason}")
+    if report.failed > _MOST_TOLD:
+        session.say(f"error: and {report.failed - _MOST_TOLD} more")
+    if report.skipped:
+        session.say(f"note: {format_count(report.skipped, 'record')} of {corpus.name} there twice")
+    return KnowledgeBases([base]), report.failed
+
+
+def _run(
+    session: CommandContext,
+    bases: KnowledgeBases,
+    questions: QuestionSet,
+    modes: Sequence[Mode],
+    limit: int,
+) -> Run:
+    from memctl.evaluation.evaluation_runs import known_ids, run_questions
+    from memctl.evaluation.question_sets import missing_evidence
+
+    asked = questions.questions
+    if missing := missing_evidence(asked, known_ids(bases)):
+        ids = format_count(missing, "id of evidence is", "ids of evidence are")
+        session.say(f"warning: {ids} not there, so never found")
+    notes: set[str] = set()
+    run: dict[str, Sequence[QuestionResult]] = {}
+    for mode in modes:
+        with progress(session, "asking") as listener:
+            run[mode] = run_questions(bases, asked, mode, limit, notes, listener)
+    for note in sorted(notes):
+        session.say(f"note: {note}")
+    return run
+
+
+def _write(session: CommandContext, run: Run, saved: Run | None, output: Output) -> None:
+    from memctl.evaluation.metrics import summarize
+
+    scores = [_flat(score) for mode, found in run.items() for score in summarize(mode, found)]
+    comparisons = None if saved is None else _compared(session, run, saved)
+    if resolve_format(output) in ("csv", "arrow"):
+        emit(scores if comparisons is None else comparisons, _SCORES, output)
+        return
+    value: dict[str, Any] = {"scores": scores}
+    if comparisons is not None:
+        value["comparison"] = comparisons
+
+    def show() -> None:
+        """Print the scores, and below them what has changed."""
+        emit(scores, _SCORES, "table")
+        if comparisons:
+            session.console.print()
+            emit([_readable(item) for item in comparisons], _COMPARISONS, "table")
+            pairs = format_count(comparisons[0].questions, "question")
+            about = f"{pairs} in both runs; percentage points, an interval without 0 is no chance"
+            print_paragraph(session.console, about, "dim")
+
+    emit_one(value, output, show)
+
+
+def _flat(score: Score) -> dict[str, Any]:
+    return {
+        "mode": score.mode,
+        "category": score.category,
+        "questions": score.questions,
+        **score.means,
+        "p50_ms": score.p50_ms,
+        "p95_ms": score.p95_ms,
+    }
+
+
+def _compared(session: CommandContext, run: Run, saved: Run) -> list[Comparison]:
+    from memctl.evaluation.metrics import comparable_mode, compare_runs
+
+    found: list[Comparison] = []
+    for mode, outcomes in run.items():
+        other = comparable_mode(mode, saved, len(run))
+        if other is None:
+            session.say(f"note: the saved run has no mode {mode}; it has {', '.join(saved)}")
+            continue
+        pairs = compare_runs(mode, other, saved[other], outcomes)
+        found += pairs
+        in_both = pairs[0].questions if pairs else 0
+        if in_both != len(outcomes):
+            session.say(f"note: {in_both:,} of {len(outcomes):,} questions are in the saved run")
+    return found
+
+
+def _readable(item: Comparison) -> dict[str, Any]:
+    from memctl.cli.rendering.output_formats import to_plain
+
+    same = item.mode == item.before_mode
+    low, high = item.low, item.high
+    return {
+        **to_plain(item),
+        "modes": item.mode if same else f"{item.before_mode} -> {item.mode}",
+        "interval": "" if low is None or high is None else f"{low:+.2f} to {high:+.2f}",
+    }
+
+
+# --- writing questions ---------------------------------------------------------------------------
+
+
+def _make(session: CommandContext, name: str, kb: KnowledgeBasesOption, most: int) -> None:
+    from memctl.evaluation.question_sets import drafts_as_lines, make_questions
+    from memctl.files import save_file
+
+    path = None if name == "-" else parse_path(name)
+    if path is not None and path.exists():
+        raise UsageError(f"{name} is there already", "it may have been corrected: name another")
+    with session.reading_one(kb) as base:
+        drafts = make_questions(base, most)
+        base_name = base.name
+    text = "".join(f"{json_text(line)}\n" for line in drafts_as_lines(drafts))
+    if path is None:
+        sys.stdout.write(text)
+    elif drafts:
+        save_file(path, text.encode())
+    if not drafts:
+        raise UsageError(f"nothing in {base_name} to ask about", "ingest something first")
+    if path is not None:
+        session.say(f"wrote {format_count(len(drafts), 'question')} to {name}")
+        session.hint(f"correct them, then: memctl eval {name} -k {base_name}")

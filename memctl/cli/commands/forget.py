@@ -1,0 +1,228 @@
+"""memctl forget: remove something for good, and prove it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.arguments import refuse_empty
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBaseOption, Output, Yes, command
+from memctl.cli.rendering.output_formats import emit_one, print_facts, to_plain
+from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
+from memctl.errors import KnowledgeBaseNotFound, NotFoundError, PartialFailure, UsageError
+
+if TYPE_CHECKING:
+    from memctl.forget import ForgetReport, Selection
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.schema.table_names import TableName
+
+_Words = list[str] | None
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "forget",
+        """
+        memctl forget --document d_3fa2b1 --dry-run
+        memctl forget --memory m_77c0de --snapshots
+        memctl forget --entity "Ann Lee"
+        memctl forget --namespace user:ann --before 2025-01-01 --yes
+        """,
+    )(forget)
+
+
+def forget(
+    session: CommandContext,
+    document: Annotated[
+        _Words, typer.Option("--document", metavar="ID", help="With all its versions; repeatable.")
+    ] = None,
+    memory: Annotated[
+        _Words, typer.Option("--memory", metavar="ID", help="With all its versions; repeatable.")
+    ] = None,
+    entity: Annotated[
+        _Words, typer.Option("--entity", metavar="NAME", help="As it is written; repeatable.")
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", metavar="NAME", help="All of this one.")
+    ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option("--before", metavar="DATE", help="What is of before that, or came before it."),
+    ] = None,
+    whole_documents: Annotated[
+        bool,
+        typer.Option("--whole-documents", help="Documents too that have the memory or the name."),
+    ] = False,
+    snapshots: Annotated[
+        bool, typer.Option("--snapshots", help="Delete all snapshots too: they may hold it.")
+    ] = False,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go.")] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Remove something for good, and search what is left for it.
+
+    A document goes with its versions, its memories, insights that rest on them, and the file in
+    processed/.  A memory goes with its versions and insights; in the document that it stands in,
+    which stays, its words become blocks, and the file in processed/ goes.  So does a name: memories
+    and insights that have it go, and in passages and documents it becomes blocks.
+
+    With them go vectors, index entries, earlier versions of the tables, all cached replies of
+    models, former vectors of kb reembed, and what the logs say of it.  Files that were given as
+    PATH, or lie in an inbox that keeps its files, are yours: they are named and left alone.
+
+    Then every byte below the knowledge base's folder is searched for the text, tables unpacked.
+    Where some of it is left, in a snapshot say, that is told, with what to do about it, and the
+    exit code is 3.  --snapshots alone deletes all snapshots and what only they had.  Interrupted,
+    nothing has happened, or what changes the knowledge base next completes it, as memctl watch
+    does, and memctl forget without anything.
+    """
+    refuse_empty({"--document": document, "--memory": memory, "--entity": entity})
+    refuse_empty({"--namespace": namespace, "--before": before})
+    selection = _selection(
+        document or [], memory or [], entity or [], namespace, before, whole_documents
+    )
+    with _opened(session, selection, kb) as base:
+        others = _others(session, base, kb)
+        if selection is not None:
+            preview = _preview(base, selection, others)
+            if dry_run:
+                emit_one(preview, output, lambda: _show(session, preview))
+                return
+            session.confirm(f"forget {_told(preview) or 'what is left'} for good?", yes=yes)
+        elif snapshots and (known := base.snapshots()):
+            session.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
+        report = base.forget(selection, snapshots=snapshots)
+    emit_one(report, output, lambda: _show(session, report))
+    if others and selection is not None:
+        session.suggest(f"of {base.name} alone; name others with -k: {', '.join(others)}")
+    if report.left:
+        places = ", ".join(dict.fromkeys(left.place for left in report.left))
+        raise PartialFailure(f"some of it is left in {one_line(places, 200)}", report.left[0].hint)
+
+
+@contextmanager
+def _opened(
+    session: CommandContext, selection: Selection | None, kb: list[str] | None
+) -> Iterator[KnowledgeBase]:
+    """Open the knowledge base to forget in: where none is named, the one that has it."""
+    if not kb and session.config.kb is None and (owner := _owner(session, selection)):
+        kb = [owner]
+    with session.changing(kb) as base:
+        yield base
+
+
+def _owner(session: CommandContext, selection: Selection | None) -> str | None:
+    """Return the knowledge base that has the first document or memory, of those asked anyway."""
+    ids: list[tuple[TableName, str]] = []
+    if selection is not None:
+        ids += [("documents", id_) for id_ in selection.documents]
+        ids += [("memories", id_) for id_ in selection.memories]
+    for table, id_ in ids[:1]:
+        with suppress(NotFoundError, KnowledgeBaseNotFound), session.owning(table, id_, None) as b:
+            return b.name
+    return None
+
+
+def _others(session: CommandContext, base: KnowledgeBase, kb: list[str] | None) -> list[str]:
+    """Return the knowledge bases that are not looked at, where nobody has named one."""
+    if kb or session.config.kb is not None:
+        return []
+    return [name for name in session.home.names() if name != base.name]
+
+
+def _preview(base: KnowledgeBase, selection: Selection, others: list[str]) -> ForgetReport:
+    """Say what would go.
+
+    Raises:
+        NotFoundError: There is nothing of the kind.
+    """
+    try:
+        return base.forget(selection, dry_run=True)
+    except NotFoundError as error:
+        hint = f"name another with -k: {', '.join(others)}" if others else error.hint
+        raise NotFoundError(f"{error.message} in {base.name}", hint) from error
+
+
+def _selection(
+    documents: list[str],
+    memories: list[str],
+    entities: list[str],
+    namespace: str | None,
+    before: str | None,
+    whole: bool,
+) -> Selection | None:
+    """Return what is selected; None where nothing is, to complete what was interrupted.
+
+    Raises:
+        UsageError: Several kinds at once, or a date that cannot be read.
+    """
+    from memctl.cli.arguments import parse_instant
+    from memctl.forget import Selection
+    from memctl.home import utc_now
+
+    kinds = [bool(documents), bool(memories), bool(entities), bool(namespace or before)]
+    if not any(kinds):
+        return None
+    if sum(kinds) > 1:
+        raise UsageError("one kind at a time", "--before can narrow --namespace")
+    return Selection(
+        documents=tuple(documents),
+        memories=tuple(memories),
+        entities=tuple(entities),
+        namespace=namespace,
+        before=parse_instant(before, utc_now()) if before else None,
+        whole=whole,
+    )
+
+
+def _told(report: ForgetReport) -> str:
+    parts = [
+        format_count(report.documents, "document") if report.documents else "",
+        f"some words of {format_count(len(report.redacted), 'document')}"
+        if report.redacted
+        else "",
+        format_count(report.memories, "memory", "memories") if report.memories else "",
+        format_count(len(report.files), "file") if report.files else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _show(session: CommandContext, report: ForgetReport) -> None:
+    out = session.console
+    done = "would forget" if report.dry_run else "forgot"
+    nothing = "what was interrupted" if report.completed else "nothing more"
+    out.print(f"{done} {_told(report) or nothing}", soft_wrap=True)
+    values = {
+        "insights": report.insights or "",
+        "redacted": ", ".join(report.redacted),
+        "files": "\n".join(report.files),
+        "yours, left alone": "\n".join(report.yours),
+        "snapshots": ", ".join(report.snapshots),
+        "freed": format_size(report.bytes_freed) if report.bytes_freed else "",
+        "took": "" if report.dry_run else format_duration(report.seconds),
+    }
+    print_facts(out, to_plain(values))
+    for left in report.left:
+        told = f"  left in {one_line(left.place)}: {one_line(left.why)}; {one_line(left.hint)}"
+        out.print(told, soft_wrap=True)
+    if report.too_short:
+        from memctl.store.search_patterns import MIN_PATTERN_BYTES
+
+        texts = format_count(report.too_short, "text")
+        out.print(
+            f"  {texts} of less than {MIN_PATTERN_BYTES} bytes "
+            "looked for in tables and ledger alone",
+            soft_wrap=True,
+        )
+    if report.dry_run and report.snapshots:
+        out.print("  --snapshots deletes the snapshots, which may hold it", soft_wrap=True)
+    elif not report.dry_run and not report.left:
+        out.print("  nothing of it is left", soft_wrap=True)

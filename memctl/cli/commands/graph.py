@@ -1,0 +1,321 @@
+"""memctl graph: who and what is named, how it hangs together, and which names mean the same."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from memctl.cli.arguments import parse_filters, parse_path
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import (
+    KnowledgeBaseOption,
+    Limit,
+    NamespacesOption,
+    Output,
+    command,
+    group,
+)
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    print_facts,
+    print_paragraph,
+    resolve_format,
+)
+from memctl.cli.rendering.terminal_text import describe_location, format_count, one_line, short_id
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from memctl.graph.graph_views import CommunityView, GraphView, Overview, Step
+    from memctl.graph.name_index import Node
+
+app = group("Who and what is named, and how it hangs together.")
+
+GraphFormat = Literal["graphml", "dot"]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
+One = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another one.")]
+
+_NEIGHBOURS = (
+    Column("name", "NAME"),
+    Column("type", "TYPE"),
+    Column("hops", "HOPS", right=True),
+    Column("weight", "WEIGHT", right=True),
+    Column("relation", "HOW"),
+    Column("via", "VIA"),
+)
+_COMMUNITIES = (
+    Column("number", "#", right=True),
+    Column("size", "SIZE", right=True),
+    Column("members", "MEMBERS", lambda names: one_line(", ".join(names[:6]), 60), wrap=True),
+    Column("topics", "TOPICS", lambda topics: one_line(", ".join(topics), 40)),
+    Column("summary", "SUMMARY", lambda summary: one_line(summary, 60), wrap=True),
+)
+_DOT_ENDINGS = frozenset((".dot", ".gv"))
+_NOTHING = "memctl ingest FILE takes in what names something"
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="graph")
+
+
+@command(app, "show", "memctl graph show\nmemctl graph show -k work -o json")
+def show(
+    session: CommandContext,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+    output: Output = None,
+) -> None:
+    """Show how many names there are, and which matter most."""
+    with session.reading_one(kb) as base:
+        found = base.graph(parse_filters(namespaces=namespace)).overview()
+    emit_one(found, output, lambda: _show_overview(session, found))
+    if not found.nodes:
+        session.suggest(_NOTHING)
+
+
+def _show_overview(session: CommandContext, found: Overview) -> None:
+    out = session.console
+    print_facts(
+        out,
+        {
+            "names": f"{found.nodes:,}",
+            "connections": f"{found.edges:,}",
+            "communities": f"{found.communities:,}",
+            "passages": f"{found.passages:,} name somebody or something",
+            "types": ", ".join(f"{number:,} {type_}" for type_, number in found.types.items()),
+        },
+        indent=0,
+    )
+    if found.best_connected:
+        out.print("\nbest connected", style="dim")
+        for node in found.best_connected:
+            also = f", also {', '.join(node.aliases[:4])}" if node.aliases else ""
+            near = format_count(node.neighbours, "neighbour")
+            print_paragraph(out, f"{one_line(node.name, 60)} ({node.type}, {near}{also})", indent=2)
+    if found.largest_communities:
+        out.print("\nlargest communities", style="dim")
+        for community in found.largest_communities:
+            _show_community(session, community)
+    _show_decisions(session, "said to be the same", found.merged)
+    _show_decisions(session, "said not to be the same", found.kept_apart)
+
+
+def _show_community(session: CommandContext, community: CommunityView) -> None:
+    names = ", ".join(one_line(name, 40) for name in community.members[:6])
+    print_paragraph(session.console, f"{community.number}. {names} ({community.size})", "cyan", 2)
+    if community.summary:
+        print_paragraph(session.console, one_line(community.summary, 200), "", 5)
+
+
+def _show_decisions(
+    session: CommandContext, title: str, pairs: tuple[tuple[str, str], ...]
+) -> None:
+    if pairs:
+        session.console.print(f"\n{title}", style="dim")
+        for one, other in pairs:
+            print_paragraph(session.console, f"{one}, {other}", indent=2)
+
+
+@command(
+    app,
+    "neighbors",
+    """
+    memctl graph neighbors "Ann Lee"
+    memctl graph neighbors Aurora --hops 2 -o json
+    """,
+)
+def neighbors(
+    session: CommandContext,
+    name: Name,
+    hops: Annotated[
+        int, typer.Option("--hops", min=1, max=6, help="How many steps to go at most.")
+    ] = 1,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List what is near a name, nearest and strongest first."""
+    with session.reading_one(kb) as base:
+        view = base.graph(parse_filters(namespaces=namespace))
+        _tell_of_others(session, view, name)
+        rows = view.neighbours(name, hops, limit + 1 if limit else None)
+    if limit and len(rows) > limit:
+        session.say(f"note: only the first {limit} are shown; -n 0 shows all")
+        rows = rows[:limit]
+    emit(rows, _NEIGHBOURS, output)
+    if not rows:
+        session.say(f"note: nothing stands together with {name!r}")
+
+
+def _tell_of_others(session: CommandContext, view: GraphView, name: str) -> None:
+    """Say that several are called so, and which one is meant."""
+    found = view.find(name)
+    if len(found) > 1:
+        others = ", ".join(_told(node) for node in found[1:4])
+        session.say(f"note: {name!r} is taken for {_told(found[0])}; there is also {others}")
+
+
+def _told(node: Node) -> str:
+    return f"{node.name} ({short_id(node.id)})"
+
+
+@command(app, "path", 'memctl graph path "Ann Lee" Berlin\nmemctl graph path Ann Aurora -o json')
+def path(
+    session: CommandContext,
+    name: One,
+    other: Other,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+    output: Output = None,
+) -> None:
+    """Show how two names hang together, step by step.
+
+    Each step names the memory that shows it.
+    """
+    with session.reading_one(kb) as base:
+        view = base.graph(parse_filters(namespaces=namespace))
+        for each in (name, other):
+            _tell_of_others(session, view, each)
+        steps = view.path(name, other)
+    if resolve_format(output) == "table":
+        show_steps(session.console, steps)
+    else:
+        emit(steps, (), output)
+    if not steps:
+        session.say(f"note: {name!r} and {other!r} are one")
+
+
+def show_steps(console: Console, steps: Sequence[Step], indent: int = 0) -> None:
+    """Print the steps from one name to another, each with the sentence that shows it."""
+    for step in steps:
+        way = f"{step.name} → {step.other} ({step.relation})"
+        print_paragraph(console, f"{step.step}. {one_line(way)}", "bold", indent)
+        if step.created_at is not None:
+            print_paragraph(console, f"“{one_line(step.text, 300)}”", indent=indent + 3)
+            print_paragraph(console, f"{_place(step)}  {step.memory_id}", "cyan", indent + 3)
+
+
+def _place(step: Step) -> str:
+    from memctl.records import Citation
+
+    assert step.created_at is not None
+    return describe_location(
+        Citation(
+            step.step, "", step.memory_id, None, step.source, step.title, step.text, step.start,
+            step.end, step.page, step.row, step.time_start, step.created_at,
+        )
+    )  # fmt: skip
+
+
+@command(app, "communities", "memctl graph communities\nmemctl graph communities -n 5 -o json")
+def communities(
+    session: CommandContext,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 20,
+    output: Output = None,
+) -> None:
+    """List groups of names that hang together, and why."""
+    with session.reading_one(kb) as base:
+        rows = base.graph(parse_filters(namespaces=namespace)).communities(
+            limit + 1 if limit else None
+        )
+    if limit and len(rows) > limit:
+        session.say(f"note: only the first {limit} are shown; -n 0 shows all")
+        rows = rows[:limit]
+    emit(rows, _COMMUNITIES, output)
+    if not rows:
+        session.suggest(_NOTHING)
+
+
+@command(
+    app,
+    "export",
+    """
+    memctl graph export --format graphml --to graph.graphml
+    memctl graph export --format dot | dot -Tsvg > graph.svg
+    """,
+)
+def export(
+    session: CommandContext,
+    format_: Annotated[
+        GraphFormat | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="For Gephi and yEd, or for Graphviz; by default as FILE ends, else graphml.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="FILE", help="Where to; standard output else.")
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+) -> None:
+    """Write the graph as GraphML or DOT.
+
+    Beside the names it has the memories that consolidation connected, with those connections.
+    """
+    from memctl.files import atomic_write
+    from memctl.graph.graph_export import write_graph
+
+    is_dot = to is not None and parse_path(to).suffix in _DOT_ENDINGS
+    chosen: GraphFormat = format_ or ("dot" if is_dot else "graphml")
+    with session.reading_one(kb) as base:
+        view = base.graph(parse_filters(namespaces=namespace))
+        graph, connections = view.graph, view.connections()
+        if to is None or to == "-":
+            write_graph(graph, chosen, sys.stdout.buffer, connections)
+            sys.stdout.buffer.flush()
+            return
+        with atomic_write(parse_path(to)) as sink:
+            write_graph(graph, chosen, sink, connections)
+    session.say(f"wrote {format_count(len(graph.nodes), 'name')} to {to}")
+
+
+@command(app, "merge", 'memctl graph merge "Bob" "Robert Lee"')
+def merge(
+    session: CommandContext,
+    name: One,
+    other: Other,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Say that two names mean the same; unmerge takes it back."""
+    with session.changing(kb) as base:
+        node = base.merge_names(name, other)
+    emit_one(node, output, lambda: _show_node(session, node))
+
+
+@command(app, "unmerge", 'memctl graph unmerge "Ann" "Ann Lee"')
+def unmerge(
+    session: CommandContext,
+    name: One,
+    other: Other,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Say that two names do not mean the same.
+
+    It takes back what was merged by hand and what memctl decided itself.
+    """
+    with session.changing(kb) as base:
+        nodes = base.unmerge_names(name, other)
+    if resolve_format(output) == "table":
+        for node in nodes:
+            _show_node(session, node)
+    else:
+        emit(nodes, (), output)
+
+
+def _show_node(session: CommandContext, node: Node) -> None:
+    also = f", also {', '.join(node.aliases)}" if node.aliases else ""
+    print_paragraph(session.console, f"{node.name} ({node.type}{also})  {node.id}")

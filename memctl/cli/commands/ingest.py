@@ -1,0 +1,282 @@
+"""memctl ingest: files, folders, standard input, text and JSON lines become memories."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.arguments import input_file, parse_path, refuse_empty
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBaseOption, Output, command
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    print_paragraph,
+    resolve_format,
+)
+from memctl.cli.rendering.progress_bar import progress
+from memctl.cli.rendering.terminal_text import format_count, format_duration, format_money, one_line
+from memctl.errors import MemctlError, PartialFailure, UsageError
+from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS
+from memctl.paths import display_path
+
+if TYPE_CHECKING:
+    from memctl.records import FactComparison, FileOutcome, IngestReport, SkippedSource
+
+_SHOWN_FAILURES = 20
+_SHOWN_NOTES = 20
+_USUAL = ("hidden", "ignored", "subtitles")
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "ingest",
+        """
+        memctl ingest notes.md report.pdf ~/mail
+        cat notes.md | memctl ingest -
+        memctl ingest --text "remember: the door code is 4711" --tag home
+        memctl ingest --jsonl records.jsonl -k archive
+        memctl ingest ~/mail --dry-run
+        """,
+    )(ingest)
+
+
+def ingest(
+    session: CommandContext,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH", help="Files and folders; - is standard input."),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="Remember this text.")
+    ] = None,
+    jsonl: Annotated[
+        str | None,
+        typer.Option("--jsonl", metavar="FILE", help="One document a line; - is standard input."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="NAME", help="The partition it goes into.")
+    ] = "default",
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="NAME", help="Say where it is from.")
+    ] = None,
+    session_id: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="The conversation it is of.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done, and estimate its cost.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Remember files, folders, standard input, text or JSON lines.
+
+    What is already known is recognised by its content and left alone.  In folders, hidden files
+    and those named in .gitignore and .memctlignore are skipped, and so are links; --verbose names
+    each.  One bad file never stops the others; with some failures the exit code is 3.
+
+    With --dry-run everything is read and nothing written or sent.  Where models are configured, it
+    estimates their tokens and cost, as if they had never been asked any of it before.
+    """
+    given = [bool(paths), text is not None, jsonl is not None]
+    if sum(given) != 1:
+        hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
+        raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
+    tags = [word.removeprefix("#") for word in tag or ()]
+    refuse_empty(
+        {"--namespace": namespace, "--tag": tags, "--source": source, "--session": session_id}
+    )
+    passed_over = _PassedOver(session)
+    with ExitStack() as stack:
+        inputs = _inputs(paths or [], text, jsonl, stack)
+        base = stack.enter_context(session.trying(kb) if dry_run else session.writing(kb))
+        listener = stack.enter_context(progress(session, "reading" if dry_run else "ingesting"))
+        with reporting_a_stop(session, base.name, output):
+            report = base.ingest(
+                **inputs,
+                namespace=namespace,
+                tags=tags,
+                source=source,
+                session=session_id,
+                dry_run=dry_run,
+                progress=listener,
+                left_out=passed_over,
+            )
+    show_report(session, base.name, report, output)
+    passed_over.tell()
+    raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
+
+
+def _inputs(
+    paths: list[str], text: str | None, jsonl: str | None, stack: ExitStack
+) -> dict[str, Any]:
+    if text is not None:
+        if not text.strip():
+            raise UsageError("the text is empty", 'give some: --text "..."')
+        return {"text": text}
+    if jsonl is not None:
+        return {"jsonl": _jsonl(jsonl, stack)}
+    if "-" in paths:
+        if len(paths) > 1:
+            raise UsageError("- stands alone", "ingest paths and standard input one after another")
+        return {"stream": sys.stdin.buffer}
+    return {"paths": [parse_path(path) for path in paths]}
+
+
+def _jsonl(name: str, stack: ExitStack) -> Any:
+    if name == "-":
+        return sys.stdin.buffer
+    path = input_file(name, "--jsonl takes a file of JSON lines, or - for standard input")
+    return stack.enter_context(path.open("rb"))
+
+
+class _PassedOver:
+    """Tells what in a folder was not taken: each thing when asked to say more, else how much."""
+
+    def __init__(self, session: CommandContext) -> None:
+        self._session = session
+        self._special = 0
+
+    def __call__(self, left_out: SkippedSource) -> None:
+        if self._session.verbose:
+            self._session.say(
+                f"skipped {display_path(left_out.source)}: {SKIP_REASONS_IN_WORDS[left_out.reason]}"
+            )
+        elif left_out.reason not in _USUAL:
+            self._special += 1
+
+    def tell(self) -> None:
+        """Say how many things were not taken that somebody may miss."""
+        if self._special:
+            what = format_count(self._special, "link or special file", "links and special files")
+            self._session.say(f"skipped {what} (use --verbose to see them)")
+
+
+_OUTCOMES = (
+    Column("outcome", "OUTCOME"),
+    Column("source", "SOURCE"),
+    Column("document_id", "DOCUMENT"),
+    Column("memories", "MEMORIES", right=True),
+    Column("reason", "REASON", wrap=True),
+)
+
+
+@contextmanager
+def reporting_a_stop(session: CommandContext, name: str, output: Output) -> Iterator[None]:
+    """Print what had been done when something stopped it all, before the error goes on."""
+    from memctl.ingest.ingest_pipeline import IngestStopped
+
+    try:
+        yield
+    except IngestStopped as stopped:
+        show_report(session, name, stopped.report, output)
+        raise
+
+
+def show_report(session: CommandContext, name: str, report: IngestReport, output: Output) -> None:
+    """Print what became of the sources: a line for people, the whole report for programs."""
+    if resolve_format(output) in ("csv", "arrow"):
+        emit(report.outcomes, _OUTCOMES, output)
+        return
+
+    def line() -> None:
+        """Print what people want to know of it."""
+        verb = "to ingest" if report.dry_run else "ingested"
+        parts = [f"{report.ingested:,} {verb}"] if report.ingested else []
+        if report.skipped:
+            parts.append(f"{report.skipped:,} already known")
+        if report.failed:
+            parts.append(f"{report.failed:,} failed")
+        parts = parts or ["nothing to ingest"]
+        made = f", {format_count(report.memories, 'memory', 'memories')}" if report.memories else ""
+        what = ", ".join(parts)
+        session.console.print(f"{name}: {what}{made}, in {format_duration(report.seconds)}")
+        if report.estimates:
+            _show_estimates(session, report)
+
+    emit_one(report, output, line)
+    if report.dry_run:
+        return
+    notes = [note for outcome in report.outcomes for note in _notes(outcome)]
+    for note in notes[:_SHOWN_NOTES]:
+        session.say(f"note: {note}")
+    if len(notes) > _SHOWN_NOTES:
+        session.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
+    _say_facts(session, report.facts)
+
+
+def _say_facts(session: CommandContext, facts: FactComparison) -> None:
+    """Say how new facts compare with what was known, where that is not just new."""
+    if facts.updated or facts.contradicted or facts.restated or (facts.added and session.verbose):
+        session.say(f"facts: {facts.told}")
+    if facts.dropped:
+        what = format_count(facts.dropped, "verdict")
+        session.say(f"note: left out {what} on memories that the model was not asked about")
+    if facts.note:
+        what = format_count(facts.waiting, "fact")
+        session.say(f"note: {what} still to be compared with what is known: {facts.note}")
+        if facts.hint:
+            session.hint(facts.hint)
+
+
+def _notes(outcome: FileOutcome) -> Iterator[str]:
+    """What there is to say of a source that was taken in."""
+    name = one_line(outcome.source)
+    if outcome.missing and outcome.outcome != "failed":
+        yield f"{name}: no {', '.join(outcome.missing)} yet"
+    if outcome.dropped:
+        yield f"{name}: left out {format_count(outcome.dropped, 'fact')} that it does not say"
+
+
+def _show_estimates(session: CommandContext, report: IngestReport) -> None:
+    """Print what models would be asked, and that it is a guess."""
+    for found in report.estimates:
+        tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
+        used = tokens if found.input_tokens else "paid by the minute"
+        calls = f"about {format_count(found.calls, 'call')}"
+        told = f"{found.task} by {found.model}: {calls}, {used}, {format_money(found.cost)}"
+        print_paragraph(session.console, told, indent=2)
+    total = format_money(sum(found.cost for found in report.estimates))
+    told = f"estimated cost: {total}, less what models have replied before"
+    print_paragraph(session.console, told, indent=2)
+
+
+def raise_failures(report: IngestReport, *, one_input: bool) -> None:
+    """Report the sources that failed on standard error and end with the right exit code.
+
+    Raises:
+        MemctlError: The only input failed.
+        PartialFailure: Some failed, more than can be shown.
+        typer.Exit: Some failed; everything about them has been said.
+    """
+    failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
+    if not failures:
+        return
+    if one_input:
+        raise MemctlError(_reason(failures[0]), failures[0].hint)
+    for failure in failures[:_SHOWN_FAILURES]:
+        sys.stderr.write(f"error: {one_line(_reason(failure))}\n")
+        if failure.hint:
+            sys.stderr.write(f"hint: {one_line(failure.hint)}\n")
+    if report.failed > _SHOWN_FAILURES:
+        more = f"{report.failed - _SHOWN_FAILURES:,} more failed"
+        raise PartialFailure(more, "-o json lists them all")
+    raise typer.Exit(PartialFailure.exit_code)
+
+
+def _reason(outcome: FileOutcome) -> str:
+    """Return the reason with the source's name in it."""
+    name = display_path(outcome.source)
+    is_in_it = name in outcome.reason or PurePath(name).name in outcome.reason
+    return outcome.reason if is_in_it else f"{name}: {outcome.reason}"

@@ -1,0 +1,61 @@
+"""memctl insight: what several memories say together."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import typer
+
+from memctl.cli.command_context import CommandContext, collect_rows, listing_columns
+from memctl.cli.command_decorator import KnowledgeBasesOption, Limit, Output, command, group
+from memctl.cli.commands.memory import Id
+from memctl.cli.commands.memory import show as show_memory
+from memctl.cli.rendering.output_formats import Column, emit, format_instant
+from memctl.cli.rendering.terminal_text import short_id
+
+if TYPE_CHECKING:
+    from memctl.records import Filters
+
+app = group("List and show what memories say together.")
+
+_LIST = (
+    Column("id", "ID", short_id),
+    Column("created_at", "DATE", format_instant),
+    Column("importance", "IMP.", right=True),
+    Column("source_ids", "FROM", lambda ids: str(len(ids)), right=True),
+    Column("text", "TEXT", wrap=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="insight")
+
+
+@command(
+    app,
+    "list",
+    "memctl insight list\nmemctl insight list --since 7d -o json",
+    without=("types", "levels"),  # which all insights share
+)
+def list_(
+    session: CommandContext,
+    filters: Filters,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List insights, the newest first."""
+    wanted = dataclasses.replace(filters, levels=("insight",))
+    with session.reading(kb) as bases:
+        rows = collect_rows(session, bases, lambda base, n: base.memories(wanted, limit=n), limit)
+        emit(rows, listing_columns(bases, _LIST), output)
+
+
+@command(app, "show", "memctl insight show i_77c0de\nmemctl insight show i_77c0de -o json")
+def show(
+    session: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+) -> None:
+    """Show an insight with the memories it was drawn from."""
+    show_memory(session, id_, kb, output)

@@ -1,0 +1,138 @@
+"""memctl job: what was done by itself, and the way back from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import (
+    KnowledgeBaseOption,
+    KnowledgeBasesOption,
+    Limit,
+    Output,
+    Yes,
+    command,
+    group,
+)
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    format_instant,
+    print_facts,
+    to_plain,
+)
+from memctl.cli.rendering.terminal_text import format_count, format_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memctl.records import UndoReport
+
+app = group("List what was done by itself, and take it back.")
+
+
+def _told(detail: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {value:,}" for name, value in detail.items())
+
+
+_COLUMNS = (
+    Column("id", "JOB", right=True),
+    Column("kb", "KB"),
+    Column("kind", "KIND"),
+    Column("state", "STATE"),
+    Column("started_at", "BEGAN", format_instant),
+    Column("can_be_undone", "CAN BE UNDONE", lambda can: "yes" if can else ""),
+    Column("detail", "CAME TO", _told),
+    Column("error", "ERROR", wrap=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="job")
+
+
+@command(app, "list", "memctl job list\nmemctl job list -k notes -n 0 -o json")
+def list_(
+    session: CommandContext,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 20,
+    output: Output = None,
+) -> None:
+    """List what was done by itself or took a while, newest first."""
+    with session.reading(kb) as bases:
+        rows = [job for base in bases for job in base.jobs(limit=limit or None)]
+    emit(rows, _COLUMNS, output)
+
+
+@command(
+    app,
+    "undo",
+    """
+    memctl job undo --dry-run
+    memctl job undo -k notes
+    memctl job undo 12 --again --yes
+    """,
+)
+def undo(
+    session: CommandContext,
+    job: Annotated[
+        int | None, typer.Argument(metavar="JOB", help="See memctl job list; else the latest.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Have the next consolidation look at the same again.")
+    ] = False,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Take back a consolidation, or a comparison of facts.
+
+    Insights and connections that it made go; insights and facts that it ended hold again.  What
+    was taken in, edited or deleted since stays as it is, and so does what would rest on nothing
+    that holds.  Run again, it takes back the job before that.  Each knowledge base keeps the way
+    back from its latest 20 jobs of each kind, until a snapshot is restored.
+
+    The memories count as looked at, so that the next consolidation does not say the same again:
+    only when they change, or with others that are new.  With --again it looks at them anew, as
+    with another model or other settings.
+    """
+    with session.reading_one(kb) as base:
+        report = base.undo_job(job, again=again, dry_run=True)
+        which = f"{report.kind} {report.job} of {base.name}, {format_moment(report.started_at)}"
+        if dry_run and output is not None:
+            emit_one(report, output, lambda: _show(session, report))
+            return
+        what = f"take back {which}: {_gist(report)}"
+        if not session.agreed(what, f"{what}?", yes=yes, dry_run=dry_run):
+            return
+        report = base.undo_job(report.job, again=again)
+        session.say(f"took back {which}: {_gist(report)}")
+        if output is not None:
+            emit_one(report, output, lambda: _show(session, report))
+
+
+def _gist(report: UndoReport) -> str:
+    parts = [
+        f"{format_count(len(report.removed), 'insight')} and"
+        f" {format_count(report.disconnected, 'connection')} removed"
+    ]
+    if report.restored:
+        parts.append(f"{len(report.restored):,} as before")
+    if report.kept:
+        why = "changed since, or resting on what holds no more"
+        parts.append(f"{len(report.kept):,} left as they are ({why})")
+    if report.waiting:
+        parts.append(f"{format_count(report.waiting, 'memory', 'memories')} to be looked at again")
+    return ", ".join(parts)
+
+
+def _show(session: CommandContext, report: UndoReport) -> None:
+    values = {
+        key: ", ".join(v) if isinstance(v, list) else v for key, v in to_plain(report).items()
+    }
+    print_facts(session.console, values, indent=0)

@@ -1,0 +1,464 @@
+"""memctl kb: knowledge bases on this disk."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.arguments import input_folder, parse_path, refuse_empty
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import Output, Yes, command, group
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    format_instant,
+    print_facts,
+    to_plain,
+)
+from memctl.cli.rendering.progress_bar import progress
+from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.errors import UsageError
+from memctl.literals import After, ChunkStrategy
+from memctl.schema.storable_text import storable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memctl.home import KnowledgeBaseEntry
+    from memctl.kb_settings import Inbox, KnowledgeBaseSettings
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.records import ReembedReport
+
+app = group("Create, list, change, archive and delete knowledge bases.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
+ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl kb list.")]
+Strategy = Annotated[
+    ChunkStrategy | None, typer.Option("--chunk-strategy", help="Where text is cut into passages.")
+]
+Size = Annotated[
+    int | None, typer.Option("--chunk-size", metavar="N", help="Longest passage, in characters.")
+]
+Overlap = Annotated[
+    int | None,
+    typer.Option("--chunk-overlap", metavar="N", help="Characters that neighbours share."),
+]
+AlwaysOn = Annotated[
+    bool | None,
+    typer.Option("--always-on/--on-demand", help="Whether it takes part where none is named."),
+]
+Interval = Annotated[
+    int | None,
+    typer.Option("--consolidate-interval", metavar="MINUTES", help="While watching; 0 for never."),
+]
+Inboxes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--inbox",
+        metavar="FOLDER",
+        help="Watch this folder too; repeatable. Its files are kept; FOLDER=move or =delete"
+        " says otherwise.",
+    ),
+]
+EmbedderOption = Annotated[
+    str,
+    typer.Option(
+        "--embedder",
+        metavar="ID",
+        help="Where its vectors are from: builtin, endpoint/MODEL or onnx/FOLDER.",
+    ),
+]
+Private = Annotated[
+    bool | None,
+    typer.Option(
+        "--private/--not-private",
+        help="Whether it is read only where it is named, and nothing of it sent or noted.",
+    ),
+]
+MaySend = Annotated[
+    bool | None,
+    typer.Option(
+        "--may-send/--may-not-send",
+        help="Whether a private one may be sent to an endpoint on another machine all the same.",
+    ),
+]
+Redact = Annotated[
+    bool | None,
+    typer.Option(
+        "--redact/--not-redact", help="Whether keys and passwords are taken out of texts."
+    ),
+]
+PrivateNamespaces = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--private-namespace",
+        metavar="NAME",
+        help="The same for this namespace alone; repeatable.",
+    ),
+]
+HalfLife = Annotated[
+    int | None,
+    typer.Option("--half-life", metavar="DAYS", help="After which a memory counts half as recent."),
+]
+AfterOption = Annotated[
+    After | None,
+    typer.Option("--after", help="What happens to a file of its own inbox once it is ingested."),
+]
+
+_COLUMNS = (
+    Column("name", "NAME"),
+    Column("status", "STATUS"),
+    Column("always_on", "ALWAYS ON"),
+    Column("privacy", "PRIVATE", wrap=True),
+    Column("consolidate_interval", "CONSOLIDATES", lambda m: f"every {m} min" if m else "never"),
+    Column("created_at", "CREATED", format_instant),
+    Column("inbox", "INBOX"),
+    Column("problem", "PROBLEM", wrap=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="kb")
+
+
+@command(
+    app,
+    "create",
+    """
+    memctl kb create notes
+    memctl kb create work --chunk-size 800 --consolidate-interval 15
+    memctl kb create vault --inbox ~/Obsidian --on-demand
+    memctl kb create papers --embedder endpoint/nomic-embed-text
+    """,
+)
+def create(
+    session: CommandContext,
+    name: Name,
+    chunk_strategy: Strategy = None,
+    chunk_size: Size = None,
+    chunk_overlap: Overlap = None,
+    always_on: AlwaysOn = None,
+    consolidate_interval: Interval = None,
+    inbox: Inboxes = None,
+    after: AfterOption = None,
+    private: Private = None,
+    private_namespace: PrivateNamespaces = None,
+    may_send: MaySend = None,
+    redact: Redact = None,
+    half_life: HalfLife = None,
+    embedder: EmbedderOption = "",
+    output: Output = None,
+) -> None:
+    """Create a knowledge base; its settings are pinned from then on."""
+    changes = _given(
+        chunk_strategy=chunk_strategy,
+        chunk_size=chunk_size,
+        chunk_overlap=chunk_overlap,
+        always_on=always_on,
+        consolidate_interval=consolidate_interval,
+        after=after,
+        private=private,
+        may_send=may_send,
+        redact=redact,
+        half_life=half_life,
+    )
+    if private_namespace:
+        changes["private_namespaces"] = _namespaces((), private_namespace, ())
+    folders = [_inbox(text) for text in inbox or ()]
+    session.home.create(name, inboxes=folders, embedder=embedder, **changes)
+    session.say(f"created {name}")
+    session.hint(f"drop files into {session.home.layout(name).inbox} and run memctl watch")
+    if output is not None:
+        _show(session, name, output)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _inbox(text: str) -> Inbox:
+    """Read FOLDER or FOLDER=move|keep|delete.
+
+    Raises:
+        UsageError: There is no such folder.
+    """
+    from memctl.kb_settings import Inbox
+
+    path, equals, after = text.rpartition("=")
+    if not equals or after not in ("move", "keep", "delete"):
+        path, after = text, "keep"
+    folder = input_folder(path, "--inbox takes a folder that is there")
+    return Inbox(folder, after)  # type: ignore[arg-type]  # one of the three
+
+
+@command(app, "list", "memctl kb list\nmemctl kb list -o json | jq '.[].name'")
+def list_(session: CommandContext, output: Output = None) -> None:
+    """List every knowledge base."""
+    entries = session.home.entries()
+    emit([_row(entry) for entry in entries], _COLUMNS, output)
+    if not entries:
+        session.hint("there is none yet: memctl kb create NAME, or just memctl ingest FILE")
+
+
+def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
+    from memctl.kb_settings import KnowledgeBaseSettings
+
+    names = [field.name for field in dataclasses.fields(KnowledgeBaseSettings)]
+    row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder)}
+    if entry.settings is None:
+        failed = {"name": entry.name, "status": "error", "inbox": None, "problem": entry.problem}
+        return row | dict.fromkeys(names) | failed
+    values = {name: getattr(entry.settings, name) for name in names}
+    derived = {"inbox": str(entry.folder / "inbox"), "privacy": _privacy(entry.settings)}
+    return row | values | derived | {"problem": None}
+
+
+def _privacy(settings: KnowledgeBaseSettings) -> str:
+    """What of it is private, in words; nothing where nothing is."""
+    namespaces = ", ".join(map(one_line, settings.private_namespaces))
+    return "all" if settings.private else namespaces
+
+
+@command(app, "show", "memctl kb show notes\nmemctl kb show notes -o json")
+def show(session: CommandContext, name: ExistingName, output: Output = None) -> None:
+    """Show what is pinned for one knowledge base, and where it is."""
+    _show(session, name, output)
+
+
+def _show(session: CommandContext, name: str, output: Output) -> None:
+    home = session.home
+    settings, layout = home.settings(name), home.layout(name)
+    values = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
+    value = values | {"folder": layout.folder}
+
+    def table() -> None:
+        """Print each setting on a line, inboxes with what happens to their files."""
+        inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
+        namespaces = ", ".join(map(one_line, settings.private_namespaces)) or None
+        told = {"inboxes": ", ".join(inboxes), "private_namespaces": namespaces}
+        print_facts(session.console, value | told, indent=0)
+
+    emit_one(value, output, table)
+
+
+@command(
+    app,
+    "set",
+    """
+    memctl kb set notes --consolidate-interval 30
+    memctl kb set vault --on-demand --inbox ~/Obsidian
+    memctl kb set diary --private
+    memctl kb set work --private-namespace user:ann
+    """,
+)
+def set_(
+    session: CommandContext,
+    name: ExistingName,
+    chunk_strategy: Strategy = None,
+    chunk_size: Size = None,
+    chunk_overlap: Overlap = None,
+    always_on: AlwaysOn = None,
+    consolidate_interval: Interval = None,
+    inbox: Inboxes = None,
+    remove_inbox: Annotated[
+        list[str] | None,
+        typer.Option("--remove-inbox", metavar="FOLDER", help="Watch it no more; repeatable."),
+    ] = None,
+    after: AfterOption = None,
+    private: Private = None,
+    private_namespace: PrivateNamespaces = None,
+    open_namespace: Annotated[
+        list[str] | None,
+        typer.Option("--open-namespace", metavar="NAME", help="Private no more; repeatable."),
+    ] = None,
+    may_send: MaySend = None,
+    redact: Redact = None,
+    half_life: HalfLife = None,
+) -> None:
+    """Change settings of a knowledge base.
+
+    How text is cut, and what is taken out of it, applies to what is ingested from then on.
+
+    A private one is read only where it is named.  Nothing of it is sent to a model on another
+    machine, unless --may-send; what such a model would do is done the built-in way.  A question
+    that is asked of it, be it together with others, is noted in no query log with its text, and
+    no reply of a model is kept; what was kept before goes when it becomes private.
+
+    The same holds of a private namespace: only a command with --namespace NAME reads it.
+    """
+    changes = _given(
+        chunk_strategy=chunk_strategy,
+        chunk_size=chunk_size,
+        chunk_overlap=chunk_overlap,
+        always_on=always_on,
+        consolidate_interval=consolidate_interval,
+        after=after,
+        private=private,
+        may_send=may_send,
+        redact=redact,
+        half_life=half_life,
+    )
+    if inbox or remove_inbox:
+        own = session.home.layout(name).inbox
+        changes["inboxes"] = lambda now: _inboxes(own, now, inbox or [], remove_inbox or [])
+    if private_namespace or open_namespace:
+        changes["private_namespaces"] = lambda now: _namespaces(
+            now.private_namespaces, private_namespace or (), open_namespace or ()
+        )
+    if not changes:
+        raise UsageError("nothing to set", "see memctl kb set --help for what can be")
+    session.home.change(name, **changes)
+    session.say(f"set {', '.join(changes)} of {name}")
+
+
+def _namespaces(
+    before: Sequence[str], added: Sequence[str], removed: Sequence[str]
+) -> tuple[str, ...]:
+    """Return which namespaces are private then.
+
+    Raises:
+        UsageError: One that is to be so no more is not, or a name is empty.
+    """
+    refuse_empty({"--private-namespace": added, "--open-namespace": removed})
+    if unknown := [name for name in removed if name not in before]:
+        private = ", ".join(map(repr, before)) or "none"
+        raise UsageError(f"{unknown[0]!r} is no private namespace", f"private are: {private}")
+    # Stored text never has lone surrogates, so neither can the name of a namespace.
+    names = {storable(name) for name in added}
+    return tuple(sorted({*before, *names}.difference(removed)))
+
+
+def _inboxes(
+    own: Path, settings: KnowledgeBaseSettings, added: Sequence[str], removed: Sequence[str]
+) -> tuple[Inbox, ...]:
+    inboxes = {inbox.path: inbox for inbox in settings.inboxes}
+    for text in removed:
+        path = parse_path(text).absolute()
+        if path not in inboxes or path == own:
+            further = ", ".join(str(other) for other in inboxes if other != own) or "none"
+            raise UsageError(
+                f"{str(path)!r} is not a further inbox of {settings.name!r}", f"it has {further}"
+            )
+        del inboxes[path]
+    inboxes |= {inbox.path: inbox for inbox in map(_inbox, added)}
+    return tuple(inboxes.values())
+
+
+@command(app, "pause", "memctl kb pause notes")
+def pause(session: CommandContext, name: ExistingName) -> None:
+    """Stop watching and consolidating a knowledge base.
+
+    It can still be asked and written to.
+    """
+    session.home.set_status(name, "paused")
+    session.say(f"paused {name}")
+
+
+@command(app, "resume", "memctl kb resume notes")
+def resume(session: CommandContext, name: ExistingName) -> None:
+    """Make a paused or archived knowledge base active again."""
+    session.home.set_status(name, "active")
+    session.say(f"{name} is active")
+
+
+@command(app, "archive", "memctl kb archive notes-2024")
+def archive(session: CommandContext, name: ExistingName) -> None:
+    """Make a knowledge base read-only, asked only when named."""
+    session.home.set_status(name, "archived")
+    session.say(f"archived {name}")
+
+
+@command(app, "rename", "memctl kb rename notes diary")
+def rename(
+    session: CommandContext,
+    name: ExistingName,
+    new_name: Annotated[
+        str, typer.Argument(metavar="NEW_NAME", help="1 to 64 of a-z, 0-9, - and _.")
+    ],
+) -> None:
+    """Give a knowledge base another name."""
+    session.home.rename(name, new_name)
+    session.say(f"renamed {name} to {new_name}")
+
+
+@command(
+    app,
+    "reembed",
+    """
+    memctl kb reembed notes --embedder endpoint/nomic-embed-text
+    memctl kb reembed notes --back
+    memctl kb reembed notes --drop-old
+    """,
+)
+def reembed(
+    session: CommandContext,
+    name: ExistingName,
+    embedder: EmbedderOption = "",
+    back: Annotated[
+        bool, typer.Option("--back", help="Back to the vectors that it had before.")
+    ] = False,
+    drop_old: Annotated[
+        bool, typer.Option("--drop-old", help="Remove the vectors of other embedders.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Give a knowledge base the vectors of another embedder.
+
+    It is asked and written to as before meanwhile, and changes over in one step at the end.
+    Interrupted, it goes on where it was.  The old vectors are kept until --drop-old.
+    """
+    if bool(embedder) + back + drop_old == 0 or (embedder and back):
+        raise UsageError("to which embedder?", "say --embedder ID or --back, or --drop-old alone")
+    with session.home.open(name) as base:
+        if embedder or back:
+            with progress(session, "embedding") as listener:
+                if back:
+                    report = base.reembed_back(progress=listener)
+                else:
+                    report = base.reembed(embedder, progress=listener)
+            _tell_of(session, base, report)
+            if report is not None and output is not None:
+                emit_one(
+                    report, output, lambda: print_facts(session.console, to_plain(report), indent=0)
+                )
+        if drop_old:
+            freed = base.drop_former_vectors()
+            session.say(f"removed {freed:,} bytes of former vectors")
+
+
+def _tell_of(session: CommandContext, base: KnowledgeBase, report: ReembedReport | None) -> None:
+    if report is None:
+        session.say(f"the vectors of {base.name} are from {base.settings.embedder} already")
+        return
+    made = (
+        f"{format_count(report.memories, 'memory', 'memories')}, {report.embedded:,} embedded now"
+    )
+    session.say(f"the vectors of {base.name} are from {report.embedder}: {made}")
+    session.hint(f"not better? memctl kb reembed {base.name} --back")
+
+
+@command(app, "delete", "memctl kb delete scratch\nmemctl kb delete scratch --dry-run")
+def delete(
+    session: CommandContext,
+    name: ExistingName,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+) -> None:
+    """Remove a knowledge base with all its files.
+
+    Memories, settings, inbox and processed files go for good.  Folders elsewhere that it watches
+    are left alone.
+    """
+    folder = session.home.layout(name).folder
+    files = sum(path.is_file() for path in folder.rglob("*"))
+    would = f"remove {folder} ({format_count(files, 'file')})"
+    question = f"remove {folder} with {format_count(files, 'file')} for good?"
+    if not session.agreed(would, question, yes=yes, dry_run=dry_run):
+        return
+    session.home.delete(name)
+    session.say(f"deleted {name}")

@@ -1,0 +1,283 @@
+"""memctl memory and memctl insight: single memories, with what they rest on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.arguments import refuse_empty, type_hint
+from memctl.cli.command_context import CommandContext, collect_rows, listing_columns
+from memctl.cli.command_decorator import (
+    KnowledgeBaseOption,
+    KnowledgeBasesOption,
+    Limit,
+    Output,
+    Yes,
+    command,
+    group,
+)
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    format_instant,
+    print_facts,
+    print_paragraph,
+)
+from memctl.cli.rendering.terminal_text import (
+    describe_location,
+    format_count,
+    format_moment,
+    one_line,
+    short_id,
+)
+from memctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from memctl.memories.memory_views import MemoryView
+    from memctl.records import Filters, Memory
+
+app = group("List, show, add, edit and delete single memories.")
+
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: m_3fa2b1.")
+]
+TypeOption = Annotated[
+    str | None, typer.Option("--type", metavar="TYPE", help="fact, decision, preference, plan, ...")
+]
+TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")]
+ImportanceOption = Annotated[
+    float | None, typer.Option("--importance", metavar="0-1", min=0, max=1, help="How important.")
+]
+
+_LIST = (
+    Column("id", "ID", short_id),
+    Column("type", "TYPE"),
+    Column("created_at", "DATE", format_instant),
+    Column("importance", "IMP.", right=True),
+    Column("text", "TEXT", lambda text: one_line(text, 100)),
+)
+_HISTORY = (
+    Column("version", "VERSION", right=True),
+    Column("id", "ID", short_id),
+    Column("valid_from", "FROM", format_instant),
+    Column("valid_to", "TO", format_instant),
+    Column("text", "TEXT", lambda text: one_line(text, 100)),
+)
+
+
+_QUOTE = 300
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="memory")
+
+
+@command(
+    app,
+    "list",
+    """
+    memctl memory list --type decision --since 30d
+    memctl memory list --level memory --where "importance > 0.8" -o json
+    memctl memory list -n 0 -o arrow > memories.arrows
+    """,
+)
+def list_(
+    session: CommandContext,
+    filters: Filters,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List memories, the newest first."""
+    with session.reading(kb) as bases:
+        rows = collect_rows(session, bases, lambda base, n: base.memories(filters, limit=n), limit)
+        emit(rows, listing_columns(bases, _LIST), output)
+        if not rows.num_rows:
+            session.suggest(type_hint(filters.types))
+
+
+@command(app, "show", "memctl memory show m_3fa2b1\nmemctl memory show m_3fa2b1 -o json")
+def show(
+    session: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+) -> None:
+    """Show a memory with its evidence, versions and connections."""
+    with session.owning("memories", id_, kb) as base:
+        view = base.memory(id_)
+    emit_one(view, output, lambda: _show_view(session, view))
+
+
+def _show_view(session: CommandContext, view: MemoryView) -> None:
+    out, m = session.console, view.memory
+    print_paragraph(out, m.text, "bold")
+    rows = {
+        "id": m.id,
+        "type": f"{m.type} ({m.level}, by {m.method or 'the reader'})",
+        "date": format_moment(m.created_at),
+        "known since": format_moment(m.valid_from)
+        + (f", until {format_moment(m.valid_to)}" if m.valid_to else ""),
+        "importance": f"{m.importance:.2f}, confidence {m.confidence:.2f}",
+        "namespace": m.namespace,
+        "session": m.session_id,
+        "entities": ", ".join(m.entities),
+        "topics": ", ".join(m.topics),
+        "tags": ", ".join(m.tags),
+    }
+    print_facts(out, rows)
+    if view.evidence:
+        out.print("\nevidence", style="dim")
+    for evidence in view.evidence:
+        print_paragraph(out, describe_location(evidence), "cyan", 2)
+        print_paragraph(out, f"“{one_line(evidence.text, _QUOTE)}”", indent=4)
+    if len(view.history) > 1:
+        _section(session, "versions", [_version(item) for item in view.history])
+    _section(session, "insights", [f"{i.id}  {one_line(i.text, 200)}" for i in view.insights])
+    relations = [f"{r.relation_type}  {r.source_id} → {r.target_id}" for r in view.relations]
+    _section(session, "connections", relations)
+
+
+def _section(session: CommandContext, title: str, lines: list[str]) -> None:
+    if lines:
+        session.console.print(f"\n{title}", style="dim")
+        for line in lines:
+            print_paragraph(session.console, line, indent=2)
+
+
+def _version(m: Memory) -> str:
+    return f"{m.version}  {m.id}  {format_moment(m.valid_from)}  {one_line(m.text, 100)}"
+
+
+@command(
+    app,
+    "add",
+    """
+    memctl memory add "the release is on 12 May" --type decision --tag launch
+    echo "likes green tea" | memctl memory add - --type preference
+    """,
+)
+def add(
+    session: CommandContext,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - is stdin.")],
+    type_: TypeOption = None,
+    tag: TagsOption = None,
+    importance: ImportanceOption = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="NAME", help="The partition it goes into.")
+    ] = "default",
+    session_id: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="The conversation it is of.")
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="DATE", help="When it happened; now else.")
+    ] = None,
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option("--evidence", metavar="ID", help="A memory it rests on; repeatable."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Remember one statement of your own."""
+    from datetime import UTC, datetime
+
+    from memctl.cli.arguments import parse_instant
+    from memctl.memories.memory_editing import Statement
+
+    refuse_empty({"--namespace": namespace, "--session": session_id})
+    created_at = None if date is None else parse_instant(date, datetime.now(UTC))
+    statement = Statement(
+        text=_text(text),
+        type="fact" if type_ is None else type_,
+        namespace=namespace,
+        tags=_tags(tag) or (),
+        importance=0.7 if importance is None else importance,
+        session_id=session_id,
+        created_at=created_at,
+        source_ids=tuple(evidence or ()),
+    )
+    with session.writing(kb) as base:
+        memory = base.add_memory(statement)
+    emit_one(memory, output, lambda: session.console.print(memory.id))
+
+
+def _text(given: str) -> str:
+    text = sys.stdin.read() if given == "-" else given
+    return text.strip()
+
+
+def _tags(words: list[str] | None) -> tuple[str, ...] | None:
+    if words is None:
+        return None
+    tags = tuple(word.removeprefix("#") for word in words)
+    refuse_empty({"--tag": tags})
+    return tags
+
+
+@command(
+    app,
+    "edit",
+    """
+    memctl memory edit m_3fa2b1 --text "the release is on 19 May"
+    memctl memory edit m_3fa2b1 --importance 0.9 --tag launch
+    """,
+)
+def edit(
+    session: CommandContext,
+    id_: Id,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="What it says now; - is stdin.")
+    ] = None,
+    type_: TypeOption = None,
+    tag: TagsOption = None,
+    importance: ImportanceOption = None,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Write a new version of a memory.
+
+    The old one stays in its history.  Evidence stays as its source has it and cannot be edited.
+    """
+    from memctl.memories.memory_editing import Edit
+
+    change = Edit(None if text is None else _text(text), type_, _tags(tag), importance)
+    if change == Edit():
+        raise UsageError("nothing to change", "give --text, --type, --tag or --importance")
+    with session.owning("memories", id_, kb) as base:
+        memory = base.edit_memory(id_, change)
+    emit_one(memory, output, lambda: session.console.print(memory.id))
+
+
+@command(app, "delete", "memctl memory delete m_3fa2b1\nmemctl memory delete m_3fa2b1 --yes")
+def delete(
+    session: CommandContext,
+    id_: Id,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+    kb: KnowledgeBasesOption = None,
+) -> None:
+    """Delete a memory with all its versions.
+
+    Insights that rest on it go too.  `memctl forget` takes it off the disk as well.
+    """
+    with session.owning("memories", id_, kb) as base:
+        view = base.memory(id_)
+        drawn = format_count(len(view.insights), "insight")
+        what = f"{view.memory.id} with {format_count(len(view.history), 'version')} and {drawn}"
+        question = f"delete {what}: {one_line(view.memory.text, 80)!r}?"
+        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
+            return
+        gone = base.delete_memory(view.memory.id)
+    session.say(f"deleted {format_count(gone, 'memory', 'memories')}")
+
+
+@command(app, "history", "memctl memory history m_3fa2b1")
+def history(
+    session: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+) -> None:
+    """List every version of a memory, the oldest first."""
+    with session.owning("memories", id_, kb) as base:
+        view = base.memory(id_)
+    emit(view.history, _HISTORY, output)

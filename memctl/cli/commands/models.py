@@ -1,0 +1,112 @@
+"""memctl models: which model does what, and whether it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, cast, get_args
+
+import typer
+
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import Output, command, group
+from memctl.cli.rendering.output_formats import Column, emit, print_paragraph, resolve_format
+from memctl.cli.rendering.terminal_text import format_duration
+from memctl.errors import ModelError, UsageError
+from memctl.literals import Task
+
+if TYPE_CHECKING:
+    from memctl.models.model_status import TaskModel
+
+app = group("List the models that are configured, and try them.")
+
+_LIST = (Column("task", "TASK"), Column("model", "MODEL", wrap=True))
+_TEST = (
+    Column("task", "TASK"),
+    Column("model", "MODEL", wrap=True),
+    Column("ok", "OK"),
+    Column("seconds", "TIME", format_duration, right=True),
+    Column("input_tokens", "IN", right=True),
+    Column("output_tokens", "OUT", right=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="models")
+
+
+@command(app, "list", "memctl models list\nmemctl models list -o json")
+def list_(session: CommandContext, output: Output = None) -> None:
+    """List which model does which task, and where."""
+    from memctl.models.model_status import task_models
+
+    found = task_models(session.config)
+    if resolve_format(output) != "table":
+        emit(found, (), output)
+        return
+    emit(
+        [{"task": d.task, "model": d.model or f"built in: {d.without}"} for d in found],
+        _LIST,
+        output,
+    )
+    _below(session, [(d.task, _place(d), "") for d in found if d.url or d.folder])
+    _below(session, [(d.task, d.problem, d.hint) for d in found if d.problem], "red")
+
+
+def _place(duty: TaskModel) -> str:
+    if duty.folder:
+        return f"on this machine, in {duty.folder}"
+    return f"{duty.url}, {'with a key' if duty.has_key else 'without a key'}"
+
+
+def _below(session: CommandContext, told: Sequence[tuple[str, str, str]], style: str = "") -> None:
+    """Print what there is to say of tasks, what holds for several of them once."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for task, text, hint in told:
+        tasks.setdefault((text, hint), []).append(task)
+    if tasks:
+        session.console.print()
+    for (text, hint), named in tasks.items():
+        print_paragraph(session.console, f"{', '.join(named)}: {text}", style)
+        if hint:
+            print_paragraph(session.console, f"hint: {hint}", "", 2)
+
+
+@command(app, "test", "memctl models test\nmemctl models test understand embed")
+def try_out(
+    session: CommandContext,
+    tasks: Annotated[
+        list[str] | None, typer.Argument(metavar="TASK", help="Only the models for these tasks.")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Ask each model that is configured for something small.
+
+    It says how long that took and how many tokens it used; with a model that does not do it the
+    exit code is 1.  Nothing of yours is sent.
+    """
+    from memctl.models.model_status import probe_models
+
+    found = list(probe_models(session.config, [_task(name) for name in tasks or ()]))
+    if found or resolve_format(output) != "table":
+        emit(found, _TEST, output)
+    if resolve_format(output) == "table":
+        failures = [trial for trial in found if not trial.ok]
+        _below(session, [(t.task, t.error, t.hint) for t in failures], "red")
+    if not found:
+        session.say("no model is configured for that; everything is done on this machine")
+    failed = [trial.task for trial in found if not trial.ok]
+    if failed:
+        raise ModelError(f"no good reply for {', '.join(failed)}")
+
+
+def _task(name: str) -> Task:
+    """Return the task of a name.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    for task in get_args(Task):
+        if task == name:
+            return cast(Task, task)
+    raise UsageError(f"no task {name!r}", f"use one of: {', '.join(get_args(Task))}")

@@ -1,0 +1,354 @@
+"""memctl query: questions become answers with citations, which can be judged."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.arguments import read_question, type_hint
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBasesOption, ModeOption, Output, command
+from memctl.cli.rendering.answer_view import is_found, print_answer_note, print_notes, show_result
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    print_json,
+    print_line,
+    print_piece,
+    resolve_format,
+    to_plain,
+)
+from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.errors import NothingFound, PartialFailure, UsageError
+from memctl.literals import MAX_HOPS, Duplicates, Fusion
+
+if TYPE_CHECKING:
+    from memctl.literals import Verdict
+    from memctl.queries import KnowledgeBases, QueryOptions
+    from memctl.records import Filters, QueryResult, Question
+
+
+_HITS = (
+    Column("rank", "#", right=True),
+    Column("score", "SCORE", right=True),
+    Column("source", "SOURCE"),
+    Column("text", "TEXT", lambda text: one_line(text, 80)),
+)
+HopsOption = Annotated[
+    int | None,
+    typer.Option("--hops", min=1, max=MAX_HOPS, help="How far --mode graph goes; 2 by default."),
+]
+FusionOption = Annotated[
+    Fusion | None,
+    typer.Option("--fusion", help="How hybrid joins words and meaning; zscore by default."),
+]
+LimitOption = Annotated[
+    int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
+]
+DiversityOption = Annotated[
+    float | None,
+    typer.Option(
+        "--diversity",
+        metavar="X",
+        min=0,
+        max=1,
+        help="How much it counts against a hit that it is like a better one, 0 to 1; 0 by default.",
+    ),
+]
+PerDocumentOption = Annotated[
+    int | None,
+    typer.Option(
+        "--per-document",
+        metavar="N",
+        min=0,
+        max=10_000,
+        help="So many hits of one document at most; 0, any number, by default.",
+    ),
+]
+DuplicatesOption = Annotated[
+    Duplicates | None,
+    typer.Option(
+        "--duplicates", help="What is one hit; memories in the same words (exact) by default."
+    ),
+]
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "query",
+        """
+        memctl query "when is the launch, and who decided?"
+        memctl query "the budget" --since 2026-01-01 --type decision
+        memctl query "door code" -o ndjson | jq -r '.hits[0].text'
+        memctl query '"door code" -office'
+        memctl query "where did the painter's father work?" --mode agentic --explain
+        memctl query "what do we know of the harbour?" --per-document 1 --diversity 0.3
+        memctl query "what is still open?" --stream
+        memctl query --batch questions.jsonl -o ndjson > answers.jsonl
+        memctl query --feedback last good
+        """,
+    )(query)
+
+
+def query(
+    session: CommandContext,
+    filters: Filters,
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[QUESTION]...", help="The question; - is standard input."),
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option("--batch", metavar="FILE", help='Lines of {"id", "question", "namespace"?}.'),
+    ] = None,
+    kb: KnowledgeBasesOption = None,
+    mode: ModeOption = None,
+    hops: HopsOption = None,
+    fusion: FusionOption = None,
+    limit: LimitOption = None,
+    diversity: DiversityOption = None,
+    per_document: PerDocumentOption = None,
+    duplicates: DuplicatesOption = None,
+    no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Print the answer while the model writes it.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each leg gave.")] = False,
+    exit_code: Annotated[
+        bool,
+        typer.Option("--exit-code", help="Exit with 4 when nothing was found, or no sure answer."),
+    ] = False,
+    feedback: Annotated[
+        str | None,
+        typer.Option(
+            "--feedback", metavar="ID", help="Note that an earlier one was good or bad; last."
+        ),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Ask, and get an answer with citations.
+
+    A citation [n] names the document, page, row or time, and the characters that say so.  Where it
+    cannot be told whether they answer the question, they are given as what is closest.
+
+    In quotes stands an exact phrase; pars* is the beginning of a word, aurroa~ one that may be
+    misspelt; +word, -word, AND, OR, NOT and (...) say what must be there.  A sentence is never
+    taken for any of that.
+
+    The same text remembered from several documents is one hit, which names the others;
+    --duplicates near folds what differs in a few words as well, keep nothing.  --diversity puts
+    hits that say something new before those that are like a better one, and --per-document 1 shows
+    the best of each document; both change the hits that are shown, not the answer.
+
+    Every question is noted in the query log of what was asked, which memctl stats --queries sums
+    up.  --feedback ID good|bad adds how good the answer was; the ID is the query_id in JSON, or
+    last.
+    """
+    if feedback is not None:
+        _judge(session, feedback, question or [], kb)
+        return
+    _check_question(question, is_batch=batch is not None)
+    if hops is not None and mode not in (None, "graph"):
+        raise UsageError(f"--hops means nothing to --mode {mode}", "add --mode graph")
+    if stream:
+        _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
+    options: QueryOptions = {
+        "mode": mode,
+        "hops": hops,
+        "fusion": fusion,
+        "filters": filters,
+        "limit": limit,
+        "diversity": diversity,
+        "per_document": per_document,
+        "duplicates": duplicates,
+        "answer": not no_answer,
+        "explain": explain,
+    }
+    with session.reading(kb) as bases:
+        if batch is not None:
+            found = ask_batch(session, bases, batch, options, output)
+        elif stream:
+            found = is_found(_stream(session, bases, read_question(question or []), options))
+        else:
+            found = is_found(_ask(session, bases, read_question(question or []), options, output))
+    if exit_code and not found:
+        raise NothingFound(f"{'nothing' if no_answer else 'no sure answer'} was found")
+
+
+def _judge(
+    session: CommandContext, query_id: str, words: list[str], kb: KnowledgeBasesOption
+) -> None:
+    """Note how good an earlier question's answer was.
+
+    Raises:
+        UsageError: It is neither said to be good nor bad, or there is no such question.
+    """
+    if words not in (["good"], ["bad"]):
+        raise UsageError("--feedback takes good or bad", f"memctl query --feedback {query_id} good")
+    verdict: Verdict = "good" if words == ["good"] else "bad"
+    with session.reading(session.all_names(kb)) as bases:
+        session.say(f"noted {bases.feedback(query_id, verdict)} as {verdict}")
+
+
+def _check_question(question: list[str] | None, *, is_batch: bool) -> None:
+    if bool(question) == is_batch:
+        what = "a question and --batch do not go together" if question else "no question"
+        raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
+
+
+def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
+    if output not in (None, "table"):
+        raise UsageError(f"--stream cannot write {output}", "leave out -o, or leave out --stream")
+    if is_batch or no_answer:
+        other = "--batch" if is_batch else "--no-answer"
+        raise UsageError(f"--stream and {other} do not go together", "leave out one of them")
+
+
+def _ask(
+    session: CommandContext,
+    bases: KnowledgeBases,
+    question: str,
+    options: QueryOptions,
+    output: Output,
+) -> QueryResult:
+    """Print what was found, and its answer."""
+    result = bases.query(question, **options)
+    print_answer_note(session, result.answer)
+    _write_result(session, result, output, explain=options["explain"])
+    print_notes(session, result.notes)
+    if not result.hits:
+        session.suggest(type_hint(options["filters"].types))
+    return result
+
+
+def _stream(
+    session: CommandContext, bases: KnowledgeBases, question: str, options: QueryOptions
+) -> QueryResult:
+    """Print an answer as it arrives, then what it rests on; the built-in one if it breaks off."""
+    pieces = 0
+
+    def told(piece: str) -> None:
+        """Print a piece, and count those that are not empty."""
+        nonlocal pieces
+        pieces += bool(piece)
+        print_piece(piece)
+
+    options["told"] = told
+    result = bases.query(question, **options)
+    note = bool(result.answer and result.answer.note)
+    if pieces:
+        print_piece(" [broken off]\n\n" if note else "\n")
+    print_answer_note(session, result.answer, begun=bool(pieces))
+    print_notes(session, result.notes)
+    explain = options.get("explain", False)
+    show_result(session.console, result, explain=explain, streamed=bool(pieces) and not note)
+    return result
+
+
+def _write_result(
+    session: CommandContext, result: QueryResult, output: Output, *, explain: bool
+) -> None:
+    if resolve_format(output) in ("csv", "arrow"):
+        emit(result.hits, _HITS, output)
+    else:
+        emit_one(result, output, lambda: show_result(session.console, result, explain=explain))
+
+
+def ask_batch(
+    session: CommandContext, bases: KnowledgeBases, name: str, options: QueryOptions, output: Output
+) -> bool:
+    """Answer every line; say whether anything was found.
+
+    Raises:
+        PartialFailure: Some lines were no questions; the others have been answered.
+    """
+    if output in ("csv", "arrow", "table"):
+        raise UsageError(f"--batch cannot write {output}", "use -o ndjson or -o json")
+    bad: list[int] = []
+    with _opened(name) as lines:
+        results = bases.query_many(_questions(lines, name, bad), **options)
+        found = _write_results(_noted(session, results), as_document=output == "json")
+    if bad:
+        hint = 'each line is {"id": "...", "question": "..."}'
+        raise PartialFailure(f"{format_count(len(bad), 'bad line')} in {name}", hint)
+    return found
+
+
+def _noted(session: CommandContext, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
+    """Tell the first time that the model did not answer, and at the end how often.
+
+    What a search did without is told once.
+    """
+    without = 0
+    told: set[str] = set()
+    for result in results:
+        print_notes(session, [note for note in result.notes if note not in told])
+        told.update(result.notes)
+        if result.answer is not None and result.answer.note:
+            if not without:
+                print_answer_note(session, result.answer)
+            without += 1
+        yield result
+    if without > 1:
+        session.say(f"note: {format_count(without, 'question')} answered without the model")
+
+
+def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool:
+    """Write one object a question, as soon as it is there, or all of them as one document."""
+    found = False
+    kept: list[Any] = []
+    for result in results:
+        found = found or is_found(result)
+        if as_document:
+            kept.append(to_plain(result))
+        else:
+            print_line(result)
+    if as_document:
+        print_json(kept)
+    return found
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[IO[str]]:
+    if name == "-":
+        yield sys.stdin
+        return
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise UsageError(f"no such file: {name}", "--batch takes a file of JSON lines, or -")
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        yield lines
+
+
+def _questions(lines: Iterable[str], name: str, bad: list[int]) -> Iterator[Question]:
+    """Yield the questions; a bad line is told on standard error and noted in ``bad``."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield _parsed(line)
+            except ValueError as error:
+                bad.append(number)
+                sys.stderr.write(f"error: {one_line(name)}, line {number}: {error}\n")
+
+
+def _parsed(line: str) -> Question:
+    from memctl.records import Question
+
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    text, id_, namespace = value.get("question"), value.get("id"), value.get("namespace")
+    if not isinstance(text, str) or not any(map(str.isalnum, text)):
+        raise ValueError("no question in it")
+    if namespace is not None and not isinstance(namespace, str):
+        raise ValueError("namespace must be a text")
+    return Question(text, None if id_ is None else str(id_), namespace)

@@ -1,0 +1,176 @@
+"""memctl snapshot: states of a knowledge base under a name, and the way back to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import (
+    KnowledgeBaseOption,
+    KnowledgeBasesOption,
+    Output,
+    Yes,
+    command,
+    group,
+)
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    format_instant,
+    print_facts,
+    to_plain,
+)
+from memctl.cli.rendering.terminal_text import format_count, format_moment, format_size
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.store.snapshots import NamedSnapshot, Restored
+
+app = group("Name the state of a knowledge base, and go back to it.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
+ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl snapshot list.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")]
+
+_COLUMNS = (
+    Column("name", "NAME"),
+    Column("kb", "KB"),
+    Column("created_at", "CREATED", format_instant),
+    Column("documents", "DOCUMENTS", right=True),
+    Column("memories", "MEMORIES", right=True),
+    Column("own_bytes", "ITS ALONE", format_size, right=True),
+    Column("problem", "PROBLEM", wrap=True),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this noun to the command line."""
+    root.add_typer(app, name="snapshot")
+
+
+@command(
+    app,
+    "create",
+    """
+    memctl snapshot create before-cleanup
+    memctl snapshot create monday -k notes
+    """,
+)
+def create(
+    session: CommandContext, name: Name, kb: KnowledgeBaseOption = None, output: Output = None
+) -> None:
+    """Give what a knowledge base holds now a name, to go back to it.
+
+    Nothing is copied, and nobody who writes is waited for.  A snapshot has all tables, decisions
+    on names and which files have been taken in; it does not have the files themselves (those in
+    processed/ and in inboxes), settings or logs.  What is changed later takes space until the
+    snapshot is deleted.
+    """
+    with session.changing(kb) as base:
+        made = base.create_snapshot(name)
+        session.say(f"made snapshot {name} of {base.name}: {_size(made)}")
+        if output is not None:
+            emit_one(
+                _row(base, made), output, lambda: print_facts(session.console, _row(base, made))
+            )
+
+
+@command(app, "list", "memctl snapshot list\nmemctl snapshot list -k notes -o json")
+def list_(session: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+    """List snapshots, the oldest first.
+
+    ITS ALONE is the space that deleting it would free.
+    """
+    with session.reading(kb) as bases:
+        rows = [_row(base, snapshot) for base in bases for snapshot in base.snapshots()]
+    emit(rows, _COLUMNS, output)
+    if not rows:
+        session.hint("there is none yet: memctl snapshot create NAME")
+
+
+@command(
+    app,
+    "restore",
+    """
+    memctl snapshot restore before-cleanup
+    memctl snapshot restore monday -k notes --yes
+    """,
+)
+def restore(
+    session: CommandContext,
+    name: ExistingName,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Make a knowledge base what it was at a snapshot.
+
+    What is there now becomes a snapshot first, so that restoring can be undone.  Files stay where
+    they are: one that was taken in since is not remembered any more, though it lies in processed/;
+    in an inbox that keeps its files it is taken in again when it is watched.  What was forgotten
+    since stays so.  Questions are answered meanwhile, and writers wait.
+    """
+    with session.changing(kb) as base:
+        snapshot = base.snapshot(name)
+        what = f"{base.name} to {name} of {format_moment(snapshot.created_at)} ({_size(snapshot)})"
+        if not session.agreed(f"set {what}", f"set {what}?", yes=yes, dry_run=dry_run):
+            return
+        restored = base.restore_snapshot(name)
+        session.say(f"set {what}")
+        for line in _told(restored):
+            session.say(line)
+        if output is not None:
+            emit_one(
+                restored, output, lambda: print_facts(session.console, to_plain(restored), indent=0)
+            )
+
+
+@command(app, "delete", "memctl snapshot delete monday\nmemctl snapshot delete monday --dry-run")
+def delete(
+    session: CommandContext,
+    name: ExistingName,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+) -> None:
+    """Delete a snapshot.
+
+    What the knowledge base holds now stays as it is.
+    """
+    with session.changing(kb) as base:
+        snapshot = base.snapshot(name)
+        what = f"snapshot {name} of {base.name} ({_size(snapshot)})"
+        question = f"delete {what} for good?"
+        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
+            return
+        freed = base.delete_snapshot(name)
+    session.say(f"deleted {what}, {format_size(freed)} freed")
+
+
+def _told(restored: Restored) -> Iterator[str]:
+    documents, memories = restored.forgotten_documents, restored.forgotten_memories
+    if documents or memories:
+        gone = (
+            f"{format_count(documents, 'document')}, {format_count(memories, 'memory', 'memories')}"
+        )
+        yield f"what was forgotten since stays so: {gone}"
+    if restored.redacted:
+        told = "stay as they are now, for words of them were forgotten since"
+        yield f"{format_count(len(restored.redacted), 'document')} {told}"
+    yield f"what was there before is the snapshot {restored.saved_as}"
+
+
+def _row(base: KnowledgeBase, snapshot: NamedSnapshot) -> dict[str, object]:
+    return {"kb": base.name, **to_plain(snapshot)}
+
+
+def _size(snapshot: NamedSnapshot) -> str:
+    if snapshot.problem:
+        return snapshot.problem
+    memories = format_count(snapshot.memories or 0, "memory", "memories")
+    return f"{format_count(snapshot.documents or 0, 'document')}, {memories}"

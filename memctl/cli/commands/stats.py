@@ -1,0 +1,246 @@
+"""memctl stats: what is remembered, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.command_context import CommandContext, collect_rows
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
+from memctl.cli.rendering.output_formats import Column, emit, format_instant, resolve_format
+from memctl.cli.rendering.terminal_text import (
+    format_count,
+    format_duration,
+    format_money,
+    format_size,
+    one_line,
+)
+from memctl.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
+    from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
+
+
+_BAR = 30
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+_MOST_BARS = 10
+_TOTALS = ("calls", "cached", "failed", "input_tokens", "output_tokens", "cost")
+
+
+def register(root: typer.Typer) -> None:
+    """Add this verb to the command line."""
+    command(
+        root,
+        "stats",
+        """
+        memctl stats
+        memctl stats -k notes -o json | jq '.[0].by_type'
+        memctl stats --cost
+        memctl stats --queries
+        """,
+    )(stats)
+
+
+def stats(
+    session: CommandContext,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="What models used and cost, by task, model and day.")
+    ] = False,
+    queries: Annotated[
+        bool, typer.Option("--queries", help="What was asked, how fast and how well answered.")
+    ] = False,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Show counts, sizes and rates, with bar charts.
+
+    With --cost they are calls, tokens and money instead, one row for each knowledge base, day
+    (UTC), task and model; what a model had replied before is a cached call and costs nothing.
+
+    With --queries they are those of the query log: questions by mode and day (UTC), half and 95 %
+    of them answered within which time, how many found nothing, what was judged good or bad, and
+    what was asked most often without an answer.
+    """
+    if cost and queries:
+        raise UsageError("--cost and --queries do not go together", "ask for one after the other")
+    if cost:
+        _show_cost(session, kb, output)
+        return
+    if queries:
+        show_queries(session, kb, output)
+        return
+    with session.reading(kb) as bases:
+        found = [base.statistics() for base in bases]
+    if resolve_format(output) == "table":
+        for numbers in found:
+            _show(session.console, numbers)
+    else:
+        emit(found, (), output)
+
+
+_COST = (
+    Column("kb", "KB"),
+    Column("day", "DAY"),
+    Column("task", "TASK"),
+    Column("model", "MODEL", wrap=True),
+    Column("calls", "CALLS", right=True),
+    Column("cached", "CACHED", right=True),
+    Column("failed", "FAILED", right=True),
+    Column("input_tokens", "IN", right=True),
+    Column("output_tokens", "OUT", right=True),
+    Column("seconds", "TIME", format_duration, right=True),
+    Column("cost", "COST", format_money, right=True),
+)
+
+
+_NARROW = 120
+_LEFT_OUT = frozenset(("cached", "seconds"))
+"""Columns that there is no room for on a narrow terminal."""
+
+
+def _cost_columns(width: int, rows: pa.Table) -> list[Column]:
+    """Return the columns that fit and say something."""
+    if width >= _NARROW:
+        return list(_COST)
+    out = set(_LEFT_OUT)
+    if len(set(rows["kb"].to_pylist())) < 2:
+        out.add("kb")
+    if not any(rows["failed"].to_pylist()):
+        out.add("failed")
+    return [column for column in _COST if column.key not in out]
+
+
+def _show_cost(session: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
+    with session.reading(session.all_names(kb)) as bases:  # those asked on demand cost as well
+        rows = collect_rows(session, bases, lambda base, _: base.usage(), limit=0)
+    emit(rows, _cost_columns(session.console.width, rows), output)
+    if resolve_format(output) != "table":
+        return
+    if not rows.num_rows:
+        session.console.print("no model has been used")
+        return
+    total = {column: sum(rows[column].to_pylist()) for column in _TOTALS}
+    tokens = total["input_tokens"] + total["output_tokens"]
+    parts = [
+        format_count(total["calls"], "call"),
+        f"{total['cached']:,} cached",
+        f"{total['failed']:,} failed",
+        format_count(tokens, "token"),
+        format_money(total["cost"]),
+    ]
+    session.console.print(f"\ntotal: {', '.join(parts)}")
+
+
+def _show(out: Console, numbers: KnowledgeBaseStatistics) -> None:
+    """Print the numbers of one knowledge base."""
+    out.print(numbers.kb, style="bold")
+    facts = [
+        format_count(numbers.documents, "document"),
+        format_count(numbers.memories, "memory", "memories"),
+        format_count(numbers.entities, "entity", "entities"),
+        format_count(numbers.relations, "relation"),
+    ]
+    out.print(f"  {', '.join(facts)}")
+    out.print(
+        f"  {format_size(numbers.source_bytes)} of sources, "
+        f"{format_size(numbers.disk_bytes)} on disk"
+    )
+    if numbers.superseded or numbers.waiting:
+        out.print(f"  {numbers.superseded:,} superseded, {numbers.waiting:,} not consolidated yet")
+    if numbers.query_seconds is not None:
+        asked = format_count(numbers.queries, "question")
+        out.print(
+            f"  {asked} asked, half of the latest in {format_duration(numbers.query_seconds)}"
+        )
+    _chart(out, "memories by type", numbers.by_type)
+    _chart(out, "documents by kind", numbers.by_media_type)
+    if len(numbers.by_namespace) > 1:
+        _chart(out, "memories by namespace", numbers.by_namespace)
+    if len([n for n in numbers.by_day.values() if n]) > 1:
+        _chart(out, "memories by day", numbers.by_day, most=len(numbers.by_day))
+
+
+def _chart(out: Console, title: str, counts: Mapping[str, int], most: int = _MOST_BARS) -> None:
+    """Draw one bar for each count, the longest over the whole width."""
+    if not counts:
+        return
+    shown = dict(list(counts.items())[:most])
+    rest = sum(counts.values()) - sum(shown.values())
+    if rest:
+        shown["others"] = rest
+    label = max(len(one_line(key, 40)) for key in shown)
+    largest = max(shown.values())
+    out.print(f"\n  {title}", style="dim")
+    for key, number in shown.items():
+        name = one_line(key, 40).ljust(label)
+        out.print(f"  {name}  {bar(number / largest if largest else 0, _BAR)} {number:,}")
+
+
+def bar(share: float, width: int) -> str:
+    """Return a bar of blocks whose length is a share of ``width``, to an eighth of a character."""
+    eighths = round(max(0.0, min(share, 1.0)) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (_BLOCKS[rest] if rest else "")
+
+
+_MOST_DAYS = 14
+_MOST_QUESTIONS = 10
+
+
+def _query_columns(label: str) -> Sequence[Column]:
+    return (
+        Column("label", label),
+        Column("queries", "QUESTIONS", right=True),
+        Column("nothing_found", "NOTHING FOUND", right=True),
+        Column("good", "GOOD", right=True),
+        Column("bad", "BAD", right=True),
+        Column("p50_seconds", "P50", format_duration, right=True),
+        Column("p95_seconds", "P95", format_duration, right=True),
+    )
+
+
+_UNANSWERED = (
+    Column("times", "TIMES", right=True),
+    Column("last_asked", "LAST", format_instant),
+    Column("question", "ASKED WITHOUT AN ANSWER", lambda text: one_line(text, 70)),
+)
+
+
+def show_queries(session: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
+    """Show the numbers of every query log that is meant."""
+    with session.reading(session.all_names(kb)) as bases:
+        found = [base.query_statistics() for base in bases]
+    if resolve_format(output) != "table":
+        emit(found, (), output)
+        return
+    for numbers in found:
+        _show_query_statistics(session, numbers)
+
+
+def _show_query_statistics(session: CommandContext, numbers: QueryStatistics) -> None:
+    out = session.console
+    out.print(numbers.kb, style="bold")
+    if not numbers.queries:
+        out.print("  no question is logged\n")
+        return
+    parts = [
+        format_count(numbers.queries, "question"),
+        f"nothing found {numbers.share_nothing_found:.0%}",
+        f"{numbers.good:,} good",
+        f"{numbers.bad:,} bad",
+        f"p50 {format_duration(numbers.p50_seconds or 0.0)}",
+        f"p95 {format_duration(numbers.p95_seconds or 0.0)}",
+    ]
+    out.print(f"  {', '.join(parts)}\n")
+    emit(numbers.by_mode, _query_columns("MODE"), "table")
+    out.print()
+    emit(numbers.by_day[:_MOST_DAYS], _query_columns("DAY"), "table")
+    out.print()
+    if numbers.unanswered:
+        emit(numbers.unanswered[:_MOST_QUESTIONS], _UNANSWERED, "table")
+        out.print()

@@ -1,0 +1,111 @@
+"""memctl export and memctl import: tables leave and come back."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from functools import partial
+from typing import Annotated, Literal
+
+import typer
+
+from memctl.cli.arguments import input_file, parse_path, refuse_empty
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBaseOption, NamespacesOption, command
+from memctl.cli.rendering.output_formats import terminal_file
+from memctl.cli.rendering.progress_bar import progress
+from memctl.cli.rendering.terminal_text import format_count, json_safe, terminal_safe
+from memctl.errors import UsageError
+
+ExportTable = Literal["documents", "memories", "entities", "relations", "all"]
+ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
+_ARCHIVE_HINT = "give what memctl export all wrote, or -"
+
+
+def register(root: typer.Typer) -> None:
+    """Add these verbs to the command line."""
+    command(
+        root,
+        "export",
+        """
+        memctl export memories -f parquet --to memories.parquet
+        memctl export documents -f jsonl | jq .title
+        memctl export all --to backup.memctl
+        memctl export memories -f arrow | python -c 'import sys, pyarrow as pa; ...'
+        """,
+    )(export)
+    command(
+        root,
+        "import",
+        """
+        memctl import backup.memctl -k restored
+        """,
+    )(import_)
+
+
+def export(
+    session: CommandContext,
+    table: Annotated[ExportTable, typer.Argument(help="A table, or all of them.")],
+    format_: Annotated[
+        ExportFormat | None,
+        typer.Option("-f", "--format", help="By default as FILE is called, else jsonl."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FILE", help="Where to; standard output else."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+) -> None:
+    """Write tables as Arrow, Parquet, JSON lines or CSV.
+
+    Vectors are included.
+
+    `all` is one archive of every table that memctl import brings back as it was, with what was
+    decided on names, the questions asked with feedback, and the facts that wait to be compared.
+    It has private namespaces too, and says that they are; a table has them where they are named.
+    """
+    refuse_empty({"--namespace": namespace})
+    if table == "all" and namespace:
+        raise UsageError("all tables are of all namespaces", "name one table with --namespace")
+    if table == "all" and format_ is not None:
+        raise UsageError("all tables go into one archive", "leave -f out, or name one table")
+    with ExitStack() as stack:
+        base = stack.enter_context(session.reading_one(kb))
+        listener = stack.enter_context(progress(session, f"exporting {table}"))
+        write = partial(
+            base.export_to,
+            table=table,
+            format_=format_,
+            namespaces=namespace or (),
+            progress=listener,
+        )
+        if to is None or to == "-":
+            if sys.stdout.isatty() and (table == "all" or format_ in ("arrow", "parquet")):
+                raise UsageError("that is binary, which a terminal cannot show", "add --to FILE")
+            made_safe = terminal_safe if format_ == "csv" else json_safe
+            out = terminal_file(made_safe) if sys.stdout.isatty() else sys.stdout.buffer
+            write(out)
+            out.flush()
+            return
+        rows = write(parse_path(to))
+    session.say(f"wrote {format_count(rows, 'row')} to {to}")
+
+
+def import_(
+    session: CommandContext,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="What memctl export all wrote; - is stdin.")
+    ],
+    kb: KnowledgeBaseOption = None,
+) -> None:
+    """Bring back what `memctl export all` wrote.
+
+    The knowledge base must be empty; it is made if it is not there.
+    """
+    source = sys.stdin.buffer if file == "-" else input_file(file, _ARCHIVE_HINT)
+    with ExitStack() as stack:
+        base = stack.enter_context(session.importing(kb))
+        listener = stack.enter_context(progress(session, "importing"))
+        rows = base.import_from(source, progress=listener)
+    session.say(f"imported {format_count(rows, 'row')} into {base.name}")

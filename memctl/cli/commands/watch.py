@@ -1,0 +1,225 @@
+"""memctl watch and memctl status: what is dropped into an inbox is remembered."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    format_instant,
+    print_paragraph,
+    resolve_format,
+    to_plain,
+)
+from memctl.cli.rendering.terminal_text import format_count, format_moment, json_text, one_line
+from memctl.errors import MemctlError, PartialFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memctl.kb_settings import KnowledgeBaseSettings
+    from memctl.watch.reporter import DrainResult, Leftover, Listener, WatchEvent
+    from memctl.watch.watch_status import WatchStatus
+
+_QUIET_KINDS = frozenset({"failed", "waiting"})
+_SHOWN_FILES = 3
+_DEBUG_KINDS = frozenset({"upkeep", "left"})
+_STATUS = (
+    Column("kb", "KB"),
+    Column("status", "STATUS"),
+    Column("pid", "WATCHED BY", lambda pid: f"process {pid}"),
+    Column("backlog", "WAITING", right=True),
+    Column("oldest_since", "OLDEST", format_instant),
+    Column("failed", "FAILED", right=True),
+    Column("last_consolidation", "CONSOLIDATED", format_instant),
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add these verbs to the command line."""
+    command(
+        root,
+        "watch",
+        """
+        memctl watch
+        memctl watch -k notes -k work
+        memctl watch --once          # for cron: take what is there, then end
+        """,
+    )(watch)
+    command(
+        root,
+        "status",
+        """
+        memctl status
+        memctl status -o json | jq '.[] | select(.backlog > 0)'
+        """,
+    )(status)
+
+
+def watch(
+    session: CommandContext,
+    kb: KnowledgeBasesOption = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when everything that is there is dealt with.")
+    ] = False,
+    poll: Annotated[
+        bool, typer.Option("--poll", help="Only look from time to time, as on network drives.")
+    ] = False,
+) -> None:
+    """Remember whatever is dropped into an inbox.
+
+    Files are taken once they stand still, and moved to processed/, or to failed/ with a
+    .reason.json.  Each knowledge base is consolidated on its interval.  It says one line for each
+    thing that happens, as JSON where standard output is no terminal, and ends on Ctrl-C once the
+    file in hand is done.
+    """
+    from memctl.watch.kb_watcher import WatchOptions
+    from memctl.watch.process_memory import limit_malloc_caching
+    from memctl.watch.service import WatchedBases, WatchService
+
+    bases = WatchedBases(session.home, kb or ([session.config.kb] if session.config.kb else []))
+    bases.check()
+    settings = session.config.watch
+    options = WatchOptions(settings.settle_seconds, settings.rescan_seconds, poll, once)
+    if not bases.names():
+        session.hint("there is nothing to watch yet: memctl kb create NAME")
+    limit_malloc_caching()
+    raise_left(WatchService(bases, options, listener(session)).run())
+
+
+def raise_left(drained: DrainResult) -> None:
+    """Say on standard error what had to be left and why, and end with the right exit code.
+
+    Raises:
+        MemctlError: Nothing could be done.
+        PartialFailure: Something has been.
+    """
+    if not drained.left:
+        return
+    *others, last = drained.left
+    for left in others:
+        sys.stderr.write(f"error: {one_line(_told(left))}\n")
+        if left.hint:
+            sys.stderr.write(f"hint: {one_line(left.hint)}\n")
+    failure = PartialFailure if drained.dealt_with else MemctlError
+    raise failure(_told(last), last.hint)
+
+
+def _told(left: Leftover) -> str:
+    if not left.files:
+        return f"{left.kb}: {left.reason}"
+    what = f"{format_count(len(left.files), 'file')} left waiting ({_listed(left.files)})"
+    return f"{left.kb}: {what}: {left.reason}"
+
+
+def _listed(files: Sequence[str]) -> str:
+    """Return the names of the first files, and how many more there are."""
+    names = ", ".join(name.rsplit("/", 1)[-1] for name in files[:_SHOWN_FILES])
+    more = len(files) - _SHOWN_FILES
+    return f"{names} and {more:,} more" if more > 0 else names
+
+
+def listener(session: CommandContext) -> Listener:
+    """Return what writes one line an event: JSON to programs, text to people."""
+    wanted = session.config.log.format
+    as_json = wanted == "json" or (wanted == "auto" and not sys.stdout.isatty())
+
+    def tell(event: WatchEvent) -> None:
+        """Write an event as one line, at once, unless it was not asked for."""
+        if session.quiet and event.kind not in _QUIET_KINDS:
+            return
+        if event.kind in _DEBUG_KINDS and not session.verbose:
+            return
+        line = json_text(to_plain(event)) if as_json else _line(event)
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    return tell
+
+
+def _line(event: WatchEvent) -> str:
+    parts = [f"{event.at.astimezone():%H:%M:%S}", event.kind]
+    if event.kb:
+        parts.append(event.kb)
+    if event.source:
+        parts.append(one_line(event.source.rsplit("/", 1)[-1], 60))
+    text = one_line(event.message, 160)
+    if memories := event.detail.get("memories"):
+        text = f"{format_count(int(memories), 'memory', 'memories')}: {text}"
+    if event.detail.get("missing"):
+        text += f" (no {', '.join(event.detail['missing'])} yet)"
+    line = "  ".join(parts) + (f"  {text}" if text else "")
+    return f"{line}\n{'hint:':>14} {one_line(event.hint)}" if event.hint else line
+
+
+def status(session: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+    """Show who watches each knowledge base and what waits."""
+    from memctl.watch.watch_status import watch_status
+
+    names = list(dict.fromkeys(kb or session.home.names()))
+    rows = []
+    for name in names:
+        try:
+            with session.home.open(name) as base:
+                found = watch_status(base)
+                is_named = kb is not None or not _takes_private(base.settings)
+                rows.append(found if is_named else _discreet(found))
+        except MemctlError as error:
+            if kb:
+                raise
+            session.say(f"warning: {name} is left out: {error.message}")
+    emit(rows, _STATUS, output)
+    if resolve_format(output) == "table":
+        for row in rows:
+            _show_details(session, row)
+    if not names:
+        session.hint("there is no knowledge base yet: memctl kb create NAME")
+
+
+def _takes_private(settings: KnowledgeBaseSettings) -> bool:
+    """Whether what is dropped into inboxes becomes private."""
+    from memctl.ingest.discovery.sources import DEFAULT_NAMESPACE
+
+    return settings.private or DEFAULT_NAMESPACE in settings.private_namespaces
+
+
+def _discreet(row: WatchStatus) -> WatchStatus:
+    """Return what there is to tell of a private knowledge base that nobody has named."""
+    told = f"memctl status -k {row.kb} tells it" if row.last_error else ""
+    return replace(row, oldest_waiting="", working="", last_error=told, never_taken=())
+
+
+def _show_details(session: CommandContext, row: WatchStatus) -> None:
+    """Print, below the table, what would not fit into it."""
+    if row.oldest_waiting:
+        print_paragraph(session.console, f"\n{row.kb}: waiting longest is {row.oldest_waiting}")
+    if row.working:
+        print_paragraph(session.console, f"\n{row.kb}: taking in {row.working}")
+    elif row.writer:
+        print_paragraph(session.console, f"\n{row.kb}: process {row.writer} is writing to it")
+    for problem in row.problems:
+        print_paragraph(
+            session.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow"
+        )
+    if row.never_taken:
+        names = _listed(row.never_taken)
+        what = format_count(len(row.never_taken), "file in an inbox is", "files in inboxes are")
+        told = f"{what} never taken as things are ({names}); memctl why FILE says why"
+        print_paragraph(session.console, f"\n{row.kb}: {told}")
+    for told in row.polled:
+        print_paragraph(session.console, f"\n{row.kb}: {told}")
+    if row.forgets_unfinished:
+        told = f"a forget was cut off; what writes next completes it, or memctl forget -k {row.kb}"
+        print_paragraph(session.console, f"\n{row.kb}: {told}", "yellow")
+    if row.last_error:
+        when = format_moment(row.last_error_at)
+        print_paragraph(
+            session.console, f"\n{row.kb}: last error, {when}: {row.last_error}", "yellow"
+        )

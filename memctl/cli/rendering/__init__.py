@@ -1,0 +1,5 @@
+"""What commands print:
+
+output formats, answers, progress and text that is safe on a terminal. It knows nothing of how
+commands are declared.
+"""

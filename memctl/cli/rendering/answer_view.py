@@ -1,0 +1,210 @@
+"""What a question gave, for people: answer, citations, insights, and what else was found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memctl.cli.rendering.output_formats import print_marked, print_paragraph
+from memctl.cli.rendering.terminal_text import describe_location, format_count, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from memctl.cli.command_context import CommandContext
+    from memctl.records import Answer, Community, Hit, QueryResult
+
+_SNIPPET = 200
+_INSIGHT = 300
+_HITS_BELOW = 5
+_COPIES = 3
+
+
+def print_answer_note(
+    session: CommandContext, answer: Answer | None, *, begun: bool = False
+) -> None:
+    """Say on standard error why the model that is configured did not answer, if it did not.
+
+    Args:
+        session: Whom to tell.
+        answer: What was answered instead.
+        begun: Whether the model had begun to.
+    """
+    if answer is not None and answer.note:
+        how = "the model broke off, answered without it" if begun else "answered without the model"
+        session.say(f"note: {how}: {answer.note}")
+        session.suggest(answer.hint)
+
+
+def print_notes(session: CommandContext, notes: Iterable[str]) -> None:
+    """Say on standard error what a search did without."""
+    for note in notes:
+        session.say(f"note: {note}")
+
+
+def is_found(result: QueryResult) -> bool:
+    """Say whether what was asked for is there: hits that are only near are no answer."""
+    return bool(result.hits) if result.answer is None else result.answer.found
+
+
+def show_result(
+    console: Console,
+    result: QueryResult,
+    *,
+    explain: bool = False,
+    below: int = _HITS_BELOW,
+    streamed: bool = False,
+) -> None:
+    """Print one result.
+
+    Args:
+        console: Where to.
+        result: What the question gave.
+        explain: Whether to print what each leg gave.
+        below: How many hits to print below an answer.
+        streamed: Whether the answer stands there already, unchecked.
+    """
+    answer = result.answer
+    several = len({hit.kb for hit in (*result.hits, *result.insights)}) > 1
+    if answer is not None:
+        if streamed:
+            _show_unsupported(console, answer)
+        else:
+            print_paragraph(console, answer.text, "bold" if answer.found else "yellow")
+        for citation in answer.citations:
+            print_marked(console, f"[{citation.number}]", describe_location(citation), "cyan", 2)
+    if result.insights:
+        print_paragraph(console, "\nInsights")
+        for insight in result.insights:
+            _show_insight(console, insight, name_kb=several)
+    if result.communities:
+        print_paragraph(console, "\nCommunities")
+        for community in result.communities:
+            _show_community(console, community, explain=explain, name_kb=several)
+    if result.hits:
+        most = None if answer is None or explain else below
+        _show_hits(console, result, most, explain=explain, name_kb=several)
+    elif answer is None:
+        print_paragraph(console, "nothing found", "yellow")
+    if explain:
+        _show_syntax(console, result)
+        _show_rounds(console, result)
+
+
+def _show_syntax(console: Console, result: QueryResult) -> None:
+    """Print how an expression was understood; nothing of plain words."""
+    if "required" in result.explain:
+        print_paragraph(console, f"\nrequired: {result.explain['required']}", "dim")
+    for pattern, terms in result.explain.get("expanded", {}).items():
+        print_paragraph(console, f"{pattern}: {', '.join(terms) or 'nothing like it'}", "dim")
+
+
+def _show_rounds(console: Console, result: QueryResult) -> None:
+    """Print how an agentic search went on; nothing of others."""
+    for number, each in enumerate(result.explain.get("rounds", ()), start=1):
+        print_paragraph(
+            console, f"\nround {number}, worded by {each['by']}: {each['query']}", "dim"
+        )
+        came = f"{format_count(each['found'], 'hit')}, {each['new']} new;"
+        judged = f"{each['relevant']} of the best relevant, mean {each['mean']:.2f}"
+        print_paragraph(console, f"{came} {judged}", "dim", 5)
+        if each["missing"]:
+            print_paragraph(console, f"not spoken of: {', '.join(each['missing'])}", "dim", 5)
+        print_paragraph(console, each["then"], "dim", 5)
+
+
+def _show_unsupported(console: Console, answer: Answer) -> None:
+    from memctl.search.answering.model_answer import UNSUPPORTED
+
+    for sentence in answer.sentences:
+        if sentence.unsupported:
+            print_paragraph(console, f"{UNSUPPORTED} {sentence.text}", "yellow")
+
+
+def _show_hits(
+    console: Console, result: QueryResult, most: int | None, *, explain: bool, name_kb: bool
+) -> None:
+    """Print the hits; below an answer only the first few, for they are not what was asked for."""
+    answer = result.answer
+    shown = result.hits[:most]
+    if answer is not None:
+        print_paragraph(console, "\nFound" if answer.found else "\nNearest", "dim")
+    for hit in shown:
+        _show_hit(console, hit, explain=explain, name_kb=name_kb)
+        way = result.explain.get("paths", {}).get(hit.memory_id)
+        if way:
+            print_paragraph(console, f"by way of {' → '.join(map(one_line, way))}", "dim", 5)
+        _show_likest(console, result, hit)
+    if len(shown) < len(result.hits):
+        print_paragraph(
+            console, f"{len(result.hits) - len(shown)} more: add --no-answer to list them", "dim", 2
+        )
+
+
+def _show_likest(console: Console, result: QueryResult, hit: Hit) -> None:
+    """Print which better hit it is most like; that cost it what its legs say."""
+    likest = result.explain.get("likest", {}).get(hit.memory_id)
+    if likest:
+        rank = next(h.rank for h in result.hits if h.memory_id == likest["memory_id"])
+        print_paragraph(console, f"like {rank}: cosine {likest['cosine']:.3f}", "dim", 5)
+
+
+def _show_insight(console: Console, insight: Hit, *, name_kb: bool) -> None:
+    print_paragraph(console, one_line(insight.text, _INSIGHT), "green", 2)
+    sources = format_count(len(insight.source_ids), "memory", "memories")
+    of = f" of {insight.kb}" if name_kb else ""
+    print_paragraph(
+        console, f"from {sources}{of}: memctl insight show {insight.memory_id}", "dim", 4
+    )
+
+
+def _show_community(
+    console: Console, community: Community, *, explain: bool, name_kb: bool
+) -> None:
+    """Print who hangs together, and the sentences that say how; with ``explain`` also why it."""
+    from memctl.search.answering.evidence_context import describe_members
+
+    of = f"{community.kb}: " if name_kb else ""
+    print_paragraph(console, f"{of}{describe_members(community)}", "green", 2)
+    for citation in community.citations:
+        print_paragraph(console, one_line(citation.quote, _INSIGHT), "", 4)
+        print_marked(console, f"[{citation.number}]", describe_location(citation), "cyan", 4)
+    if explain:
+        print_paragraph(
+            console, f"score {community.score:.3f}: {', '.join(community.seeds)}", "dim", 4
+        )
+        for each in community.relations:
+            print_paragraph(console, f"{each.name} — {each.relation} — {each.other}", "dim", 4)
+
+
+def _no_longer(hit: Hit) -> list[str]:
+    """What of a hit does not hold any more, in its words."""
+    offset = hit.start or 0
+    return [hit.text[max(0, span.start - offset) : span.end - offset] for span in hit.ended]
+
+
+def _show_folded(console: Console, hit: Hit, *, name_kb: bool) -> None:
+    """Print where else a hit's text stands, and how much more there is of its document."""
+    for copy in hit.also_in[:_COPIES]:
+        of = f"{copy.kb}: " if name_kb else ""
+        said = "also in" if copy.likeness == 1 else "nearly the same in"
+        print_paragraph(console, f"{said} {of}{describe_location(copy)}", "dim", 5)
+    if len(hit.also_in) > _COPIES:
+        print_paragraph(console, f"and in {len(hit.also_in) - _COPIES} more places", "dim", 5)
+    if hit.more_in_document:
+        print_paragraph(console, f"+{len(hit.more_in_document)} more of this document", "dim", 5)
+
+
+def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> None:
+    kind = "" if hit.level == "evidence" else f"{hit.type}, "
+    of = f"{hit.kb}: " if name_kb else ""
+    print_marked(console, f"{hit.rank:3}.", f"{of}{kind}{describe_location(hit)}", "cyan")
+    print_paragraph(console, one_line(hit.text, _SNIPPET), "", 5)
+    for said in _no_longer(hit):
+        print_paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)
+    _show_folded(console, hit, name_kb=name_kb)
+    if explain:
+        legs = "  ".join(f"{leg} {score:.3f}" for leg, score in hit.legs.items())
+        print_paragraph(console, f"score {hit.score:.3f}: {legs}", "dim", 5)
+        print_paragraph(console, f"{hit.memory_id} in {hit.document_id} of {hit.kb}", "dim", 5)

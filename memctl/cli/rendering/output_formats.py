@@ -1,0 +1,492 @@
+"""Rows become what was asked for: a table for people, JSON, CSV or Arrow for programs.
+
+Standard output carries data alone.  Nothing here knows what the rows mean.
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import io
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
+from memctl.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from _typeshed import ReadableBuffer
+    from rich.console import Console
+    from rich.text import Text
+
+Format = Literal["table", "json", "ndjson", "csv", "arrow"]
+Row = Mapping[str, Any]
+_JSON_COLUMNS = ("metadata", "signals")
+_TEXTS = frozenset(
+    {
+        "entities", "inbox", "last_error", "missing", "origin", "problem", "reason", "source",
+        "summary", "text", "title", "topics", "value",
+    }
+)  # fmt: skip
+_UNLIMITED_WIDTH = 100_000
+_GAP = 3
+_NARROWEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table view: which key it shows, under which header, and how."""
+
+    key: str
+    header: str = ""
+    show: Callable[[Any], str] | None = None
+    right: bool = False
+    wrap: bool = False
+
+    @property
+    def title(self) -> str:
+        """What stands above the column."""
+        return self.header or self.key
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it may be cut on a narrow terminal: ids, dates and numbers may not."""
+        return self.wrap or self.key in _TEXTS
+
+
+def resolve_format(output: Format | None) -> Format:
+    """Return the format asked for; by default a table on a terminal and NDJSON in a pipe."""
+    return output or ("table" if sys.stdout.isatty() else "ndjson")
+
+
+def emit(source: object, columns: Sequence[Column], output: Format | None) -> None:
+    """Write rows to standard output.
+
+    Args:
+        source: Dataclasses or mappings, or anything with the Arrow stream protocol.
+        columns: What the table view shows; every other format has every key.
+        output: The format, or None for the default.
+    """
+    format_ = resolve_format(output)
+    if format_ == "arrow":
+        _write_arrow(source)
+    elif format_ == "csv":
+        _write_csv(source, columns)
+    elif format_ == "json":
+        print_json(list(plain_rows(source)))
+    elif format_ == "ndjson":
+        for row in plain_rows(source):
+            print_line(row)
+    else:
+        _write_table(plain_rows(source), columns)
+
+
+def emit_one(value: object, output: Format | None, show: Callable[[], None]) -> None:
+    """Write one object: as JSON, as one row, or by ``show`` where a table is asked for."""
+    format_ = resolve_format(output)
+    if format_ == "table":
+        show()
+    elif format_ == "json":
+        print_json(value)
+    else:
+        emit([value], (), format_)
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def plain_rows(source: object) -> Iterator[dict[str, Any]]:
+    """Yield every row as a dict of plain values, ready for JSON."""
+    if hasattr(source, "__arrow_c_stream__"):
+        reader = record_batches(source)
+        short = _single_precision(reader.schema)
+        for batch in reader:
+            for row in batch.to_pylist():
+                yield _decoded(row, short)
+    elif isinstance(source, Iterable):
+        yield from (to_plain(row) for row in source)
+
+
+def _single_precision(schema: pa.Schema) -> frozenset[str]:
+    return frozenset(item.name for item in schema if str(item.type) == "float")
+
+
+def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
+    """Turn columns that hold JSON text into what the text says; vectors are left out.
+
+    Numbers of single precision get the digits that they have: 0.7, not 0.699999988079071.
+    """
+    decoded = {}
+    for key, value in row.items():
+        if key in _JSON_COLUMNS and isinstance(value, str) and value:
+            decoded[key] = json.loads(value)
+        elif key in short and value is not None:
+            decoded[key] = to_plain(float(f"{value:.7g}"))
+        elif key != "vector":
+            decoded[key] = to_plain(value)
+    return decoded
+
+
+def to_plain(value: Any) -> Any:
+    """Return ``value`` as JSON knows it: dataclasses are objects, instants ISO 8601 in UTC."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "months"):
+        return _interval(value)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return _instant(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return _plain_of_engine(value)
+
+
+def _plain_of_engine(value: Any) -> Any:
+    """Return a value of a type that JSON lacks: whole decimals are integers, bytes base64."""
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(value).decode("ascii")
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)
+
+
+def _instant(value: datetime) -> str:
+    """Return ISO 8601; an instant without a zone, which only SQL gives, stays without."""
+    if value.tzinfo is None:
+        return value.isoformat()
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _interval(value: Any) -> str:
+    """Return months, days and nanoseconds as an ISO 8601 duration: ``P1M2DT30S``."""
+    seconds = f"{Decimal(value.nanoseconds).scaleb(-9).normalize():f}"
+    return f"P{value.months}M{value.days}DT{seconds}S"
+
+
+def _number(value: Decimal) -> int | float | str:
+    if not value.is_finite():
+        return str(value)
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def record_batches(source: object) -> pa.RecordBatchReader:
+    """Return the rows as a stream of Arrow batches."""
+    import pyarrow as pa
+
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(source)
+    rows = [_flat(row) for row in plain_rows(source)]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return pa.table({key: _column([row.get(key) for row in rows]) for key in keys}).to_reader()
+
+
+def _column(values: list[Any]) -> list[Any]:
+    """Return the values of a column, all as text where they are of several types."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) < 2 or kinds == {int, float}:
+        return values
+    return [value if isinstance(value, str | None) else json.dumps(value) for value in values]
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    """Return the row with nested values as JSON text, which every tool can hold in a column."""
+    return {key: json_text(value) if _is_nested(value) else value for key, value in row.items()}
+
+
+def _is_nested(value: object) -> bool:
+    if isinstance(value, list):
+        return any(isinstance(item, (dict, list)) for item in value)
+    return isinstance(value, dict)
+
+
+# --- formats -------------------------------------------------------------------------------------
+
+
+def print_json(value: object) -> None:
+    """Write one JSON document, indented."""
+    _line(json_text(to_plain(value), indent=2))
+
+
+def print_line(value: object) -> None:
+    """Write one JSON document on one line."""
+    _line(json_text(to_plain(value)))
+
+
+def print_text(text: str) -> None:
+    """Write text that came from a source; on a terminal it is made safe first."""
+    _line(terminal_safe(text) if sys.stdout.isatty() else text)
+
+
+def print_piece(text: str) -> None:
+    """Write a part of a line that goes on later, at once, made safe for a terminal."""
+    sys.stdout.write(terminal_safe(text))
+    sys.stdout.flush()
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def terminal_file(made_safe: Callable[[str], str]) -> BinaryIO:
+    """Return standard output as a binary file for text, which is made safe first."""
+    return io.BufferedWriter(_Terminal(made_safe))
+
+
+class _Terminal(io.RawIOBase):
+    def __init__(self, made_safe: Callable[[str], str]) -> None:
+        self._made_safe = made_safe
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        """Whether it can be written to: it can."""
+        return True
+
+    def write(self, content: ReadableBuffer) -> int:
+        """Show some bytes of UTF-8; they may end within a character."""
+        octets = bytes(content)
+        sys.stdout.write(self._made_safe(self._decoder.decode(octets)))
+        return len(octets)
+
+
+def check_format(output: Format | None) -> None:
+    """Refuse a format that cannot be written to where standard output leads.
+
+    Raises:
+        UsageError: Arrow was asked for on a terminal.
+    """
+    if output == "arrow" and sys.stdout.isatty():
+        raise UsageError(
+            "Arrow is binary, which a terminal cannot show",
+            "redirect it: ... -o arrow > rows.arrows, or use -o table",
+        )
+
+
+def _write_arrow(source: object) -> None:
+    import pyarrow as pa
+
+    reader = record_batches(source)
+    with pa.ipc.new_stream(sys.stdout.buffer, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    sys.stdout.buffer.flush()
+
+
+def _write_csv(source: object, columns: Sequence[Column]) -> None:
+    import csv
+    from itertools import chain
+
+    rows = plain_rows(source)
+    first = next(rows, None)
+    names = list(first) if first is not None else _names(source, columns)
+    writer = csv.DictWriter(
+        sys.stdout, names, restval="", extrasaction="ignore", lineterminator="\n"
+    )
+    shown = terminal_safe if sys.stdout.isatty() else str
+    writer.writerow({name: shown(name) for name in names})
+    for row in chain([first] if first is not None else [], rows):
+        cells = ((key, _cell(value)) for key, value in row.items())
+        writer.writerow(
+            {key: shown(cell) if isinstance(cell, str) else cell for key, cell in cells}
+        )
+
+
+def _names(source: object, columns: Sequence[Column]) -> list[str]:
+    """Return the header of no rows at all."""
+    schema = getattr(source, "schema", None)
+    if schema is not None:
+        return [name for name in schema.names if name != "vector"]
+    return [column.key for column in columns]
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, (list, dict)):
+        return json_text(value)
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a Rich console; in a pipe it neither colours nor wraps."""
+    from rich.console import Console
+
+    class Piped(Console):
+        """A console that leaves a closed pipe to whoever ends commands; Rich exits with 1."""
+
+        def on_broken_pipe(self) -> None:
+            """Pass on that nobody reads any more."""
+            raise BrokenPipeError
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _UNLIMITED_WIDTH
+    return Piped(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def print_paragraph(out: Console, text: str, style: str = "", indent: int = 0) -> None:
+    """Print text that is made safe; on a terminal its lines are wrapped and all are indented."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if out.is_terminal:
+        out.print(Padding(Text(terminal_safe(text), style), (0, 0, 0, indent)))
+    else:
+        out.print(" " * indent + terminal_safe(text), soft_wrap=True)
+
+
+def print_marked(out: Console, marker: str, text: str, style: str = "", indent: int = 0) -> None:
+    """Print a paragraph after its number; on a terminal its further lines begin below its text."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    if not out.is_terminal:
+        print_paragraph(out, f"{marker} {text}", style, indent)
+        return
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True, style=style)
+    grid.add_column(overflow="fold", style=style)
+    grid.add_row(Text(marker), Text(terminal_safe(text)))
+    out.print(Padding(grid, (0, 0, 0, indent)))
+
+
+def print_facts(out: Console, values: Mapping[str, object], indent: int = 2) -> None:
+    """Print names with their values, one below the other; empty values are left out."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = {key: text for key, value in values.items() if (text := _fact(value))}
+    width = max(map(len, shown), default=0) + 2
+    if not out.is_terminal:
+        for key, value in shown.items():
+            out.print(" " * indent + key.ljust(width) + value, soft_wrap=True)
+        return
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(overflow="fold")
+    for key, value in shown.items():
+        grid.add_row(Text(key), Text(value))
+    out.print(Padding(grid, (0, 0, 0, indent)))
+
+
+def _fact(value: object) -> str:
+    """Return a value as people read it: ``yes`` for True, an instant in local time."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return _readable(value)
+    return format_moment(value) if isinstance(value, datetime) else terminal_safe(str(value))
+
+
+def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
+    out = console()
+    cells = [[_shown(column, row.get(column.key)) for column in columns] for row in rows]
+    if not cells:
+        return
+    widths = _widths(columns, cells, out.width)
+    if not _fits(widths, out.width):
+        columns, cells = _filled(columns, cells)
+        widths = _widths(columns, cells, out.width)
+    if _fits(widths, out.width):
+        _print_table(out, columns, cells, widths)
+    else:
+        _print_records(out, columns, cells)
+
+
+def _filled(
+    columns: Sequence[Column], cells: list[list[Text]]
+) -> tuple[list[Column], list[list[Text]]]:
+    """Return the columns in which any row says something, and the cells of these."""
+    kept = [at for at in range(len(columns)) if any(row[at].plain for row in cells)]
+    return [columns[at] for at in kept], [[row[at] for at in kept] for row in cells]
+
+
+def _print_table(
+    out: Console, columns: Sequence[Column], cells: list[list[Text]], widths: list[int]
+) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=not column.wrap,
+            overflow="fold" if column.wrap else "ellipsis",
+            max_width=width,
+        )
+    for row_cells in cells:
+        table.add_row(*row_cells)
+    out.print(table)
+
+
+def _print_records(out: Console, columns: Sequence[Column], cells: list[list[Text]]) -> None:
+    """Print each row as lines of its own, for a terminal too narrow to show ids in a table."""
+    for at, row in enumerate(cells):
+        if at:
+            out.print()
+        print_facts(
+            out, {column.title: cell.plain for column, cell in zip(columns, row, strict=True)}, 0
+        )
+
+
+def _widths(columns: Sequence[Column], cells: list[list[Text]], total: int) -> list[int]:
+    """Return the width of each column: its own where all fit, else the widest texts are cut."""
+    widths = [
+        max(len(column.title), *(row[at].cell_len for row in cells))
+        for at, column in enumerate(columns)
+    ]
+    flexible = [at for at, column in enumerate(columns) if column.is_text]
+    while flexible and not _fits(widths, total):
+        widest = max(flexible, key=lambda at: widths[at])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def _fits(widths: Sequence[int], total: int) -> bool:
+    return sum(widths) + _GAP * (len(widths) - 1) <= total
+
+
+def _shown(column: Column, value: Any) -> Text:
+    from rich.text import Text
+
+    if value is None:
+        return Text("")
+    if column.show is not None:
+        return Text(terminal_safe(column.show(value)))
+    return Text(_readable(value))
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, list):
+        return one_line(", ".join(str(item) for item in value))
+    return one_line(str(value))
+
+
+def format_instant(value: str) -> str:
+    """Show an instant of a row (ISO 8601) in local time."""
+    return format_moment(datetime.fromisoformat(value))

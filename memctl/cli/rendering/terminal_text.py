@@ -1,0 +1,186 @@
+"""Text made safe for a terminal, and numbers, sizes and times made readable."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from datetime import datetime
+from typing import Any, Protocol
+
+_KEPT = {"\n", "\t"}
+_BEYOND_ASCII = re.compile("[\x7f-\U0010ffff]")
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def terminal_safe(text: str) -> str:
+    """Return ``text`` with every character escaped that could steer a terminal or mislead a reader.
+
+    Control characters, escapes and text direction overrides become ``\\x1b`` and the like, and so
+    do lone surrogates, which stand for bytes of a file name that are not UTF-8.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c in _KEPT or not _is_hidden(c) else _escaped(c) for c in text)
+
+
+def _is_hidden(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category in ("Cc", "Cs") or (category == "Cf" and character not in "\u200c\u200d\u00ad")
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON that a terminal can be shown: what could steer it is ``\\u`` escaped.
+
+    Letters of every language stand there as they are, and whoever reads the JSON gets the value.
+    """
+    return json_safe(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def json_safe(text: str) -> str:
+    """Return JSON with the characters escaped that :func:`safe` escapes, the way JSON does it."""
+    return _BEYOND_ASCII.sub(
+        lambda found: json.dumps(found[0])[1:-1] if _is_hidden(found[0]) else found[0], text
+    )
+
+
+def one_line(text: str, width: int = 0) -> str:
+    """Return ``text`` safe and on one line, cut to ``width`` characters where that is above 0."""
+    line = terminal_safe(" ".join(text.split()))
+    return line if width <= 0 or len(line) <= width else f"{line[: width - 1].rstrip()}…"
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a name safe and on one line, cut in its middle to ``width`` characters.
+
+    Names of documents that belong together begin alike and end in a number, a date or a kind.
+    """
+    line, tail = one_line(text), width // 3
+    if len(line) <= width:
+        return line
+    return f"{line[: width - tail - 1].rstrip()}…{line[-tail:].lstrip()}"
+
+
+def format_size(count: float) -> str:
+    """Return a number of bytes as people write it: ``1.4 MB``."""
+    for unit in _UNITS[:-1]:
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} {_UNITS[-1]}"
+
+
+def format_moment(instant: datetime | None) -> str:
+    """Return an instant in local time to the minute, a midnight as its day; empty for None."""
+    if instant is None:
+        return ""
+    if instant.hour == instant.minute == instant.second == 0:
+        return f"{instant:%Y-%m-%d}"
+    return f"{instant.astimezone():%Y-%m-%d %H:%M}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a number of seconds as people say it: ``40 ms``, ``3.2 s``, ``4 min``, ``2 h``."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 172_800:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def format_clock(seconds: float) -> str:
+    """Return a place in a recording: ``1:02:03`` or ``2:03``."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def short_id(id_: str) -> str:
+    """Return the beginning of an id, enough to name it by; a part's id has to be whole."""
+    return id_ if "." in id_ else id_[:10]
+
+
+def format_count(number: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun: ``1 file``, ``2 memories``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def format_money(amount: float) -> str:
+    """Return an amount, of small ones enough digits to tell them from nothing: ``0.0021``."""
+    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.2g}"
+
+
+_LONGEST_NAME = 60
+
+
+class Located(Protocol):
+    """What a citation and a piece of evidence have in common."""
+
+    @property
+    def source(self) -> str:
+        """Where the document came from."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The document's title."""
+        ...
+
+    @property
+    def start(self) -> int | None:
+        """First character."""
+        ...
+
+    @property
+    def end(self) -> int | None:
+        """The character after the last one."""
+        ...
+
+    @property
+    def page(self) -> int | None:
+        """Page, from 1."""
+        ...
+
+    @property
+    def row(self) -> int | None:
+        """Row, from 1."""
+        ...
+
+    @property
+    def time_start(self) -> float | None:
+        """Seconds into a recording."""
+        ...
+
+    @property
+    def created_at(self) -> datetime:
+        """The source's date."""
+        ...
+
+
+def describe_location(where: Located) -> str:
+    """Return where something stands: document, file, page, row or time, characters, date."""
+    file_name = where.source.rsplit("/", 1)[-1]
+    called = where.title or file_name
+    parts = [shortened(called, _LONGEST_NAME)]
+    if file_name.rpartition(".")[0] == called:
+        parts = []
+    if file_name and file_name != called:
+        parts.append(shortened(file_name, _LONGEST_NAME))
+    if where.page is not None:
+        parts.append(f"page {where.page}")
+    if where.row is not None:
+        parts.append(f"row {where.row}")
+    if where.time_start is not None:
+        parts.append(f"at {format_clock(where.time_start)}")
+    if where.start is not None:
+        parts.append(f"characters {where.start}-{where.end}")
+    parts.append(format_moment(where.created_at))
+    return ", ".join(part for part in parts if part)

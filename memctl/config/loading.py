@@ -1,0 +1,233 @@
+"""The values of settings: read from flags, environment variables and config.toml."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memctl.config.sections import SECTIONS, Config, Origin, settings_of
+from memctl.errors import ConfigError, UsageError
+from memctl.kb_settings import check_name, check_overlap
+from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
+from memctl.validation import (
+    check_keys,
+    check_value,
+    nearest,
+    parse_text,
+    read_toml,
+    setting_default,
+    setting_rules,
+)
+
+
+def load_config(
+    flags: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+) -> Config:
+    """Read every setting: a flag wins over the environment, that over the file, then the default.
+
+    A variable that is empty says nothing, but for settings that are empty by default.
+
+    Args:
+        flags: Values given on the command line, by dotted key; ``config`` is the file itself.
+        environ: Instead of the process's environment.
+
+    Raises:
+        ConfigError: A setting is unknown or cannot have that value, or the file is not TOML; or
+            one that is named is not there.
+    """
+    given = dict(flags or {})
+    variables = os.environ if environ is None else environ
+    chosen = _chosen_home(given, variables)
+    named, path = _config_path(given.pop("config", ""), chosen, variables)
+    file = read_toml(path)
+    if named and not path.exists():
+        hint = "check the path for a typo, or write one: memctl --config FILE config init"
+        raise ConfigError(f"no settings file {display_path(path)}", hint)
+    sources = _Sources(given, variables, path, file)
+    sources.check_file()
+    values: dict[str, Any] = {"default_kb": sources.default_kb()}
+    for name, section in SECTIONS.items():
+        values[name] = section(
+            **{key: sources.value(name, section, key) for key in setting_rules(section)}
+        )
+    check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
+    home = sources.home(chosen)
+    kb = variables.get("MEMCTL_KB") or None
+    return Config(home=home, path=path, kb=kb, origins=sources.origins, **values)
+
+
+def config_path(
+    flags: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+) -> Path:
+    """Return where the settings file is, or would be, whatever is in it.
+
+    Args:
+        flags: As for ``load_config``.
+        environ: Instead of the process's environment.
+
+    Raises:
+        ConfigError: The home that it would be in cannot be one.
+    """
+    given = flags or {}
+    variables = os.environ if environ is None else environ
+    return _config_path(given.get("config", ""), _chosen_home(given, variables), variables)[1]
+
+
+_Home = tuple[Path, Origin]
+
+
+def _chosen_home(flags: Mapping[str, str], variables: Mapping[str, str]) -> _Home | None:
+    """Return the home that a flag or a variable names; the file may name another one.
+
+    Raises:
+        ConfigError: It cannot be one.
+    """
+    if flag := flags.get("home"):
+        return _home(expand_path(flag), Origin("flag", "--home"))
+    if variable := variables.get("MEMCTL_HOME"):
+        return _home(expand_path(variable), Origin("environment", "MEMCTL_HOME"))
+    return None
+
+
+def _home(path: Path, origin: Origin) -> _Home:
+    """Refuse what is there and is no folder; one that is not there will be made."""
+    path = path.absolute()
+    what = f"{origin.name}: {display_path(path)}"
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        is_folder = not path.is_symlink()
+    except OSError as error:
+        raise ConfigError(f"{what}: {os_error_reason(error)}", os_error_hint(error)) from error
+    except ValueError as error:
+        raise ConfigError(f"{what}: {error}", "name a folder") from error
+    if not is_folder:
+        raise ConfigError(f"{what} is not a folder", "name a folder; it need not be there yet")
+    return path, origin
+
+
+def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) -> tuple[bool, Path]:
+    """Return the config file: named, else in a home that was chosen, else the system's place.
+
+    Returns:
+        Whether it was named, and the file.
+    """
+    if named := flag or variables.get("MEMCTL_CONFIG"):
+        return True, expand_path(named).absolute()
+    if home is not None:
+        return False, home[0] / "config.toml"
+    from platformdirs import user_config_path
+
+    return False, user_config_path("memctl", appauthor=False) / "config.toml"
+
+
+@dataclass
+class _Sources:
+    """The three places where a value can stand; keeps note of which one won."""
+
+    flags: Mapping[str, str]
+    variables: Mapping[str, str]
+    path: Path
+    file: Mapping[str, Any]
+    origins: dict[str, Origin] = field(default_factory=dict)
+
+    def check_file(self) -> None:
+        """Refuse keys that the file has and no setting is called."""
+        place = str(self.path)
+        check_keys(self.file, ["home", "default_kb", *SECTIONS], prefix="", place=place)
+        home = self.file.get("home", "x")
+        if not isinstance(home, str) or not home:
+            raise ConfigError(f"{place}: home must be the path of a folder, not {home!r}")
+        for name, section in SECTIONS.items():
+            table = self.file.get(name, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")
+            check_keys(table, setting_rules(section), prefix=f"{name}.", place=place)
+
+    def value(self, name: str, section: type[Any], key: str) -> Any:
+        """Return the setting's value from the source that wins."""
+        dotted = f"{name}.{key}" if name else key
+        variable = variable_name(dotted)
+        table = self.file.get(name, {}) if name else self.file
+        if dotted in self.flags:
+            self.origins[dotted] = Origin("flag", f"--{dotted}")
+            return parse_text(section, key, self.flags[dotted], name=dotted, place="flag")
+        text = self.variables.get(variable, "")
+        if text or (variable in self.variables and setting_default(section, key) == ""):
+            self.origins[dotted] = Origin("environment", variable)
+            return parse_text(section, key, text, name=dotted, place=f"environment {variable}")
+        if key in table:
+            self.origins[dotted] = Origin("file", str(self.path))
+            return check_value(section, key, table[key], name=dotted, place=str(self.path))
+        self.origins[dotted] = Origin("default")
+        return setting_default(section, key)
+
+    def home(self, chosen: _Home | None) -> Path:
+        """Return the folder of all knowledge bases; a relative one in the file is beside it.
+
+        Args:
+            chosen: What a flag or a variable names, which wins.
+
+        Raises:
+            ConfigError: It cannot be one.
+        """
+        if chosen is None and "home" in self.file:
+            named = self.path.parent / expand_path(self.file["home"])
+            chosen = _home(named, Origin("file", str(self.path)))
+        if chosen is None:
+            from platformdirs import user_data_path
+
+            chosen = _home(user_data_path("memctl", appauthor=False), Origin("default"))
+        path, self.origins["home"] = chosen
+        return path
+
+    def default_kb(self) -> str:
+        """Return the knowledge base to write to, which must have a valid name."""
+        name: str = self.value("", Config, "default_kb")
+        try:
+            return check_name(name)
+        except UsageError as error:
+            place = self.origins["default_kb"].name
+            raise ConfigError(f"{place}: default_kb: {error.message}", error.hint) from None
+
+
+def is_debugging() -> bool:
+    """Say whether ``MEMCTL_DEBUG`` asks for tracebacks."""
+    return os.environ.get("MEMCTL_DEBUG", "") not in ("", "0")
+
+
+_VARIABLE_PREFIX = "MEMCTL_"
+_OTHER_VARIABLES = ("MEMCTL_HOME", "MEMCTL_CONFIG", "MEMCTL_KB", "MEMCTL_DEBUG")
+
+
+def variable_name(dotted: str) -> str:
+    """Return the environment variable of a setting: ``MEMCTL_WATCH_SETTLE_SECONDS``."""
+    return f"{_VARIABLE_PREFIX}{dotted.replace('.', '_').upper()}"
+
+
+def unknown_variables(config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return variables that are called like settings and are none, each with a hint.
+
+    Args:
+        config: All settings; one of them may name a further variable, for a key.
+        environ: Instead of the process's environment.
+    """
+    settings = settings_of(config)
+    known = [*_OTHER_VARIABLES, *map(variable_name, settings), *map(str, settings.values())]
+    given = os.environ if environ is None else environ
+    found = sorted(
+        name for name in given if name.startswith(_VARIABLE_PREFIX) and name not in known
+    )
+    # All begin alike, so it is the rest that tells which one was meant.
+    rests = [
+        name.removeprefix(_VARIABLE_PREFIX) for name in known if name.startswith(_VARIABLE_PREFIX)
+    ]
+    otherwise = "memctl config show -o json names those there are"
+    return {
+        name: nearest(name.removeprefix(_VARIABLE_PREFIX), rests, _VARIABLE_PREFIX) or otherwise
+        for name in found
+    }

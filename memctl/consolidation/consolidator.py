@@ -1,0 +1,183 @@
+"""Consolidation: batches of memories not looked at yet become insights about what connects them.
+
+Nothing is deleted.  What batches find is written in one transaction together with the mark that
+their memories have been looked at, so a run can stop anywhere and the next one goes on; an
+insight's id comes from what it rests on, so nothing is told twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.consolidation.insight_plan import (
+    InsightPlan,
+    InsightPlanner,
+    end_insights,
+    mark_consolidated,
+    write_plan,
+)
+from memctl.consolidation.known_insights import INSIGHT_COLUMNS, KnownInsights, valid_memories
+from memctl.consolidation.memory_grouping import Thresholds
+from memctl.consolidation.memory_pool import load_pool
+from memctl.consolidation.synthesis import BuiltinSynthesizer, Synthesizer
+from memctl.records import ConsolidationReport, Progress, ProgressListener
+from memctl.schema.table_names import CONSOLIDATION
+from memctl.store.integrity.coverage import require_found
+from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.transaction import record_changes
+
+if TYPE_CHECKING:
+    from memctl.consolidation.model_insights import InsightWriter
+    from memctl.models.protocols import Embedder
+    from memctl.schema.table_names import TableName
+    from memctl.store.store import Store
+
+Clock = Callable[[], datetime]
+
+_SECONDS_A_COMMIT = 5.0
+"""Batches that take no longer than this together are written together: a commit of twenty
+memories costs as much as finding out what connects them."""
+
+
+class Consolidator:
+    """Consolidates one knowledge base."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        kb: str = "",
+        thresholds: Thresholds | None = None,
+        synthesizer: Synthesizer | None = None,
+        writer: InsightWriter | None = None,
+        seconds_a_commit: float = _SECONDS_A_COMMIT,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._kb = kb
+        self._thresholds = thresholds or Thresholds()
+        self._synthesizer = synthesizer or BuiltinSynthesizer(self._thresholds.near_duplicate)
+        self._writer = writer
+        self._seconds_a_commit = seconds_a_commit
+
+    def run(
+        self,
+        *,
+        dry_run: bool = False,
+        batch_size: int = 20,
+        progress: ProgressListener | None = None,
+        job: int | None = None,
+    ) -> ConsolidationReport:
+        """Consolidate what has not been looked at, oldest first.
+
+        Args:
+            dry_run: Find out everything, ask no model and write nothing.
+            batch_size: How many memories are looked at together.
+            progress: Told after every batch, in memories.
+            job: Its number in the ledger, under which what it changes is noted.
+
+        Raises:
+            LockedError: Another process kept writing.
+            CoverageLost: Memories would not have been found any more; what was about to be
+                written was rolled back.
+        """
+        started, now = time.monotonic(), self._clock()
+        known = self._current_insights(now, dry_run, job)
+        snapshot = self._store.snapshot()
+        pool = load_pool(snapshot, now)
+        writer = None if dry_run else self._writer
+        planner = InsightPlanner(
+            snapshot, pool, known, self._thresholds, self._synthesizer, now, writer
+        )
+        examined = 0
+        for plan in self._plans(planner, pool.fresh, max(batch_size, 1), progress):
+            examined += len(plan.examined)
+            if not dry_run:
+                self._write(plan, now, job)
+        report = ConsolidationReport(
+            kb=self._kb,
+            examined=examined,
+            groups=planner.groups,
+            insights=tuple(planner.insights.values()),
+            duplicates=len(planner.duplicates),
+            dry_run=dry_run,
+            seconds=time.monotonic() - started,
+        )
+        return report if writer is None else _with_model(report, writer)
+
+    def _plans(
+        self,
+        planner: InsightPlanner,
+        fresh: list[int],
+        size: int,
+        progress: ProgressListener | None,
+    ) -> Iterator[InsightPlan]:
+        """Plan batch after batch; hand out what has come together when it is worth a commit."""
+        plan, since = InsightPlan(), time.monotonic()
+        for at in range(0, len(fresh), size):
+            planner.add_batch(plan, fresh[at : at + size])
+            if progress is not None:
+                progress(Progress(min(at + size, len(fresh)), len(fresh), "memories"))
+            if plan.examined and time.monotonic() - since >= self._seconds_a_commit:
+                yield plan
+                plan, since = InsightPlan(), time.monotonic()
+        if plan.examined:
+            yield plan
+
+    def _write(self, plan: InsightPlan, now: datetime, job: int | None) -> None:
+        with self._store.write() as transaction:
+            before = transaction.snapshot()
+            write_plan(transaction, plan, self._embedder, now)
+            after = transaction.snapshot()
+            require_found(before, after, plan.touched, CONSOLIDATION, plan.superseded)
+            if job is not None:
+                book = self._store.ledger.changes
+                record_changes(transaction, book, job, before, after, plan.written)
+
+    def _current_insights(self, now: datetime, dry_run: bool, job: int | None) -> KnownInsights:
+        """Read the valid insights; end those that rest on something no longer valid.
+
+        What else those rest on is looked at again, so that what is left is told anew.
+        """
+        snapshot = self._store.snapshot()
+        valid = (col("level") == "insight") & col("valid_to").is_null()
+        known = KnownInsights.of_rows(snapshot.scan("memories", valid, INSIGHT_COLUMNS))
+        alive = valid_memories(
+            snapshot, {source for item in known for source in item.source_ids}, now
+        )
+        stale = [item for item in known if not item.source_ids <= alive]
+        again = sorted({source for item in stale for source in item.source_ids & alive})
+        if stale and not dry_run:
+            ending = dict.fromkeys([item.id for item in stale])
+            with self._store.write() as transaction:
+                before = transaction.snapshot()
+                end_insights(transaction, ending, now)
+                mark_consolidated(transaction, again, False)
+                after = transaction.snapshot()
+                require_found(before, after, again, CONSOLIDATION, ending)
+                if job is not None:
+                    written: dict[TableName, list[str]] = {"memories": [*ending, *again]}
+                    book = self._store.ledger.changes
+                    record_changes(transaction, book, job, before, after, written)
+        for item in stale:
+            known.remove(item.id)
+        return known
+
+
+def _with_model(report: ConsolidationReport, writer: InsightWriter) -> ConsolidationReport:
+    problem = writer.problem
+    return replace(
+        report,
+        by_model=writer.written,
+        dropped=writer.dropped,
+        waiting=writer.waiting,
+        note=problem.message if problem else "",
+        hint=problem.hint if problem else "",
+    )

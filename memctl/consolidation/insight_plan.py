@@ -1,0 +1,414 @@
+"""What some batches have found out, and how it becomes rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from memctl.consolidation.known_insights import KnownInsight, KnownInsights
+from memctl.consolidation.memory_grouping import Link, Links, Thresholds, groups, neighbourhood
+from memctl.consolidation.memory_pool import Pool
+from memctl.consolidation.synthesis import Draft, Group, Pair, Synthesis, Synthesizer
+from memctl.ids import insight_id, relation_id
+from memctl.language.term_analysis import embedding_text, passage_terms, terms
+from memctl.literals import CONTRADICTS
+from memctl.records import Connection, Insight, Memory, Relation
+from memctl.schema.arrow_tables import memories_table, memory_rows, relations_table
+
+if TYPE_CHECKING:
+    from memctl.consolidation.model_insights import InsightWriter
+    from memctl.models.protocols import Embedder
+    from memctl.schema.table_names import TableName
+    from memctl.store.store import Snapshot, Transaction
+
+_MOST_TOPICS = 8
+
+
+@dataclass
+class InsightPlan:
+    """What one transaction is going to write."""
+
+    examined: list[str] = field(default_factory=list)
+    insights: dict[str, Memory] = field(default_factory=dict)
+    superseded: dict[str, str] = field(default_factory=dict)
+    """Ids of insights that end, and what takes their place."""
+    connections: dict[str, Connection] = field(default_factory=dict)
+    """By the id of the relation."""
+
+    @property
+    def touched(self) -> list[str]:
+        """The memories that are marked, ended, or what an insight rests on."""
+        sources = (source for insight in self.insights.values() for source in insight.source_ids)
+        return sorted({*self.examined, *self.superseded, *sources})
+
+    @property
+    def written(self) -> Mapping[TableName, Sequence[str]]:
+        """The rows that are changed or added."""
+        memories = [*self.examined, *self.superseded, *self.insights]
+        return {"memories": memories, "relations": list(self.connections)}
+
+    def connect(self, connections: Iterable[Connection]) -> None:
+        """Have these connections stored."""
+        for item in connections:
+            key = relation_id(item.source_id, item.relationship, item.target_id)
+            self.connections[key] = item
+
+    def supersede(self, old: str, new: str) -> None:
+        """Let one insight take another's place; one that was never written just goes."""
+        if self.insights.pop(old, None) is None:
+            self.superseded[old] = new
+
+
+def insight_memory(draft: Draft, sources: Sequence[Memory], version: int, now: datetime) -> Memory:
+    """Return the row of an insight; ``sources`` are the memories that it rests on."""
+    newest = max(memory.created_at for memory in sources)
+    return Memory(
+        id=insight_id(draft.kind, list(draft.source_ids)),
+        document_id=None,
+        level="insight",
+        type="insight",
+        text=draft.text,
+        namespace=sources[0].namespace,
+        created_at=newest,
+        valid_from=now,
+        search_text=" ".join(passage_terms(draft.title, "", draft.text)),
+        title=draft.title,
+        source_ids=draft.source_ids,
+        entities=draft.entities,
+        topics=_most_common(topic for memory in sources for topic in memory.topics),
+        keywords=_most_common(word for memory in sources for word in memory.keywords),
+        tags=tuple(sorted(set.intersection(*(set(memory.tags) for memory in sources)))),
+        importance=draft.importance,
+        confidence=draft.confidence,
+        method=draft.method,
+        is_consolidated=True,
+        version=version,
+        metadata=_metadata(draft),
+    )
+
+
+def _most_common(items: Iterable[str]) -> tuple[str, ...]:
+    """What two sources say at least, in most first; what only one says is its own."""
+    counts = Counter(items)
+    shared = [item for item in counts if counts[item] > 1]
+    return tuple(sorted(shared, key=lambda item: (-counts[item], item))[:_MOST_TOPICS])
+
+
+def _metadata(draft: Draft) -> dict[str, object]:
+    connections = [
+        {
+            "from": item.source_id,
+            "to": item.target_id,
+            "relationship": item.relationship,
+            "weight": item.weight,
+            **({"text": item.text} if item.text else {}),
+        }
+        for item in draft.connections
+    ]
+    return {
+        "kind": draft.kind,
+        "about": draft.about,
+        "whole": draft.is_whole,
+        "connections": connections,
+    }
+
+
+def insight_record(draft: Draft, memory: Memory) -> Insight:
+    """Return the insight as reports show it."""
+    return Insight(
+        id=memory.id,
+        text=memory.text,
+        source_ids=memory.source_ids,
+        entities=memory.entities,
+        connections=draft.connections,
+        importance=memory.importance,
+        confidence=memory.confidence,
+        kind=draft.kind,
+    )
+
+
+def known_insight(draft: Draft, memory: Memory) -> KnownInsight:
+    """Return the insight as the run remembers it."""
+    return KnownInsight(
+        id=memory.id,
+        kind=draft.kind,
+        about=draft.about,
+        text=memory.text,
+        namespace=memory.namespace,
+        source_ids=frozenset(memory.source_ids),
+        version=memory.version,
+        is_whole=draft.is_whole,
+    )
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def write_plan(
+    transaction: Transaction, plan: InsightPlan, embedder: Embedder, now: datetime
+) -> None:
+    """Write a plan: insights, what they replace, connections, and the marks."""
+    plan = _without_lost_sources(transaction, plan)
+    made = list(plan.insights.values())
+    if made:
+        texts = [embedding_text(memory.title, "", memory.text) for memory in made]
+        transaction.upsert("memories", memories_table(made, embedder.embed(texts)))
+    end_insights(transaction, plan.superseded, now)
+    if plan.connections:
+        rows = [_relation(id_, item, now) for id_, item in _new_connections(transaction, plan)]
+        transaction.upsert("relations", relations_table(rows))
+    mark_consolidated(transaction, plan.examined, True)
+
+
+def _without_lost_sources(transaction: Transaction, plan: InsightPlan) -> InsightPlan:
+    """The plan without what rests on a memory which somebody has deleted meanwhile.
+
+    What else that was to rest on is not marked, so that the next run looks at it again.
+    """
+    sources = {id_ for memory in plan.insights.values() for id_ in memory.source_ids}
+    ends = {id_ for item in plan.connections.values() for id_ in (item.source_id, item.target_id)}
+    found = transaction.snapshot().get("memories", sorted(sources | ends), ["id"])
+    gone = (sources | ends) - {*found["id"].to_pylist(), *plan.insights}
+    if not gone:
+        return plan
+    lost = {id_: m for id_, m in plan.insights.items() if not gone.isdisjoint(m.source_ids)}
+    again = {id_ for memory in lost.values() for id_ in memory.source_ids}
+    return InsightPlan(
+        [id_ for id_ in plan.examined if id_ not in again],
+        {id_: memory for id_, memory in plan.insights.items() if id_ not in lost},
+        {old: new for old, new in plan.superseded.items() if new not in lost},
+        {
+            id_: item
+            for id_, item in plan.connections.items()
+            if gone.isdisjoint((item.source_id, item.target_id))
+        },
+    )
+
+
+def _new_connections(transaction: Transaction, plan: InsightPlan) -> list[tuple[str, Connection]]:
+    """The connections without contradictions that were noted before, which have no direction."""
+    twins = {
+        id_: (id_, relation_id(item.target_id, item.relationship, item.source_id))
+        for id_, item in plan.connections.items()
+        if item.relationship == CONTRADICTS
+    }
+    ids = [twin for both in twins.values() for twin in both]
+    told = set(transaction.snapshot().get("relations", ids, ["id"])["id"].to_pylist())
+    return [
+        (id_, item) for id_, item in plan.connections.items() if told.isdisjoint(twins.get(id_, ()))
+    ]
+
+
+def end_insights(
+    transaction: Transaction, superseded: dict[str, str] | dict[str, None], now: datetime
+) -> None:
+    """Let insights end now; each names what takes its place, if anything does."""
+    if superseded:
+        rows = {
+            "id": pa.array(superseded.keys(), pa.string()),
+            "valid_to": pa.array([now] * len(superseded), pa.timestamp("us", tz="UTC")),
+            "superseded_by": pa.array(superseded.values(), pa.string()),
+        }
+        transaction.update("memories", pa.table(rows))
+
+
+def mark_consolidated(transaction: Transaction, ids: Sequence[str], done: bool) -> None:
+    """Say of memories that they have been looked at, or that they are to be again."""
+    if ids:
+        rows = {"id": pa.array(ids, pa.string()), "is_consolidated": pa.array([done] * len(ids))}
+        transaction.update("memories", pa.table(rows))
+
+
+def _relation(id_: str, item: Connection, now: datetime) -> Relation:
+    return Relation(
+        id=id_,
+        source_id=item.source_id,
+        target_id=item.target_id,
+        relation_type=item.relationship,
+        text=item.text,
+        weight=item.weight,
+        confidence=min(1.0, item.weight),
+        memory_ids=(item.source_id, item.target_id),
+        valid_from=now,
+    )
+
+
+_COLUMNS = (
+    "id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from", "title",
+    "source", "external_id", "heading", "speaker", "session_id", "entities", "topics", "keywords",
+    "tags", "importance",
+)  # fmt: skip
+_WIDEST = 3
+"""An insight on one thing rests on this many times the size of a group at most."""
+
+
+class InsightPlanner:
+    """Plans batches one after another and remembers what the earlier ones found."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        pool: Pool,
+        known: KnownInsights,
+        thresholds: Thresholds,
+        synthesizer: Synthesizer,
+        now: datetime,
+        writer: InsightWriter | None = None,
+    ) -> None:
+        self._snapshot = snapshot
+        self._pool = pool
+        self._known = known
+        self._thresholds = thresholds
+        self._synthesizer = synthesizer
+        self._now = now
+        self._writer = writer
+        self._links = Links(pool, thresholds)
+        self._waiting = set(pool.fresh)
+        self.insights: dict[str, Insight] = {}
+        self.duplicates: set[tuple[str, str]] = set()
+        self.groups = 0
+
+    def add_batch(self, plan: InsightPlan, batch: Sequence[int]) -> None:
+        """Look at some rows of the pool and add to a plan what there is to write."""
+        seeds = [row for row in batch if row in self._waiting]
+        if not seeds:
+            return
+        around = neighbourhood(self._links, seeds)
+        found = [
+            self._with_known(rows)
+            for rows in groups(around, self._thresholds)
+            if not set(seeds).isdisjoint(rows)
+        ]
+        memories = self._read({row for rows in found for row in rows})
+        for rows in found:
+            if not self._waiting.isdisjoint(rows):
+                if self._add_group(plan, self._group(rows, memories)):
+                    self._examined(plan, rows)
+                else:  # it is looked at again in the next run
+                    self._waiting.difference_update(rows)
+        self._examined(plan, seeds)
+
+    def _read(self, rows: set[int]) -> dict[int, Memory]:
+        ids = [self._pool.ids[row] for row in sorted(rows)]
+        memories = memory_rows(self._snapshot.get("memories", ids, _COLUMNS)) if ids else []
+        return {self._pool.row_of[memory.id]: memory for memory in memories}
+
+    def _examined(self, plan: InsightPlan, rows: Iterable[int]) -> None:
+        for row in sorted(self._waiting.intersection(rows)):
+            self._waiting.discard(row)
+            plan.examined.append(self._pool.ids[row])
+
+    def _add_group(self, plan: InsightPlan, group: Group) -> bool:
+        """Add what a group gives; say False, and add nothing, where it waits for a model."""
+        found = self._synthesizer.synthesize(group)
+        wider = self._widened(group, found)
+        if wider is not None:
+            group, found = wider, self._synthesizer.synthesize(wider)
+        if self._writer is not None:
+            rewritten = self._writer.rewritten(group, found)
+            if rewritten is None:
+                return False
+            found = rewritten
+        duplicates = [c for c in found.connections if c.relationship == "near_duplicate"]
+        self.duplicates.update((c.source_id, c.target_id) for c in duplicates)
+        plan.connect(found.connections if found.drafts else duplicates)
+        self.groups += bool(found.drafts)
+        for draft in found.drafts:
+            self._add_insight(plan, draft, group)
+        return True
+
+    def _widened(self, group: Group, found: Synthesis) -> Group | None:
+        """The group with what another insight on the very same thing rests on, if there is one."""
+        namespace = group.members[0].namespace
+        row_of = self._pool.row_of
+        rows = {row_of[memory.id] for memory in group.members}
+        more = {
+            row_of[id_]
+            for draft in found.drafts
+            if draft.is_whole
+            for known in self._known.about(namespace, draft.family, draft.about)
+            for id_ in known.source_ids
+            if id_ in row_of
+        } - rows
+        if not more or len(rows) + len(more) > _WIDEST * self._thresholds.group_size:
+            return None
+        wider = sorted(rows | more)
+        return self._group(wider, self._read(set(wider)))
+
+    def _with_known(self, rows: Sequence[int]) -> list[int]:
+        """Add what the insights rest on that are about this group already, newest first."""
+        ids = {self._pool.ids[row] for row in rows}
+        more: set[int] = set()
+        for known in self._known.resting_on(ids):
+            common = len(known.source_ids & ids)
+            if known.is_whole and 2 * common >= min(len(ids), len(known.source_ids)):
+                row_of = self._pool.row_of
+                more.update(row_of[id_] for id_ in known.source_ids if id_ in row_of)
+        room = self._thresholds.group_size - len(rows)
+        added = sorted(more.difference(rows), reverse=True)[: max(room, 0)]
+        return sorted([*rows, *added])
+
+    def _group(self, rows: Sequence[int], memories: Mapping[int, Memory]) -> Group:
+        place = {row: number for number, row in enumerate(rows)}
+        inside = {
+            (link.first, link.second): link
+            for row in rows
+            for link in self._links.of(row)
+            if link.first in place and link.second in place
+        }
+        names = self._pool.names.shared(rows)
+        words = self._pool.words.shared(rows)
+        return Group(
+            members=tuple(memories[row] for row in rows),
+            pairs=tuple(_pair(inside[key], place) for key in sorted(inside)),
+            anchors=frozenset({stem for name in names for stem in terms(name)} | words),
+        )
+
+    def _add_insight(self, plan: InsightPlan, draft: Draft, group: Group) -> None:
+        sources = [memory for memory in group.members if memory.id in draft.source_ids]
+        before = self._told_before(draft)
+        if any(known.source_ids >= set(draft.source_ids) for known in before):
+            return
+        if any(known.text == draft.text for known in self._alike(draft, group)):
+            return
+        version = 1 + max((known.version for known in before), default=0)
+        memory = insight_memory(draft, sources, version, self._now)
+        for known in before:
+            self._replace(plan, known, memory)
+        plan.insights[memory.id] = memory
+        self.insights[memory.id] = insight_record(draft, memory)
+        self._known.add(known_insight(draft, memory))
+
+    def _replace(self, plan: InsightPlan, known: KnownInsight, by: Memory) -> None:
+        plan.supersede(known.id, by.id)
+        self._known.remove(known.id)
+        self.insights.pop(known.id, None)
+
+    def _alike(self, draft: Draft, group: Group) -> list[KnownInsight]:
+        """Insights on the same thing, which may say it from other memories of the same sources."""
+        return self._known.about(group.members[0].namespace, draft.family, draft.about)
+
+    def _told_before(self, draft: Draft) -> list[KnownInsight]:
+        """The valid insights that this one says again or brings up to date."""
+        sources = set(draft.source_ids)
+        return [known for known in self._known.resting_on(sources) if _same_thing(known, draft)]
+
+
+def _same_thing(known: KnownInsight, draft: Draft) -> bool:
+    common = known.source_ids.intersection(draft.source_ids)
+    if known.is_whole != draft.is_whole:
+        return False
+    if draft.is_whole:
+        return 2 * len(common) >= min(len(known.source_ids), len(draft.source_ids))
+    before, after = known.about.split(), draft.about.split()
+    return before[:1] == after[:1] and bool(set(before[1:]) & set(after[1:]))
+
+
+def _pair(link: Link, place: dict[int, int]) -> Pair:
+    first, second = place[link.first], place[link.second]
+    return Pair(first, second, link.weight, link.cosine, link.names > 0)

@@ -1,0 +1,232 @@
+"""What consolidation looks at: the memories worth connecting, with the rare things they mention.
+
+Worth connecting are gists, distilled and stated memories, and the passage of a document that is
+only one passage long.  Passages of longer documents are represented by the document's gist; turns
+of a conversation and rows of a table by what was distilled from them, since "see you then" and
+"yes, 12" connect everything with everything.  Insights are never consolidated again.
+
+All of it is held as columns, so that finding what a memory shares with a hundred thousand others
+costs a few look-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memctl.store.tables.filter_expressions import Expr, col
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memctl.store.store import Snapshot
+
+_LIGHT = [
+    "id", "document_id", "namespace", "type", "level", "start", "entities", "search_text",
+    "created_at", "is_consolidated", "vector",
+]  # fmt: skip
+MOST_FRESH = 50_000
+MOST_KNOWN = 100_000
+"""How many memories one run looks at: the oldest that are new, the newest that are known."""
+
+DULL_NAMES = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday",
+    "saturday", "sunday", "today", "tomorrow", "yesterday", "ok", "okay", "thanks", "hello", "hi",
+    "hey", "yes", "no", "time", "note", "notes", "remember", "todo", "re", "fwd",
+)  # fmt: skip
+
+
+class Postings:
+    """Which rows mention which rare keys, both ways round.
+
+    A key is rare when at least two documents have it and no more than ``most`` do: what only one
+    has connects nothing, what many have says nothing.
+    """
+
+    def __init__(
+        self,
+        rows: NDArray[np.int64],
+        keys: NDArray[np.int64],
+        texts: pa.Array,
+        documents: NDArray[np.int64],
+        most: int,
+    ) -> None:
+        self._texts = texts
+        width = int(keys.max(initial=-1)) + 1
+        pairs = np.unique(rows * width + keys) if len(rows) else rows
+        rows, keys = (pairs // width, pairs % width) if len(pairs) else (pairs, pairs)
+        by_document = np.unique(documents[rows] * width + keys) if len(rows) else rows
+        frequency = np.bincount(by_document % width if width else by_document, minlength=width)
+        rare = (frequency[keys] >= 2) & (frequency[keys] <= most)
+        self._keys = keys[rare]
+        self._row_starts = np.searchsorted(rows[rare], np.arange(len(documents) + 1))
+        order = np.argsort(self._keys, kind="stable")
+        self._rows = rows[rare][order]
+        self._key_starts = np.searchsorted(self._keys[order], np.arange(width + 1))
+
+    def keys(self, row: int) -> NDArray[np.int64]:
+        """The rare keys of a row."""
+        return self._keys[self._row_starts[row] : self._row_starts[row + 1]]
+
+    def shared(self, rows: Iterable[int]) -> set[str]:
+        """The rare keys that two of these rows have at least, as texts."""
+        found, counts = np.unique(
+            np.concatenate([self.keys(row) for row in rows]), return_counts=True
+        )
+        return {self._texts[int(key)].as_py() for key in found[counts > 1]}
+
+    def sharing(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows that share a rare key with this one, itself included, and how many each."""
+        parts = [
+            self._rows[self._key_starts[key] : self._key_starts[key + 1]] for key in self.keys(row)
+        ]
+        if not parts:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        found, counts = np.unique(np.concatenate(parts), return_counts=True)
+        return found, counts
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The memories of one run, by row number."""
+
+    ids: list[str]
+    row_of: dict[str, int]
+    documents: NDArray[np.int64]
+    namespaces: NDArray[np.int64]
+    created_at: NDArray[np.int64]
+    """Microseconds, for ordering alone."""
+    vectors: NDArray[np.float16]
+    names: Postings
+    words: Postings
+    fresh: list[int]
+    """Rows not yet consolidated, oldest first."""
+
+
+def load_pool(snapshot: Snapshot, now: datetime) -> Pool:
+    """Read what one run looks at."""
+    is_new = col("is_consolidated") == False  # noqa: E712
+    worth = _worth(now)
+    fresh = snapshot.scan(
+        "memories", worth & is_new, _LIGHT, order_by=[("created_at", "asc")], limit=MOST_FRESH
+    )
+    known = snapshot.scan(
+        "memories", worth & ~is_new, _LIGHT, order_by=[("created_at", "desc")], limit=MOST_KNOWN
+    )
+    return make_pool(_without_split(snapshot, pa.concat_tables([fresh, known])))
+
+
+def count_waiting(snapshot: Snapshot, now: datetime) -> int:
+    """How many memories the next run would look at."""
+    is_new = col("is_consolidated") == False  # noqa: E712
+    columns = ["document_id", "type", "level"]
+    rows = snapshot.scan("memories", _worth(now) & is_new, columns)
+    return int(_without_split(snapshot, rows).num_rows)
+
+
+def _worth(now: datetime) -> Expr:
+    lasting = (col("valid_to").is_null() | (col("valid_to") > now)) & (
+        col("expires_at").is_null() | (col("expires_at") > now)
+    )
+    whole = (
+        (col("level") == "evidence")
+        & (col("type") == "passage")
+        & (col("start").is_null() | (col("start") == 0))
+        & col("turn").is_null()
+        & col("row").is_null()
+    )
+    return lasting & ((col("level") == "memory") | whole)
+
+
+def _without_split(snapshot: Snapshot, rows: pa.Table) -> pa.Table:
+    """Leave out first passages of documents that have more passages or a gist."""
+    is_passage = pc.equal(rows["level"], "evidence")
+    gists = snapshot.scan("memories", col("type") == "gist", ["document_id"])["document_id"]
+    later = (col("level") == "evidence") & (col("type") == "passage") & (col("start") > 0)
+    if pc.any(is_passage).as_py():
+        split = snapshot.scan("memories", later, ["document_id"])["document_id"]
+        gists = pa.chunked_array([*gists.chunks, *split.chunks], pa.string())
+    represented = pc.is_in(rows["document_id"], value_set=gists, skip_nulls=True)
+    return rows.filter(pc.invert(pc.and_(is_passage, represented)))
+
+
+def make_pool(rows: pa.Table) -> Pool:
+    """Index rows of the ``memories`` table."""
+    rows = rows.sort_by([("created_at", "ascending"), ("id", "ascending")])
+    documents = _codes(pc.coalesce(rows["document_id"], rows["id"]))
+    count = int(documents.max(initial=-1)) + 1
+    ids = rows["id"].to_pylist()
+    fresh = np.flatnonzero(~rows["is_consolidated"].to_numpy(zero_copy_only=False).astype(bool))
+    return Pool(
+        ids=ids,
+        row_of={id_: row for row, id_ in enumerate(ids)},
+        documents=documents,
+        namespaces=_codes(rows["namespace"]),
+        created_at=rows["created_at"].cast(pa.int64()).to_numpy(),
+        vectors=_matrix(rows["vector"]),
+        names=_postings(_named(rows["entities"]), documents, most_documents(count, 12)),
+        words=_postings(_worded(rows["search_text"]), documents, most_documents(count, 8)),
+        fresh=[int(row) for row in fresh],
+    )
+
+
+def most_documents(count: int, always: int) -> int:
+    """How many of ``count`` documents may mention a thing for it still to tell them apart."""
+    return max(2, min(max(always, int(2 * np.log2(max(count, 1)))), 2 * count // 3))
+
+
+def _named(entities: pa.ChunkedArray) -> pa.ListArray:
+    """Entities case-folded, those that name nothing in particular left out."""
+    lists = _one(entities)
+    names = pc.utf8_lower(pc.list_flatten(lists))
+    dull = pc.is_in(names, value_set=pa.array(DULL_NAMES))
+    return _regrouped(lists, names, pc.and_(pc.invert(dull), _is_word(names)))
+
+
+def _worded(search_text: pa.ChunkedArray) -> pa.ListArray:
+    """The terms of the search text, without numbers and the shortest."""
+    lists = _one(pc.utf8_split_whitespace(search_text))
+    words = pc.list_flatten(lists)
+    return _regrouped(lists, words, _is_word(words))
+
+
+def _is_word(values: pa.Array) -> pa.Array:
+    return pc.and_(pc.greater(pc.utf8_length(values), 2), pc.match_substring_regex(values, r"\pL"))
+
+
+def _regrouped(lists: pa.ListArray, values: pa.Array, keep: pa.Array) -> pa.ListArray:
+    parents = pc.list_parent_indices(lists).filter(keep)
+    counts = np.bincount(np.asarray(parents), minlength=len(lists))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values.filter(keep))
+
+
+def _one(column: pa.ChunkedArray) -> Any:
+    joined = column.combine_chunks()
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _postings(lists: pa.ListArray, documents: NDArray[np.int64], most: int) -> Postings:
+    parents = np.asarray(pc.list_parent_indices(lists), dtype=np.int64)
+    encoded = pc.list_flatten(lists).dictionary_encode()
+    keys = np.asarray(encoded.indices, dtype=np.int64)
+    return Postings(parents, keys, encoded.dictionary, documents, most)
+
+
+def _codes(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Number the distinct values."""
+    return np.asarray(_one(column).dictionary_encode().indices, dtype=np.int64)
+
+
+def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
+    width = column.type.list_size
+    flat = [np.asarray(chunk.flatten(), dtype=np.float16) for chunk in column.chunks]
+    joined = np.concatenate(flat) if flat else np.empty(0, np.float16)
+    return joined.reshape(-1, width)

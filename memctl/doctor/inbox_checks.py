@@ -1,0 +1,148 @@
+"""Files on their way: those in ``processing/`` and in ``failed/``, against the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from memctl.doctor.findings import Examined, Finding, counted, ok, warning
+from memctl.doctor.row_checks import CrossReferences
+from memctl.files import modified_ns
+from memctl.ids import root_id
+from memctl.ingest.discovery.inbox_scan import folder_tags
+from memctl.ingest.discovery.sources import Source, printable, walk
+from memctl.ingest.source_reading import Unreadable, identify
+from memctl.kb_settings import REASON_SUFFIX, Layout, reason_path
+from memctl.knowledge_base import KnowledgeBase
+from memctl.records import FileOutcome
+from memctl.store.integrity.store_repair import FILES_UNKNOWN, Step
+from memctl.store.ledger.work_repositories import FileEntry
+from memctl.store.snapshots import Snapshots
+from memctl.store.write_lock import is_watched
+from memctl.watch.claims import claim_name
+from memctl.watch.reporter import polled_folders
+
+
+def check_inboxes(examined: Examined) -> Iterator[Finding]:
+    """Look for files that nobody works on, and for failed ones that do not say why."""
+    yield from _check_processing(examined)
+    yield from _check_failed(examined)
+    yield from _check_events(examined)
+
+
+def _check_processing(examined: Examined) -> Iterator[Finding]:
+    folder = examined.layout.processing
+    claimed = {
+        claim_name(entry.path) for entry in examined.ledger.files.entries(["claimed", "indexed"])
+    }
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    loose = [path for path in there if path.name.partition("-")[0] not in claimed]
+    if is_watched(examined.layout):
+        yield ok("inbox", "processing", f"{counted(len(there), 'file')} being taken in")
+    elif loose:
+        told = f"{counted(len(loose), 'file')} that nobody has claimed"
+        hint = "memctl watch takes them in"
+        yield warning("inbox", "processing", f"{told}: {printable(loose[0].name)}", hint)
+    elif there:
+        told = f"{counted(len(there), 'file')} claimed by a process that is gone"
+        yield warning("inbox", "processing", told, "memctl watch takes them in")
+    else:
+        yield ok("inbox", "processing", "empty")
+
+
+def _check_events(examined: Examined) -> Iterator[Finding]:
+    """Tell of folders that the watcher only looks into from time to time."""
+    told = polled_folders(examined.ledger) if is_watched(examined.layout) else ()
+    for each in told:
+        hint = "sysctl fs.inotify shows the limits; what they forbid is tried again by itself"
+        yield (
+            warning("inbox", "events", each, hint)
+            if "limit" in each
+            else ok("inbox", "events", each)
+        )
+
+
+def _check_failed(examined: Examined) -> Iterator[Finding]:
+    folder = examined.layout.failed
+    files = [
+        path
+        for path in (sorted(folder.rglob("*")) if folder.is_dir() else [])
+        if path.is_file() and not path.name.endswith(REASON_SUFFIX)
+    ]
+    silent = [path for path in files if not reason_path(path).exists()]
+    if silent:
+        told = f"{counted(len(silent), 'file')} without a reason: {printable(silent[0].name)}"
+        yield warning("inbox", "failed", told, "move them back into the inbox to try again")
+    else:
+        yield ok("inbox", "failed", f"{counted(len(files), 'file')}, each with its reason")
+
+
+def inbox_source(layout: Layout, entry: FileEntry) -> Source | None:
+    """Return a file that was ingested as the source that it was; None where it is gone."""
+    path = layout.found_here(Path(entry.path))
+    if not path.is_file():
+        return None
+    if path.is_relative_to(layout.processed):
+        relative = path.relative_to(layout.processed)
+        name = printable(relative.as_posix())
+    else:  # of an inbox whose files stay
+        inbox = Path(entry.inbox)
+        relative = path.relative_to(inbox) if path.is_relative_to(inbox) else Path(path.name)
+        name = printable(path)
+    return Source(name, path, name=path.name, tags=folder_tags(relative))
+
+
+def repair_file_entries(
+    base: KnowledgeBase, layout: Layout, now: datetime, *, is_whole: bool
+) -> Iterator[Step]:
+    """Write down what lies in ``processed/``, where the ledger was made anew and knows nothing.
+
+    Where no document can have been lost, one that has left no trace was deleted by hand: its file
+    is noted as one that became nothing, so that it is not read again.
+
+    Args:
+        base: The knowledge base.
+        layout: Where its files are; a copy of it to try things on has none of its own.
+        now: The time.
+        is_whole: Whether all rows of its documents could be read.
+    """
+    ledger = base.store.ledger
+    if ledger.meta(FILES_UNKNOWN) != "1":
+        return
+    entries = list(_entries(layout, now))
+    agreement = CrossReferences(base.store.snapshot())
+    unknown = agreement.unknown(entries)
+    traces = {root_id(id_) for id_ in agreement.orphans()}
+    deleted = {e.path for e in unknown if is_whole and e.document_id not in traces}
+    kept = [replace(e, document_id=None) if e.path in deleted else e for e in entries]
+    with ledger.transaction():
+        for entry in kept:
+            ledger.files.put(entry)
+        Snapshots(base.store, base.clock).note_files(entries)
+        ledger.set_meta(FILES_UNKNOWN, "0")
+    if entries:
+        yield Step("ledger", f"wrote down {counted(len(entries), 'file')} found in processed/")
+    if deleted:
+        told = f"{counted(len(deleted), 'file')} in processed/ without a document"
+        yield Step("ledger", f"left {told} as deleted; memctl ingest FILE takes one in again")
+    elif unknown and not is_whole:
+        told = "documents are missing, and nothing says any more which of them you had deleted"
+        yield Step("ledger", f"{told}: all that lie in processed/ are read again")
+
+
+def _entries(layout: Layout, now: datetime) -> Iterator[FileEntry]:
+    """Yield what a watcher would have written of each file, without knowing when."""
+    for path in walk(layout.processed):
+        if isinstance(path, FileOutcome):
+            continue
+        status = path.stat()
+        size, changed = status.st_size, modified_ns(status)
+        entry = FileEntry(str(path), str(layout.inbox), size, changed, "done", now, now)
+        source = inbox_source(layout, entry)
+        try:
+            key = identify(source).key if source is not None else None
+        except Unreadable:
+            continue
+        yield replace(entry, document_id=key)

@@ -1,0 +1,248 @@
+"""Whether the rows of the tables and the ledger agree: nothing without what it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
+from memctl.rows.orphan_entities import orphan_entities
+from memctl.schema.table_names import TABLES, TableName
+from memctl.store.ledger.work_repositories import FileEntry
+from memctl.store.tables.filter_expressions import col
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from memctl.store.tables.snapshot import Snapshot
+
+
+MOST_LISTED = 3
+"""Ids that a finding names, as examples."""
+
+
+@dataclass
+class CrossReferences:
+    """What refers to what is not there, in the tables of one snapshot."""
+
+    snapshot: Snapshot
+
+    @cached_property
+    def documents(self) -> Ids:
+        """The ids of all documents."""
+        return self.of("documents")
+
+    @cached_property
+    def memories(self) -> Ids:
+        """The ids of all memories."""
+        return self.of("memories")
+
+    @cached_property
+    def entities(self) -> Ids:
+        """The ids of all entities."""
+        return self.of("entities")
+
+    def of(self, table: TableName) -> Ids:
+        """Return the ids of all rows of a table."""
+        return Ids(batch["id"] for batch in self.snapshot.batches(table, None, ["id"]))
+
+    def twins(self, table: TableName) -> Iterator[str]:
+        """Yield the ids of rows of a table that are there more than once."""
+        ids, seen = self.of(table), set[str]()
+        for batch in self.snapshot.batches(table, None, ["id"]) if ids.twins else ():
+            found = set(batch["id"].filter(_mask(ids.repeated(batch["id"]))).to_pylist()) - seen
+            seen |= found
+            yield from sorted(found)
+
+    def orphans(self) -> Iterator[str]:
+        """Yield the ids of documents that are not there, though memories are theirs."""
+        seen: set[str] = set()
+        for batch in self.snapshot.batches("memories", None, ["document_id"]):
+            column = batch["document_id"]
+            lost = set(column.filter(_mask(self.documents.lacks(column))).to_pylist()) - seen
+            seen |= lost
+            yield from sorted(lost)
+
+    def without_memories(self) -> list[str]:
+        """Return the ids of live documents that have text and not one memory."""
+        owners = Ids(b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER))
+        live = col("status") == "indexed"
+        bare: list[str] = []
+        for batch in self.snapshot.batches("documents", live, ["id"]):
+            bare += batch["id"].filter(_mask(owners.lacks(batch["id"]))).to_pylist()
+        texts = self.snapshot.get("documents", bare, ["id", "text"]).to_pylist()
+        return [row["id"] for row in texts if (row["text"] or "").strip()]
+
+    def dangling(self, column: str, table: TableName = "memories") -> Iterator[str]:
+        """Yield the ids of rows that name, in a column, a memory that is not there."""
+        yield from _naming(self.snapshot, table, column, self.memories)
+
+    def loose_ends(self) -> Iterator[str]:
+        """Yield the ids of relations one end of which is not there."""
+        known = self.documents.union(self.memories).union(self.entities)
+        for column in ("source_id", "target_id"):
+            yield from _naming(self.snapshot, "relations", column, known)
+
+    def nameless(self) -> Iterator[str]:
+        """Yield the names of entities that nothing names any more."""
+        yield from (row["name"] for row in orphan_entities(self.snapshot))
+
+    def unknown(self, entries: Sequence[FileEntry]) -> list[FileEntry]:
+        """Return the files that are done though the documents that they became are not there."""
+        import pyarrow as pa
+
+        named = pa.array([entry.document_id for entry in entries], pa.string())
+        return [entries[int(number)] for number in self.documents.lacks(named).nonzero()[0]]
+
+
+_OWNER = ["document_id"]
+
+
+def _naming(snapshot: Snapshot, table: TableName, column: str, known: Ids) -> Iterator[str]:
+    """Yield the ids of rows whose column, or a value in it, is not among those that are known."""
+    import pyarrow as pa
+
+    for batch in snapshot.batches(table, None, ["id", column]):
+        values, rows = batch[column], batch["id"]
+        if pa.types.is_list(values.type):
+            import pyarrow.compute as pc
+
+            rows, values = rows.take(pc.list_parent_indices(values)), values.flatten()
+        yield from dict.fromkeys(rows.filter(_mask(known.lacks(values))).to_pylist())
+
+
+def _mask(flags: object) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(flags, pa.bool_())
+
+
+# --- the checks ----------------------------------------------------------------------------------
+
+
+def check_rows(examined: Examined) -> Iterator[Finding]:
+    """Look for rows that are there twice, or belong to or name what is not there."""
+    agreement = CrossReferences(examined.snapshot)
+    readable = [table for table in TABLES if examined.can_read(table)]
+    known = examined.ledger.manifests.rows()
+    for table in readable:
+        ids = agreement.of(table)
+        committed = known.get((table, examined.states[table].version), len(ids))
+        if ids.twins:
+            yield damaged("rows", table, f"{counted(ids.twins, 'id')} there twice")
+        elif len(ids) != committed:
+            told = f"{counted(len(ids), 'row')}, where the ledger knows of {committed:,}"
+            yield damaged("rows", table, told)
+        else:
+            yield ok("rows", table, f"{counted(len(ids), 'id')}, each once")
+    if {"documents", "memories"}.issubset(readable):
+        yield from _check_documents(agreement)
+        yield from _check_files(agreement, examined)
+    if "memories" in readable:
+        yield from _check_references(agreement)
+    if len(readable) == len(TABLES):
+        yield from _check_graph(agreement)
+
+
+def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
+    orphaned = list(agreement.orphans())
+    if orphaned:
+        told = f"memories of {counted(len(orphaned), 'document')} that are not there"
+        yield damaged("rows", "memories", f"{told}: {_some(orphaned)}")
+    bare = agreement.without_memories()
+    if bare:
+        told = f"{counted(len(bare), 'live document')} without any memory"
+        yield damaged("rows", "documents", f"{told}: {_some(bare)}")
+    if not orphaned and not bare:
+        yield ok("rows", "documents", "each live one has memories, and each memory its document")
+
+
+def _check_files(agreement: CrossReferences, examined: Examined) -> Iterator[Finding]:
+    done = examined.ledger.files.entries(["done"])
+    lost = agreement.unknown(done)
+    if lost:
+        told = f"{counted(len(lost), 'file')} done, of which the document is not there"
+        yield damaged("rows", "ledger", f"{told}: {_some([entry.path for entry in lost])}")
+    else:
+        yield ok("rows", "ledger", f"{counted(len(done), 'file')} done, each with its document")
+
+
+def _check_references(agreement: CrossReferences) -> Iterator[Finding]:
+    for column in ("source_ids", "superseded_by"):
+        lost = list(dict.fromkeys(agreement.dangling(column)))
+        if lost:
+            told = f"{counted(len(lost), 'memory', 'memories')} with {column} that are not there"
+            yield damaged("rows", "memories", f"{told}: {_some(lost)}")
+        else:
+            yield ok("rows", "memories", f"all {column} are there")
+
+
+def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
+    unborne = agreement.dangling("memory_ids", "relations")
+    loose = list(dict.fromkeys([*agreement.loose_ends(), *unborne]))
+    if loose:
+        told = f"{counted(len(loose), 'relation')} of what is not there: {_some(loose)}"
+        yield warning("rows", "relations", told, REPAIR)
+    unnamed = list(agreement.nameless())
+    if unnamed:
+        told = f"{counted(len(unnamed), 'entity', 'entities')} that nothing names"
+        yield warning("rows", "entities", f"{told}: {_some(unnamed)}", REPAIR)
+    if not loose and not unnamed:
+        yield ok("rows", "relations", "all that they and entities name is there")
+
+
+def _some(values: Sequence[str]) -> str:
+    told = ", ".join(values[:MOST_LISTED])
+    return f"{told}, ..." if len(values) > MOST_LISTED else told
+
+
+class Ids:
+    """The ids that some columns have; two different ones are taken for one once in 10^19."""
+
+    def __init__(self, columns: Iterable[pa.Array | pa.ChunkedArray] = ()) -> None:
+        parts = [_hashes(column) for column in columns]
+        self._sorted = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    @property
+    def twins(self) -> int:
+        """How many ids were there before."""
+        return int((self._sorted[1:] == self._sorted[:-1]).sum())
+
+    def has(self, value: str) -> bool:
+        """Tell whether one id is there."""
+        place = int(np.searchsorted(self._sorted, hash(value)))
+        return place < len(self._sorted) and int(self._sorted[place]) == hash(value)
+
+    def repeated(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
+        """Tell of each value of a column whether it is there more than once."""
+        twins = self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]
+        return np.isin(_hashes(column), twins)
+
+    def union(self, other: Ids) -> Ids:
+        """Return the ids of both."""
+        both = Ids()
+        both._sorted = np.union1d(self._sorted, other._sorted)
+        return both
+
+    def lacks(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
+        """Tell of each value of a column whether it is missing here; nulls are not."""
+        wanted = _hashes(column)
+        if not len(self._sorted):
+            found = np.zeros(len(wanted), dtype=bool)
+        else:
+            places = np.searchsorted(self._sorted, wanted)
+            found = self._sorted[np.minimum(places, len(self._sorted) - 1)] == wanted
+        given: NDArray[np.bool_] = np.asarray(column.is_valid(), dtype=bool)
+        return given & ~found
+
+
+def _hashes(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    return np.fromiter(map(hash, column.to_pylist()), dtype=np.int64, count=len(column))

@@ -1,0 +1,198 @@
+"""The ledger and the files of the tables: can they be read, and are they those that count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
+from memctl.schema.arrow_tables import VECTOR, vector_rows
+from memctl.schema.table_names import FORGET, TABLES, TableName
+from memctl.store.integrity.inspection import READ_BYTES, TableState, vector_length
+from memctl.store.ledger.ledger import HEAD, Ledger
+from memctl.store.ledger.ledger_schema import VERSION
+from memctl.store.store import DIMENSION, TABLES_FOLDER
+from memctl.store.tables.durability import lost_manifests
+from memctl.store.tables.engine import Datasets
+from memctl.store.tables.snapshot_tags import (
+    damaged_tags,
+    snapshot_tags,
+    wanted_versions,
+    wrong_tags,
+)
+from memctl.store.tables.upkeep import max_unindexed
+
+if TYPE_CHECKING:
+    from memctl.store.tables.snapshot import Snapshot
+
+WRITING = "somebody is writing"
+
+
+def check_ledger(ledger: Ledger) -> Iterator[Finding]:
+    """Read the whole ledger, and look whether it names a version of every table."""
+    complaints = ledger.complaints()
+    for complaint in complaints:
+        yield damaged("ledger", "ledger", complaint)
+    if complaints:
+        return
+    yield ok("ledger", "ledger", f"whole, schema {VERSION}")
+    head = ledger.head()
+    for table in TABLES:
+        if table not in head:
+            yield damaged("ledger", table, "the ledger names no version of it")
+
+
+def check_tables(examined: Examined) -> Iterator[Finding]:
+    """Tell what cannot be read of each table: its manifest, its rows, its indexes."""
+    datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
+    changed = {place for place, _ in lost_manifests(datasets, examined.ledger)}
+    for table, state in examined.states.items():
+        found = list(_check_files(state))
+        if not state.problem and (table, state.version) in changed:
+            found.append(damaged("tables", table, "its manifest is not the one that was committed"))
+        yield from found
+        if not found:
+            told = f"{counted(state.rows, 'row')} in {counted(state.files, 'file')}"
+            yield ok("tables", table, f"opens at version {state.version}; {told}")
+
+
+def _check_files(state: TableState) -> Iterator[Finding]:
+    if state.problem:
+        yield damaged("tables", state.table, state.problem)
+    if state.lost_files:
+        told = f"{state.lost_files} of its {counted(state.files, 'file')}"
+        yield damaged("tables", state.table, f"{told} cannot be read")
+    if state.changed_files:
+        told = f"{state.changed_files} of its {counted(state.files, 'file')}"
+        yield damaged("tables", state.table, f"{told} not as written: bytes of it have changed")
+    for name in state.broken_indexes:
+        yield damaged("indexes", state.table, f"the index {name} is not as it was written")
+
+
+def check_indexes(examined: Examined) -> Iterator[Finding]:
+    """Tell how many rows no index knows: searches find them, by reading each."""
+    for table, state in examined.states.items():
+        if not state.is_readable or state.broken_indexes:
+            continue
+        told = f"{counted(state.unindexed, 'row')} of {state.rows:,} not in every index"
+        if state.unindexed > max_unindexed(state.rows):
+            hint = "the next ingest, or memctl watch, brings them up to date"
+            yield warning("indexes", table, f"{told}, so that searches are slower", hint)
+        elif state.unindexed:
+            few = f"{counted(state.unindexed, 'new row')} of {state.rows:,}"
+            yield ok("indexes", table, f"up to date but for {few}, few enough to read each")
+        else:
+            yield ok("indexes", table, "up to date")
+
+
+def check_versions(examined: Examined) -> Iterator[Finding]:
+    """Tell of versions that are not those that count: earlier ones, snapshots, crash leftovers."""
+    is_written_to = _is_written_to(examined)
+    for table, state in examined.states.items():
+        if state.later_versions:
+            yield _told_of_later(state, is_written_to)
+        earlier = [number for number in state.lost_versions if number < state.version]
+        if earlier and not is_written_to:
+            told = f"{counted(len(earlier), 'earlier version')} cannot be opened"
+            yield warning("versions", table, told, "nothing needs them; --repair clears them away")
+    yield from _check_named(examined)
+    yield from _check_tags(examined)
+    unfinished = examined.ledger.jobs.unfinished(FORGET)
+    if unfinished and not is_written_to:
+        told = f"{counted(len(unfinished), 'forget')} cut off: what went may still be in files"
+        name = examined.layout.name
+        hint = f"whatever writes next completes it, or memctl forget -k {name}"
+        yield warning("versions", "forget", told, hint)
+
+
+def _is_written_to(examined: Examined) -> bool:
+    from memctl.store.write_lock import WriteLock
+
+    return WriteLock(examined.layout.folder, lambda: examined.now).is_held()
+
+
+def _told_of_later(state: TableState, is_written_to: bool) -> Finding:
+    told = counted(len(state.later_versions), "version")
+    if is_written_to:
+        return ok("versions", state.table, f"{told} beyond HEAD: {WRITING}")
+    message = f"{told} beyond HEAD: a change that was cut off"
+    return warning("versions", state.table, message, "nothing to do: the next writer rolls it back")
+
+
+def _check_named(examined: Examined) -> Iterator[Finding]:
+    """Look whether each snapshot can still be gone back to."""
+    named = {name: head for name, head in examined.ledger.heads().items() if name != HEAD}
+    for name, head in named.items():
+        if lost := _lost(examined, head):
+            yield damaged("snapshots", name, f"its {', '.join(lost)} cannot be opened")
+        elif files := examined.verifier.damaged(head):
+            told = f"{counted(len(files), 'file')} of it damaged or gone"
+            hint = f"let it go: memctl snapshot delete {name} -k {examined.layout.name}"
+            yield damaged("snapshots", name, f"{told}: it cannot be restored", hint)
+        else:
+            yield ok("snapshots", name, "all its files are as they were written")
+
+
+def _check_tags(examined: Examined) -> Iterator[Finding]:
+    """Look whether every snapshot has the tags by which other tools leave its versions alone."""
+    datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
+    for table in TABLES:
+        wanted = wanted_versions(examined.ledger, table)
+        tags = snapshot_tags(datasets, table)
+        unreadable = [name for name, tag in tags.items() if tag is None]
+        others = [path.stem for path in damaged_tags(datasets, table)]
+        for name in (*(f"snapshot {name}" for name in unreadable), *others):
+            yield damaged("versions", table, f"the tag of {name} cannot be read")
+        for name in wrong_tags(tags, wanted):
+            if name not in unreadable:
+                told = f"no tag says that the snapshot {name} needs version {wanted[name]}"
+                yield warning("versions", table, told, REPAIR)
+
+
+def _lost(examined: Examined, head: Mapping[TableName, int]) -> list[TableName]:
+    return [
+        table
+        for table, number in head.items()
+        if table in examined.states and number not in examined.states[table].versions
+    ]
+
+
+LONGEST_ERROR = 0.01
+"""So far the length of a vector may be from 1; float16 alone makes it differ by a thousandth."""
+_COMPLAINTS = ("without a vector", "with a vector that is not finite", "with one not of length 1")
+
+
+def check_vectors(examined: Examined) -> Iterator[Finding]:
+    """Look at the dimension of the vectors, and at each of them."""
+    if not examined.can_read("memories"):
+        return
+    wide, pinned = vector_length(examined.snapshot), examined.ledger.meta(DIMENSION)
+    if str(wide) != pinned:
+        yield damaged("vectors", "memories", f"{wide} numbers each, where {pinned} are pinned")
+        return
+    found: Counter[str] = Counter()
+    for _, complaint in bad_vectors(examined.snapshot):
+        found[complaint] += 1
+    for complaint, number in sorted(found.items()):
+        yield damaged("vectors", "memories", f"{counted(number, 'memory', 'memories')} {complaint}")
+    if not found:
+        yield ok("vectors", "memories", f"{wide} numbers each, finite, of length 1")
+
+
+def bad_vectors(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield the memories whose vector cannot be one, each with what is wrong with it.
+
+    A zero vector is that of a text without any known word.
+    """
+    for batch in snapshot.batches("memories", None, ["id", VECTOR], batch_bytes=READ_BYTES):
+        column = batch.column(VECTOR)
+        missing = np.asarray(column.is_null(), dtype=bool)
+        lengths = np.linalg.norm(vector_rows(column).astype(np.float32), axis=1)
+        odd = (lengths > 0) & (np.abs(lengths - 1) > LONGEST_ERROR)
+        flags = (missing, ~np.isfinite(lengths), odd & np.isfinite(lengths))
+        for flag, complaint in zip(flags, _COMPLAINTS, strict=True):
+            for number in flag.nonzero()[0]:
+                yield batch["id"][int(number)].as_py(), complaint

@@ -1,0 +1,271 @@
+"""Question sets: what is asked, and which records the answer stands in.
+
+A set is a folder with two files of JSON lines.  ``corpus.jsonl`` is what ``memctl ingest --jsonl``
+takes, each record with an ``id``; ``queries.jsonl`` has one question a line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memctl.consolidation.sentence_values import Value, values
+from memctl.language.sentence_splitting import split_sentences
+from memctl.language.word_lists import stop_words
+from memctl.records import Filters
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+
+CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class EvalQuestion:
+    """A question with the ids of its evidence: of records, of documents or of memories."""
+
+    id: str
+    text: str
+    relevant: tuple[str, ...]
+    namespace: str | None = None
+    """It is asked of that alone."""
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line of a question set that is no question; lines count from 1."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """The questions of a file that can be asked and scored."""
+
+    questions: tuple[EvalQuestion, ...]
+    bad: tuple[BadLine, ...]
+    without_evidence: int
+    """Questions that name no evidence, so that there is nothing to score."""
+
+
+def read_questions(path: Path) -> QuestionSet:
+    """Read ``queries.jsonl``: ``id``, ``question``, ``relevant``, ``namespace``?, ``category``?.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        return parse_questions(lines)
+
+
+def parse_questions(lines: Iterable[str]) -> QuestionSet:
+    """Read questions, one JSON object a line; of those that share an id the first one counts."""
+    found: dict[str, EvalQuestion] = {}
+    bad: list[BadLine] = []
+    without = 0
+    for number, value in _objects(lines, bad):
+        try:
+            question = _question(value, number)
+            if question.id in found:
+                raise ValueError(f"the id {question.id!r} is that of an earlier line")
+        except ValueError as error:
+            bad.append(BadLine(number, str(error)))
+            continue
+        if question.relevant:
+            found[question.id] = question
+        else:
+            without += 1
+    return QuestionSet(tuple(found.values()), tuple(bad), without)
+
+
+def _objects(lines: Iterable[str], bad: list[BadLine]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            bad.append(BadLine(number, f"no JSON: {error}"))
+            continue
+        if isinstance(value, dict):
+            yield number, value
+        else:
+            bad.append(BadLine(number, "not a JSON object"))
+
+
+def _question(value: dict[str, Any], number: int) -> EvalQuestion:
+    text, relevant = value.get("question"), value.get("relevant", [])
+    namespace, category = value.get("namespace"), value.get("category")
+    if not isinstance(text, str) or not any(map(str.isalnum, text)):
+        raise ValueError("no question in it")
+    if not isinstance(relevant, list) or not all(isinstance(id_, (str, int)) for id_ in relevant):
+        raise ValueError("relevant must be a list of ids")
+    if namespace is not None and not isinstance(namespace, str):
+        raise ValueError("namespace must be a text")
+    return EvalQuestion(
+        id=str(value.get("id", f"line {number}")),
+        text=text,
+        relevant=tuple(dict.fromkeys(map(str, relevant))),
+        namespace=namespace,
+        category="" if category is None else str(category),
+    )
+
+
+def missing_evidence(questions: Sequence[EvalQuestion], known: set[str]) -> int:
+    """Return how many pieces of evidence there are that are not among what is known."""
+    return len({id_ for question in questions for id_ in question.relevant} - known)
+
+
+_MOST_OF_A_DOCUMENT = 3
+_MOST_WORDS = 4
+_SHORTEST, _LONGEST = 20, 240
+_LINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
+_LABEL = re.compile(r"^(?:remember|note|reminder|fact|decision|todo)\s*:\s*", re.IGNORECASE)
+_LISTING = re.compile(r"\btalks? about\b|\d+ rows? of\b|\?")
+_PREFERENCE = re.compile(r"^(?P<who>[^\W\d_][\w .'-]{0,40}?) prefers? (?P<what>.+)")
+_WORD = re.compile(r"[^\W_](?:[\w'-]*[^\W_])?")
+_CLAUSE = re.compile(r"[,;:]\s")
+_ASKED = {
+    "date": "which date", "time": "what time", "money": "how much money",
+    "percent": "what percentage",
+}  # fmt: skip
+_DECIDED = re.compile(
+    r"^.{0,40}?\b(?:decided|agreed|resolved|chose)\b(?: not)?(?: to| that| on)?\b"
+)
+_AT_THE_START = re.compile(r"[\"'(]*([^\W\d_]+)")
+_PLAIN_STARTS = frozenset(stop_words("en"))
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question with what it was made from."""
+
+    question: EvalQuestion
+    evidence: str
+    source: str
+
+
+def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
+    """Return at most so many questions, those on what matters most first.
+
+    Args:
+        base: Whose memories; its distilled facts and the first sentences of its gists.
+        count: How many.
+    """
+    rows = base.memories(Filters(levels=("memory",))).to_pylist()
+    rows.sort(key=lambda row: (row["type"] == "gist", -row["importance"], row["id"]))
+    drafts: dict[str, Draft] = {}
+    of_document: dict[str, int] = {}
+    used: set[str] = set()
+    for row in rows:
+        evidence = row["external_id"] or row["document_id"] or row["id"]
+        for sentence in _sentences(row):
+            text, category = write_question(sentence, row["type"])
+            known = drafts.get(text)
+            if row["type"] == "gist" and any(statement in sentence for statement in used):
+                continue
+            used.add(sentence)
+            if known is not None:
+                drafts[text] = _with_evidence(known, evidence)
+            elif text and of_document.get(evidence, 0) < _MOST_OF_A_DOCUMENT:
+                of_document[evidence] = of_document.get(evidence, 0) + 1
+                drafts[text] = _draft(row, evidence, sentence, text, category)
+    return list(drafts.values())[:count]
+
+
+def _sentences(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the statements of a memory, of a gist the first one that is a sentence."""
+    text = _LINK.sub(r"\1", row["text"])
+    if row["type"] != "gist":
+        yield " ".join(_LABEL.sub("", text).split())
+        return
+    found = (" ".join(text[start:end].split()) for start, end in split_sentences(text))
+    fit = (
+        s
+        for s in found
+        if _SHORTEST <= len(s) <= _LONGEST and s[0].isupper() and not _LISTING.search(s)
+    )
+    if first := next(fit, ""):
+        yield first
+
+
+def write_question(statement: str, type_: str) -> tuple[str, str]:
+    """Return a question that a statement answers, and its category; ("", "") where none fits."""
+    said = values(statement)
+    if said:
+        best = min(said, key=lambda value: value.kind == "quantity")
+        return _asked_in_place(statement, best), best.kind
+    if type_ == "preference" and (match := _PREFERENCE.match(statement)):
+        who = match["who"]
+        verb = "do" if who in ("I", "We") else "does"
+        about = _about(match["what"], 2)
+        subject = f" when it comes to {about}" if about else ""
+        return f"What {verb} {who} prefer{subject}?", "preference"
+    about = _about(_DECIDED.sub("", statement), _MOST_WORDS)
+    if not about:
+        return "", ""
+    if type_ == "decision":
+        return f"What was decided about {about}?", "decision"
+    return f"What is known about {about}?", "topic"
+
+
+def _asked_in_place(statement: str, value: Value) -> str:
+    """Ask for a value where it stands, or at the end where a statement begins with it."""
+    ask = "which year" if value.text.isdigit() else _ASKED.get(value.kind)
+    if ask is None:
+        counted = value.text.partition(" ")[2]
+        ask = f"how many {counted}" if counted else "how many"
+    before, after = statement[: value.start], statement[value.end :]
+    if len(before.split()) <= 1 and len(after.split()) > 1:
+        asked = f"{after.lstrip(' ,')} {before.strip().lower()} {ask}"
+    else:
+        asked = f"{before}{ask}{_CLAUSE.split(after, maxsplit=1)[0]}"
+    asked = " ".join(re.sub(r"[.!]+(?=\s|$)", "", asked).split())
+    return f"{asked[:1].upper()}{asked[1:]}?"
+
+
+def _about(text: str, most: int) -> str:
+    """Return the words that say what a text is about, in its order: names first of all."""
+    words = [match.group() for match in _WORD.finditer(text)]
+    start = _AT_THE_START.match(text)
+    if start and start[1].lower() in _PLAIN_STARTS:
+        words = words[1:]
+    telling = [w for w in words if w.lower() not in _PLAIN_STARTS and len(w) > 2]
+    chosen = sorted(telling, key=lambda w: (not w[0].isupper(), -len(w)))[:most]
+    return " ".join(dict.fromkeys(w for w in telling if w in chosen))
+
+
+def _draft(row: Mapping[str, Any], evidence: str, sentence: str, text: str, category: str) -> Draft:
+    question = EvalQuestion(
+        id=row["id"], text=text, relevant=(evidence,), namespace=row["namespace"],
+        category=category,
+    )  # fmt: skip
+    return Draft(question, sentence, row["source"])
+
+
+def _with_evidence(draft: Draft, evidence: str) -> Draft:
+    known = draft.question
+    relevant = tuple(dict.fromkeys((*known.relevant, evidence)))
+    question = EvalQuestion(known.id, known.text, relevant, known.namespace, known.category)
+    return Draft(question, draft.evidence, draft.source)
+
+
+def drafts_as_lines(drafts: Sequence[Draft]) -> Iterable[dict[str, Any]]:
+    """Return what a question set has of each, and what helps to correct it."""
+    for draft in drafts:
+        asked = draft.question
+        yield {
+            "id": asked.id,
+            "question": asked.text,
+            "relevant": list(asked.relevant),
+            "namespace": asked.namespace,
+            "category": asked.category,
+            "evidence": draft.evidence,
+            "source": draft.source,
+        }

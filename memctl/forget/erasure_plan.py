@@ -1,0 +1,380 @@
+"""What goes when something is forgotten, and taking it out of the tables.
+
+Whole documents go with all their versions, memories with all of theirs, and with them whatever
+rests on them alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import NotFoundError
+from memctl.forget.text_blocking import KEPT_COLUMNS, block_out, block_text, row_matches
+from memctl.graph.entity_names import name_key
+from memctl.ids import root_id
+from memctl.memories.memory_editing import forget_memories, with_insights
+from memctl.memories.memory_views import get_memory, resolve, versions_of
+from memctl.rows.orphan_entities import drop_orphan_entities, in_portions
+from memctl.schema.arrow_tables import schemas
+from memctl.store.search_patterns import SearchPattern
+from memctl.store.tables.filter_expressions import Expr, col
+from memctl.understanding.understander import MODEL
+
+if TYPE_CHECKING:
+    from memctl.models.protocols import Embedder
+    from memctl.schema.table_names import TableName
+    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.transaction import Transaction
+
+MOST_TEXTS = 64
+SHORTEST_TEXT = 12
+LONGEST_TEXT = 60
+"""Letters of the pieces of text that are looked for afterwards, and how many of them."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is to be forgotten; of one kind, but for a date that narrows a namespace."""
+
+    documents: tuple[str, ...] = ()
+    memories: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    """Names; documents that have them stay, without them."""
+    namespace: str | None = None
+    before: datetime | None = None
+    """What is of before that, or came before it."""
+    whole: bool = False
+    """Whether documents go that have the memories or names, instead of these alone."""
+
+
+@dataclass(slots=True)
+class ErasurePlan:
+    """What is to go."""
+
+    roots: list[str] = field(default_factory=list)
+    """Documents that go whole, by the id of their first part."""
+    parts: list[str] = field(default_factory=list)
+    """All parts of those."""
+    memories: set[str] = field(default_factory=set)
+    insights: int = 0
+    """How many of those are insights."""
+    redacted: list[str] = field(default_factory=list)
+    """Documents that stay and lose some of their text, by the id of their first part."""
+    patterns: tuple[re.Pattern[str], ...] = ()
+    """What they lose."""
+    texts: tuple[str, ...] = ()
+    """Some of what goes, letter by letter, to be looked for afterwards."""
+    is_names: bool = False
+    """Whether those are names, which are looked for as people write them."""
+
+    @property
+    def sought(self) -> tuple[SearchPattern, ...]:
+        """What is to be looked for."""
+        return tuple(SearchPattern(text, is_name=self.is_names) for text in self.texts)
+
+    def without(self, text: str) -> str:
+        """Return a text with blocks in place of what goes."""
+        return block_text(text, self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedRows:
+    """What went beside what was planned."""
+
+    names: frozenset[str]
+    """Of entities that nothing names any more."""
+    answers: frozenset[str]
+    """Memories that do not say any more what they may have answered with."""
+
+
+# --- finding out ---------------------------------------------------------------------------------
+
+
+def plan_erasure(snapshot: Snapshot, selection: Selection) -> ErasurePlan:
+    """Find out what goes.
+
+    Raises:
+        NotFoundError: There is no such document or memory.
+    """
+    made = ErasurePlan()
+    removed: list[str] = []
+    if selection.documents:
+        _take_documents(snapshot, made, _versions(snapshot, selection.documents))
+    if selection.namespace is not None or selection.before is not None:
+        _take_where(snapshot, made, selection)
+    if selection.memories:
+        removed += _take_memories(snapshot, made, selection)
+    if selection.entities:
+        _take_names(snapshot, made, selection)
+    made.memories = _with_what_rests(snapshot, made.memories)
+    insights = _scan_ids(snapshot, "memories", made.memories, ["level"])
+    made.insights = sum(row["level"] == "insight" for row in insights)
+    made.is_names = bool(selection.entities)
+    made.texts = selection.entities or tuple(search_pieces([*removed, *_texts(snapshot, made)]))
+    return made
+
+
+def resolve_selection(
+    states: Sequence[Snapshot], selection: Selection, deleted: Sequence[str]
+) -> Selection:
+    """Return a selection with the whole ids, which the first of some states that has one tells.
+
+    Args:
+        states: Of the tables, the present one first.
+        selection: With beginnings of ids.
+        deleted: Documents that none may have any more, and that are known nevertheless.
+
+    Raises:
+        NotFoundError: None has a document or memory.
+    """
+
+    def found(table: TableName, given: str) -> str:
+        """Look for one."""
+        for state in states:
+            with suppress(NotFoundError):
+                return resolve(state, table, given)
+        known = [id_ for id_ in deleted if id_ == given] if table == "documents" else []
+        return known[0] if known else resolve(states[0], table, given)
+
+    return replace(
+        selection,
+        documents=tuple(found("documents", given) for given in selection.documents),
+        memories=tuple(found("memories", given) for given in selection.memories),
+    )
+
+
+def known_selection(snapshot: Snapshot, selection: Selection) -> Selection:
+    """Return what of a selection a state has."""
+
+    def known(table: TableName, ids: Sequence[str]) -> tuple[str, ...]:
+        """Leave out the others."""
+        return tuple(snapshot.get(table, ids, ["id"])["id"].to_pylist()) if ids else ()
+
+    documents = known("documents", selection.documents)
+    return replace(selection, documents=documents, memories=known("memories", selection.memories))
+
+
+def _limits(selection: Selection, came: str) -> Expr:
+    """Return what is in the namespace, and is older or came earlier than the date."""
+    limits: list[Expr] = []
+    if selection.namespace is not None:
+        limits.append(col("namespace") == selection.namespace)
+    if selection.before is not None:
+        limits.append((col("created_at") < selection.before) | (col(came) < selection.before))
+    return limits[0] if len(limits) == 1 else limits[0] & limits[1]
+
+
+def _versions(snapshot: Snapshot, given: Iterable[str]) -> list[str]:
+    """Return the roots of documents with those of their earlier and later versions."""
+    found = {root_id(resolve(snapshot, "documents", id_)) for id_ in given}
+    fresh = found
+    while fresh:
+        ids = sorted(fresh)
+        near = col("root_id").is_in(ids) | col("superseded_by").is_in(ids)
+        rows = snapshot.scan("documents", near, ["root_id", "superseded_by"]).to_pylist()
+        both = {row["root_id"] for row in rows}
+        both |= {root_id(row["superseded_by"]) for row in rows if row["superseded_by"]}
+        fresh = both - found
+        found = found | both
+    return sorted(found)
+
+
+def _take_documents(snapshot: Snapshot, made: ErasurePlan, roots: Sequence[str]) -> None:
+    """Have documents go whole, with every memory made from them."""
+    made.roots = sorted({*made.roots, *roots})
+    for some in in_portions(made.roots):
+        parts = snapshot.scan("documents", col("root_id").is_in(some), ["id"])["id"].to_pylist()
+        made.parts += parts
+        for ids in in_portions(parts):
+            rows = snapshot.scan("memories", col("document_id").is_in(ids), ["id"])
+            made.memories.update(rows["id"].to_pylist())
+
+
+def _take_where(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> None:
+    """Have documents go, and memories that are of no document."""
+    documents = _limits(selection, "ingested_at")
+    roots = snapshot.scan("documents", documents, ["root_id"])["root_id"].to_pylist()
+    _take_documents(snapshot, made, roots)
+    stated = _limits(selection, "valid_from") & col("document_id").is_null()
+    made.memories.update(snapshot.scan("memories", stated, ["id"])["id"].to_pylist())
+
+
+def _take_memories(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> list[str]:
+    """Have memories go with all their versions, and their words out of the documents they are of.
+
+    Returns:
+        The words.
+    """
+    found = [get_memory(snapshot, given) for given in selection.memories]
+    versions = [each for memory in found for each in versions_of(snapshot, memory)]
+    roots = sorted({root_id(each.document_id) for each in versions if each.document_id})
+    if selection.whole:
+        _take_documents(snapshot, made, roots)
+    elif roots:
+        made.redacted = roots
+        made.patterns = tuple(
+            re.compile(re.escape(text)) for text in _words_of(snapshot, versions) if text.strip()
+        )
+        made.memories |= _statements(snapshot, roots, made.patterns)
+    made.memories.update(each.id for each in versions)
+    return [each.text for each in versions]
+
+
+def _words_of(snapshot: Snapshot, versions: Iterable[Any]) -> list[str]:
+    """Return what memories say, and what stands in their documents where they are from."""
+    words: list[str] = []
+    for memory in versions:
+        words.append(memory.text)
+        if memory.document_id is not None and memory.start is not None:
+            rows = snapshot.get("documents", [memory.document_id], ["text"]).to_pylist()
+            words += [row["text"][memory.start : memory.end] for row in rows]
+    sentences = [s for text in words for s in _SENTENCE_END.split(text) if len(s) >= SHORTEST_TEXT]
+    return sorted(dict.fromkeys([*words, *sentences]), key=len, reverse=True)
+
+
+def _take_names(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> None:
+    """Have a name go: statements and insights that have it, and its letters everywhere else."""
+    made.patterns = tuple(SearchPattern(name, is_name=True).pattern for name in selection.entities)
+    kept = KEPT_COLUMNS - {"external_id"} if selection.whole else KEPT_COLUMNS
+    parts, statements = _naming(snapshot, made.patterns, kept)
+    roots = sorted({root_id(id_) for id_ in parts})
+    if selection.whole:
+        _take_documents(snapshot, made, roots)
+    else:
+        made.redacted = roots
+    made.memories |= statements
+
+
+def _naming(
+    snapshot: Snapshot, patterns: Sequence[re.Pattern[str]], kept: frozenset[str]
+) -> tuple[set[str], set[str]]:
+    """Return the documents, and the memories that are statements or stand alone, with a name."""
+    parts: set[str] = set()
+    for batch in snapshot.batches("documents", None, _text_columns("documents")):
+        parts.update(row["id"] for row in batch.to_pylist() if row_matches(row, patterns, kept))
+    statements: set[str] = set()
+    for batch in snapshot.batches("memories", None, _text_columns("memories")):
+        for row in batch.to_pylist():
+            if row_matches(row, patterns):
+                if row["level"] != "evidence" or row["document_id"] is None:
+                    statements.add(row["id"])
+                else:
+                    parts.add(row["document_id"])
+    return parts, statements
+
+
+def _statements(
+    snapshot: Snapshot, roots: Sequence[str], patterns: Sequence[re.Pattern[str]]
+) -> set[str]:
+    """Return what was distilled from documents and says some of what goes.
+
+    The gist of a model does, in its own words.
+    """
+    parts = snapshot.scan("documents", col("root_id").is_in(roots), ["id"])["id"].to_pylist()
+    distilled = col("document_id").is_in(parts) & (col("level") == "memory")
+    rows = snapshot.scan("memories", distilled, ["id", "text", "type", "method"]).to_pylist()
+    return {
+        row["id"]
+        for row in rows
+        if row_matches(row, patterns) or (row["type"] == "gist" and row["method"].startswith(MODEL))
+    }
+
+
+def _text_columns(table: TableName) -> list[str]:
+    """Return the columns that hold text, ids among them."""
+    import pyarrow as pa
+
+    kinds = (pa.string(), pa.list_(pa.string()))
+    return [item.name for item in schemas(1)[table] if item.type in kinds]
+
+
+def _with_what_rests(snapshot: Snapshot, ids: set[str]) -> set[str]:
+    """Return memories with the insights that rest on one of them, and what rests on them alone."""
+    doomed = with_insights(snapshot, ids)
+    while True:
+        resting: set[str] = set()
+        for some in in_portions(sorted(doomed)):
+            where = col("source_ids").has_any(some) & ~(col("level") == "insight")
+            rows = snapshot.scan("memories", where, ["id", "source_ids"]).to_pylist()
+            resting |= {row["id"] for row in rows if doomed.issuperset(row["source_ids"])}
+        if resting <= doomed:
+            return doomed
+        doomed = with_insights(snapshot, doomed | resting)
+
+
+def _texts(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
+    """Yield the texts of what goes."""
+    for row in _scan_ids(snapshot, "documents", made.parts, ["text", "summary"]):
+        yield from (row["text"] or "", row["summary"] or "")
+    for row in _scan_ids(snapshot, "memories", made.memories, ["text"]):
+        yield row["text"] or ""
+
+
+def _scan_ids(
+    snapshot: Snapshot, table: TableName, ids: Iterable[str], columns: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    for some in in_portions(sorted(ids)):
+        yield from snapshot.scan(table, col("id").is_in(some), columns).to_pylist()
+
+
+def search_pieces(texts: Iterable[str]) -> list[str]:
+    """Return pieces of texts that can be looked for, taken evenly from all of them."""
+    lines = dict.fromkeys(
+        line.strip() for text in texts for line in _SENTENCE_END.split(text) if line.strip()
+    )
+    long = [line for line in lines if len(line) >= SHORTEST_TEXT] or list(lines)
+    step = max(1, -(-len(long) // MOST_TEXTS))
+    return [line[:LONGEST_TEXT].strip() for line in long[::step]]
+
+
+# --- doing it ------------------------------------------------------------------------------------
+
+
+def carry_out_erasure(
+    transaction: Transaction, made: ErasurePlan, embedder: Callable[[], Embedder]
+) -> ErasedRows:
+    """Take out of the tables what goes."""
+    for some in in_portions(sorted(made.memories)):
+        _keep_deleted(transaction, some)
+        forget_memories(transaction, some)
+    transaction.deletions.let_go_of(made.parts)
+    for some in in_portions(made.parts):
+        transaction.delete("documents", col("id").is_in(some))
+        transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
+    changed: set[str] = set()
+    if made.redacted:
+        patterns, and_retold = made.patterns, not made.is_names
+        changed = block_out(transaction, made.redacted, patterns, embedder, and_retold=and_retold)
+    return ErasedRows(drop_names(transaction), frozenset(() if made.is_names else changed))
+
+
+def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:
+    """Have no other reading of a document give again what goes of it."""
+    rows = transaction.snapshot().get("memories", ids, ["id", "document_id"]).to_pylist()
+    transaction.deletions.keep(
+        {row["id"]: row["document_id"] for row in rows if row["document_id"] is not None}
+    )
+
+
+def drop_names(transaction: Transaction) -> frozenset[str]:
+    """Remove entities that nothing names any more; return their names, as names are compared."""
+    gone = drop_orphan_entities(transaction)
+    if not gone:
+        return frozenset()
+    left = transaction.snapshot().scan("entities", None, ["name", "type", "aliases"]).to_pylist()
+    return frozenset(_keys(gone).difference(_keys(left)))
+
+
+def _keys(entities: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return what the names of entities are compared by."""
+    return {
+        name_key(name, each["type"])
+        for each in entities
+        for name in (each["name"], *(each["aliases"] or ()))
+    }

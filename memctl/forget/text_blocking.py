@@ -1,0 +1,231 @@
+"""Documents that stay lose some of their words, in their text and in every passage of it.
+
+A text that is to go becomes a row of blocks of the same length, so that everything else stays
+where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memctl.ingest.document_records import original_metadata
+from memctl.ingest.reprocessing import REDACTED
+from memctl.language.date_mentions import date_spans
+from memctl.language.term_analysis import embedding_text, passage_terms
+from memctl.memories.memory_editing import forget_memories
+from memctl.schema.arrow_tables import VECTOR, vector_array
+from memctl.store.search_patterns import LIST_SEPARATOR
+from memctl.store.tables.filter_expressions import col
+from memctl.understanding.understander import MODEL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.models.protocols import Embedder
+    from memctl.schema.table_names import TableName
+    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.transaction import Transaction
+
+_BLOCK = "█"
+_WORD = re.compile(r"\w")
+KEPT_COLUMNS = frozenset(
+    {
+        "id", "root_id", "document_id", "external_id", "namespace", "media_type", "sha256",
+        "status", "language", "reader", "method", "superseded_by", "level", "type",
+        "source_ids", "search_text",
+    }
+)  # fmt: skip
+"""Columns of text that are no words of a source."""
+_FOUND_IN_TEXT = ("entities", "topics", "keywords", "dates", "links")
+
+Patterns = Sequence[re.Pattern[str]]
+Row = dict[str, Any]
+
+
+def block_text(text: str, patterns: Patterns) -> str:
+    """Return a text with blocks in place of what goes."""
+    for pattern in patterns:
+        text = pattern.sub(lambda found: _BLOCK * len(found[0]), text)
+    return text
+
+
+def row_matches(
+    row: dict[str, Any], patterns: Patterns, kept: frozenset[str] = KEPT_COLUMNS
+) -> bool:
+    """Tell whether a column of a row has some of what goes, those that are kept aside."""
+    for name, value in row.items():
+        if value and name not in kept:
+            whole = LIST_SEPARATOR.join(value) if isinstance(value, list) else str(value)
+            if any(pattern.search(whole) for pattern in patterns):
+                return True
+    return False
+
+
+def block_out(
+    transaction: Transaction,
+    roots: Iterable[str],
+    patterns: Patterns,
+    embedder: Callable[[], Embedder],
+    *,
+    and_retold: bool,
+) -> set[str]:
+    """Block out words of documents, and drop relations with them.
+
+    Args:
+        transaction: What to write with.
+        roots: The documents, by the ids of their first parts.
+        patterns: What goes.
+        embedder: Gives the embedder.
+        and_retold: Whether what a model made of a whole document goes too, for it may say the
+            same in other words.
+
+    Returns:
+        The memories that have lost some of their words.
+    """
+    changed: set[str] = set()
+    for root in roots:
+        rows = transaction.snapshot().scan("documents", col("root_id") == root)
+        parts = [_blocked(row, patterns) for row in rows.to_pylist()]
+        said = [_RemainingText(part) for part in parts]
+        for part, left in zip(parts, said, strict=True):
+            if and_retold and part["method"].startswith(MODEL):
+                part |= {"summary": "", "metadata": _without_reason(part["metadata"])}
+            part["metadata"] = _with(part["metadata"], {REDACTED: True})
+            left.keep(part)
+        _write(transaction, "documents", rows.schema, parts)
+        for part, left in zip(parts, said, strict=True):
+            changed |= _block_passages(transaction, part, left, patterns, embedder)
+    naming = rows_naming(transaction.snapshot(), "relations", patterns)
+    transaction.delete("relations", col("id").is_in(naming))
+    return changed
+
+
+def rows_naming(snapshot: Snapshot, table: TableName, patterns: Patterns) -> list[str]:
+    """Return the ids of rows of a small table that have some of what goes."""
+    rows = snapshot.scan(table).to_pylist()
+    return [row["id"] for row in rows if row_matches(row, patterns)]
+
+
+class _RemainingText:
+    """What a part of a document says without what goes.
+
+    Args:
+        part: Its row, with blocks.
+    """
+
+    def __init__(self, part: Row) -> None:
+        self._text = _text_of(part)
+        spans = date_spans(part["text"] or "", part["created_at"])
+        self._dates = frozenset(span.iso for span in spans)
+        self._known: dict[str, bool] = {}
+
+    def keep(self, row: Row) -> None:
+        """Take from a row of the part what was found in its text and does not stand there now."""
+        own = _text_of(row)
+        for name in _FOUND_IN_TEXT:
+            if row.get(name):
+                row[name] = [
+                    item for item in row[name] if self._has(item) or item.casefold() in own
+                ]
+
+    def _has(self, item: str) -> bool:
+        if item not in self._known:
+            self._known[item] = item in self._dates or item.casefold() in self._text
+        return self._known[item]
+
+
+def _text_of(row: Row) -> str:
+    return "\n".join(row.get(name) or "" for name in ("title", "heading", "text")).casefold()
+
+
+def _block_passages(
+    transaction: Transaction,
+    part: Row,
+    said: _RemainingText,
+    patterns: Patterns,
+    embedder: Callable[[], Embedder],
+) -> set[str]:
+    rows = transaction.snapshot().scan("memories", col("document_id") == part["id"])
+    changed: list[Row] = []
+    bare: list[str] = []
+    for row in rows.to_pylist():
+        new = _blocked(row, patterns)
+        if row["level"] == "evidence" and row["start"] is not None:
+            new["text"] = part["text"][row["start"] : row["end"]]
+        said.keep(new)
+        if new == row:
+            continue
+        if _WORD.search(new["text"]):
+            words = (new["title"] or "", new["heading"] or "", new["text"])
+            new["search_text"] = " ".join(passage_terms(*words, part["language"] or ""))
+            changed.append(new)
+        else:
+            bare.append(row["id"])
+    if bare:
+        transaction.deletions.keep(dict.fromkeys(bare, part["id"]))
+        forget_memories(transaction, bare)
+    if changed:
+        texts = [
+            embedding_text(row["title"] or "", row["heading"] or "", row["text"]) for row in changed
+        ]
+        _write(transaction, "memories", rows.schema, changed, embedder().embed(texts))
+    return {row["id"] for row in changed} | set(bare)
+
+
+def _write(
+    transaction: Transaction,
+    table: TableName,
+    schema: pa.Schema,
+    rows: Sequence[dict[str, Any]],
+    vectors: Any = None,
+) -> None:
+    import pyarrow as pa
+
+    names = [name for name in schema.names if name != VECTOR]
+    columns = {
+        name: pa.array([row[name] for row in rows], schema.field(name).type) for name in names
+    }
+    if vectors is not None:
+        columns[VECTOR] = vector_array(vectors)
+    transaction.update(table, pa.table(columns))
+
+
+def _blocked(row: Row, patterns: Patterns) -> Row:
+    """Return a row with blocks in place of what goes; items of lists that have it are left out."""
+    return {
+        name: value if name in KEPT_COLUMNS else _blocked_column(name, value, patterns)
+        for name, value in row.items()
+    }
+
+
+def _blocked_column(name: str, value: Any, patterns: Patterns) -> Any:
+    if name == "metadata" and value:  # where quotes and line ends are escaped
+        return _dumped(_blocked_value(json.loads(value), patterns))
+    if isinstance(value, list):
+        return [item for item in value if _blocked_value(item, patterns) == item]
+    return _blocked_value(value, patterns)
+
+
+def _blocked_value(value: Any, patterns: Patterns) -> Any:
+    if isinstance(value, dict):
+        return {
+            block_text(key, patterns): _blocked_value(item, patterns) for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_blocked_value(item, patterns) for item in value]
+    return block_text(value, patterns) if isinstance(value, str) else value
+
+
+def _with(metadata: str | None, more: Row) -> str:
+    return _dumped({**json.loads(metadata or "{}"), **more})
+
+
+def _without_reason(metadata: str | None) -> str:
+    return _dumped(dict(original_metadata(json.loads(metadata or "{}"))))
+
+
+def _dumped(metadata: Any) -> str:
+    return json.dumps(metadata, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,166 @@
+"""What a name says of itself: how it is compared, and whether it may be a person's."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from memctl.language.word_lists import (
+    COMMON_WORDS,
+    GIVEN_NAMES,
+    ORGANISATION_ENDS,
+    PLACE_ENDS,
+    PLACES,
+    PLACES_OF_SEVERAL_WORDS,
+    stop_words,
+    word_set,
+)
+
+WRITTEN_EXACTLY = frozenset({"identifier", "url", "email", "handle"})
+"""Types of names in which every character counts."""
+
+_LONGEST = 200
+_DOTS = re.compile(r"(?<!\d)\.|\.(?!\d)")
+_MARKS = re.compile(r"[\"'`´‘’“”«»,;:!?()\[\]{}]")
+_JOINTS = re.compile(r"[-‐‑‒–—_/\s]+")
+_OWNED = re.compile(r"['’]s?$")
+_LAST_FIRST = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’.-]*(?: [^\W\d_]\.?)?)")
+_HONORIFICS = word_set(
+    """mr mrs ms miss mx dr prof professor doctor herr frau sir dame captain capt colonel col
+    sergeant sgt reverend rev judge senator sen governor gov mayor"""
+)
+_HERS, _HIS = word_set("mrs ms miss frau"), word_set("mr herr")
+_GENERATIONS = word_set("jr sr junior senior ii iii iv")
+_PARTICLES = word_set("de da di van von der den del la le du bin al of the and for")
+_FORMS = {
+    "incorporated": "inc", "corporation": "corp", "limited": "ltd", "company": "co",
+}  # fmt: skip
+_COMPANIES = word_set("inc corp ltd co llc gmbh ag plc sa se bv nv kg oy ab srl spa pty")
+_NO_PERSONS = ORGANISATION_ENDS | PLACE_ENDS
+_FEWEST_ACRONYM_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The parts of a name that may be a person's, compared without case and marks."""
+
+    given: str
+    """A first name, its initial, or ""."""
+    middle: tuple[str, ...]
+    family: str
+    """A family name, or ""."""
+    honorific: str = ""
+    generation: str = ""
+    """``jr``, ``iii``, or ""."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether first and family name are written out."""
+        return len(self.given) > 1 and bool(self.family)
+
+    @property
+    def gender(self) -> str:
+        """What the honorific tells of it; "" where it tells nothing."""
+        if self.honorific in _HERS:
+            return "f"
+        return "m" if self.honorific in _HIS else ""
+
+
+@lru_cache(maxsize=100_000)
+def name_key(name: str, type_: str = "") -> str:
+    """Return what a name is compared by: without case, accents, marks and what joins words.
+
+    Codes, addresses and handles are compared as they are written.
+    """
+    if type_ in WRITTEN_EXACTLY:
+        return name if type_ == "identifier" else name.casefold().removeprefix("@")
+    text = unicodedata.normalize("NFKC", name[:_LONGEST]).strip()
+    turned = _LAST_FIRST.fullmatch(text) if type_ == "person" else None
+    if turned and turned[2].strip(".").casefold() not in _GENERATIONS:
+        text = f"{turned[2]} {turned[1]}"
+    plain = _MARKS.sub("", _DOTS.sub("", _OWNED.sub("", text)))
+    parts = _JOINTS.sub(" ", plain).casefold().split()
+    folded = _without_accents(" ".join(parts)) if len(parts) > 1 else " ".join(parts)
+    return folded or " ".join(name.casefold().split())
+
+
+def without_article(key: str) -> str:
+    """Return the key without "the" in front, where a name remains."""
+    rest = key.removeprefix("the ")
+    return key if len(rest) < 3 or rest in stop_words("en") else rest
+
+
+def parse_company(key: str) -> tuple[str, str]:
+    """Return the key without what a company's kind is called by, and that kind; "" where none."""
+    *rest, last = key.split(" ")
+    kind = _FORMS.get(last, last)
+    return (" ".join(rest), kind) if rest and kind in _COMPANIES else (key, "")
+
+
+def parse_person(key: str, type_: str) -> Person | None:
+    """Return the parts of a name that may be a person's; None where it is none.
+
+    Of a single word it says nothing but that it may be short for a whole name.
+    """
+    if type_ not in ("person", "other", "page"):
+        return None
+    parts = key.split(" ")
+    honorific = parts.pop(0) if len(parts) > 1 and parts[0] in _HONORIFICS else ""
+    generation = parts.pop() if len(parts) > 1 and parts[-1] in _GENERATIONS else ""
+    if not parts or not all(map(_may_be_of_a_name, parts)):
+        return None
+    if len(parts) > 1 and type_ != "person" and not (honorific or _is_named_like_one(parts)):
+        return None
+    if len(parts) == 1:
+        given, family = ("", parts[0]) if honorific else (parts[0], "")
+        return Person(given, (), family, honorific, generation)
+    return Person(parts[0], tuple(parts[1:-1]), parts[-1], honorific, generation)
+
+
+def _may_be_of_a_name(word: str) -> bool:
+    return not any(map(str.isdigit, word)) and len(word) < 30
+
+
+def _is_named_like_one(parts: list[str]) -> bool:
+    """Whether words that nothing else is known of begin like a person's name and go on like it."""
+    if not is_given_name(parts[0]):
+        return False
+    return parts[-1].capitalize() not in _NO_PERSONS and not is_place(" ".join(parts))
+
+
+def is_given_name(word: str) -> bool:
+    """Whether it is a common first name."""
+    return word.capitalize() in GIVEN_NAMES
+
+
+def is_place(key: str) -> bool:
+    """Whether it is a well-known place."""
+    written = " ".join(word.capitalize() for word in key.split(" "))
+    return written in PLACES or written in PLACES_OF_SEVERAL_WORDS
+
+
+def is_everyday(word: str) -> bool:
+    """Whether it is a word that is also used without naming anybody: will, mark, may."""
+    return word in COMMON_WORDS or word in stop_words("en")
+
+
+def initials_of(key: str) -> frozenset[str]:
+    """Return the acronyms that a name of several words is known by."""
+    parts = without_article(parse_company(key)[0]).split(" ")
+    content = [word for word in parts if word not in _PARTICLES]
+    if len(content) < _FEWEST_ACRONYM_WORDS:
+        return frozenset()
+    return frozenset("".join(word[0] for word in each) for each in (parts, content))
+
+
+def is_acronym(name: str) -> bool:
+    """Whether a name is written like an acronym of at least three letters."""
+    bare = name.replace(".", "")
+    return 3 <= len(bare) <= 6 and bare.isalpha() and bare.isupper()
+
+
+def _without_accents(text: str) -> str:
+    apart = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", "".join(c for c in apart if not unicodedata.combining(c)))

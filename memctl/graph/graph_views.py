@@ -1,0 +1,434 @@
+"""The graph as people look at it: an overview, neighbours, a way with its evidence, communities."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import UsageError
+from memctl.graph.entity_graph import (
+    Graph,
+    Neighbour,
+    central_passages,
+    count_names,
+    most_telling_sentence,
+    spellings_of,
+)
+from memctl.graph.entity_names import name_key
+from memctl.graph.name_index import NameIndex, Node, build_index
+from memctl.graph.name_resolution import Decisions, ordered_pair
+from memctl.records import Connection
+from memctl.store.tables.filter_expressions import Expr, both, col
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.decision_repositories import NameDecisionRepository
+    from memctl.store.tables.snapshot import Snapshot
+
+
+_Insight = tuple[str, str, frozenset[int]]
+"""Id, text, and the nodes that it names."""
+_TOP = 10
+_NAMED_MEMBERS = 20
+_TOPICS = 5
+_SAMPLED_PASSAGES = 50
+_WHERE = ("start", "end", "page", "row", "time_start", "created_at")
+_SHOWN = ("id", "text", "source", "title", *_WHERE)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node with how well it is connected."""
+
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    mentions: int
+    neighbours: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityView:
+    """Names that hang together, and what they have to do with each other."""
+
+    number: int
+    size: int
+    members: tuple[str, ...]
+    """The best connected of them."""
+    topics: tuple[str, ...]
+    summary: str
+    """The insight or the sentence in which most of them stand."""
+    memory_id: str
+    """Whose words the summary is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What there is in the graph."""
+
+    kb: str
+    nodes: int
+    edges: int
+    passages: int
+    """Of those that were read, how many name anybody or anything."""
+    types: Mapping[str, int]
+    communities: int
+    best_connected: tuple[NodeView, ...]
+    largest_communities: tuple[CommunityView, ...]
+    merged: tuple[tuple[str, str], ...]
+    """Names that were said by hand to mean the same."""
+    kept_apart: tuple[tuple[str, str], ...]
+    """Names that were said by hand not to."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourView:
+    """What is near a node."""
+
+    id: str
+    name: str
+    type: str
+    hops: int
+    weight: float
+    relation: str
+    """How the last step leads here."""
+    via: tuple[str, ...]
+    """The names between."""
+    memory_ids: tuple[str, ...]
+    """What shows the last step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step on the way between two nodes, with the memory that shows it."""
+
+    step: int
+    name: str
+    relation: str
+    other: str
+    weight: float
+    memory_id: str
+    text: str
+    source: str
+    title: str
+    start: int | None
+    end: int | None
+    page: int | None
+    row: int | None
+    time_start: float | None
+    created_at: datetime | None
+
+
+class GraphView:
+    """The graph of one knowledge base at one moment.
+
+    Args:
+        kb: Its name.
+        snapshot: Its tables.
+        where: What has to hold of memories that are looked at.
+        decisions: What was decided by hand on who is the same.
+    """
+
+    def __init__(
+        self, kb: str, snapshot: Snapshot, where: Expr | None, decisions: Decisions
+    ) -> None:
+        self._kb = kb
+        self._snapshot = snapshot
+        self._where = where
+        self.decisions = decisions
+
+    def deciding(self, decisions: Decisions) -> GraphView:
+        """Return the same with other decisions."""
+        return GraphView(self._kb, self._snapshot, self._where, decisions)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph itself."""
+        return Graph(build_index(self._snapshot, self._where, self.decisions))
+
+    def overview(self) -> Overview:
+        """Return counts, the best connected nodes and the largest communities."""
+        graph = self.graph
+        order = sorted(range(len(graph.nodes)), key=lambda at: (-graph.strength(at), at))
+        types = Counter(node.type for node in graph.nodes)
+        return Overview(
+            kb=self._kb,
+            nodes=len(graph.nodes),
+            edges=len(graph.edges),
+            passages=sum(map(bool, graph.index.named)),
+            types=dict(types.most_common()),
+            communities=len(graph.communities),
+            best_connected=tuple(self._node(at) for at in order[:_TOP]),
+            largest_communities=tuple(self.communities(_TOP // 2)),
+            merged=tuple(sorted(self.decisions.same)),
+            kept_apart=tuple(sorted(self.decisions.apart)),
+        )
+
+    def _node(self, at: int) -> NodeView:
+        node, near = self.graph.nodes[at], self.graph.adjacent.get(at, {})
+        return NodeView(node.id, node.name, node.type, node.aliases, node.mentions, len(near))
+
+    def find(self, name: str) -> tuple[Node, ...]:
+        """Return the nodes that a name may mean, those most often mentioned first.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return tuple(self.graph.nodes[at] for at in self.graph.find(name))
+
+    def neighbours(self, name: str, hops: int, limit: int | None = None) -> list[NeighbourView]:
+        """Return what is reached from a name in at most so many steps.
+
+        Raises:
+            NotFoundError: Nothing is called that.
+        """
+        found = self.graph.neighbours(self.graph.find(name)[0], hops)
+        return [self._neighbour(each) for each in found[:limit]]
+
+    def _neighbour(self, found: Neighbour) -> NeighbourView:
+        nodes, edge = self.graph.nodes, self.graph.edge(*found.way[-2:])
+        node = nodes[found.node]
+        return NeighbourView(
+            id=node.id,
+            name=node.name,
+            type=node.type,
+            hops=found.hops,
+            weight=found.weight,
+            relation=edge.relations[0],
+            via=tuple(nodes[at].name for at in found.way[1:-1]),
+            memory_ids=edge.memory_ids,
+        )
+
+    def path(self, one: str, other: str) -> list[Step]:
+        """Return the steps from one name to another, each with the memory that shows it.
+
+        Raises:
+            NotFoundError: Nothing is called that, or no way leads there.
+        """
+        way = self.graph.path(self.graph.find(one)[0], self.graph.find(other)[0])
+        pairs = list(pairwise(way))
+        shown = [next(iter(self.graph.edge(*pair).memory_ids), "") for pair in pairs]
+        rows = self._rows(shown)
+        return [
+            self._step(number, pair, rows.get(id_, {}))
+            for number, (pair, id_) in enumerate(zip(pairs, shown, strict=True), start=1)
+        ]
+
+    def _step(self, number: int, pair: tuple[int, int], row: Mapping[str, Any]) -> Step:
+        edge, names = self.graph.edge(*pair), [self.graph.nodes[at].name for at in pair]
+        return Step(
+            step=number,
+            name=names[0],
+            relation=edge.relations[0],
+            other=names[1],
+            weight=edge.weight,
+            memory_id=row.get("id", ""),
+            text=most_telling_sentence(row.get("text", ""), spellings_of(self.graph.index, pair)),
+            source=row.get("source", ""),
+            title=row.get("title", ""),
+            **{name: row.get(name) for name in _WHERE},
+        )
+
+    def connections(self) -> Connections:
+        """Return the connections that consolidation found between memories."""
+        return read_connections(self._snapshot, self._where, self.graph.index)
+
+    def _rows(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        wanted = [id_ for id_ in dict.fromkeys(ids) if id_]
+        rows = self._snapshot.get("memories", wanted, _SHOWN).to_pylist()
+        return {row["id"]: row for row in rows}
+
+    # --- communities ---
+
+    def communities(self, limit: int | None = None) -> list[CommunityView]:
+        """Return the communities, the largest first, with what each is about."""
+        groups = self.graph.communities[:limit]
+        insights = self._insights() if groups else []
+        return [self._community(n, members, insights) for n, members in enumerate(groups, start=1)]
+
+    def _insights(self) -> list[_Insight]:
+        """Every insight with the nodes that it names."""
+        where = both(self._where, col("level") == "insight")
+        rows = self._snapshot.scan("memories", where, ["id", "text", "entities"])
+        by_key = self.graph.index.by_key
+        return [
+            (row["id"], row["text"], frozenset(n for key in keys for n in by_key.get(key, ())[:1]))
+            for row in sorted(rows.to_pylist(), key=lambda row: str(row["id"]))
+            for keys in [[name_key(name) for name in row["entities"] or ()]]
+        ]
+
+    def _community(
+        self,
+        number: int,
+        members: Sequence[int],
+        insights: Sequence[tuple[str, str, frozenset[int]]],
+    ) -> CommunityView:
+        own = frozenset(members)
+        central = self._central(members)
+        rows = self._snapshot.get("memories", central, ["id", "text", "topics"]).to_pylist()
+        topics = Counter(topic for row in rows for topic in row["topics"] or ())
+        drawn = max(insights, key=lambda each: len(each[2] & own), default=None)
+        if drawn is not None and len(drawn[2] & own) > 1:
+            memory_id, summary = drawn[0], drawn[1]
+        else:
+            memory_id, summary = self._most_telling(members, rows)
+        return CommunityView(
+            number=number,
+            size=len(members),
+            members=tuple(self.graph.nodes[at].name for at in members[:_NAMED_MEMBERS]),
+            topics=tuple(topic for topic, _ in topics.most_common(_TOPICS)),
+            summary=summary,
+            memory_id=memory_id,
+        )
+
+    def _most_telling(
+        self, members: Sequence[int], rows: Sequence[Mapping[str, Any]]
+    ) -> tuple[str, str]:
+        """The sentence of the most central passage that has two members in one, and its memory."""
+        spellings = spellings_of(self.graph.index, members)
+        told = [(row["id"], most_telling_sentence(row["text"] or "", spellings)) for row in rows]
+        several = (each for each in told if count_names(each[1], spellings) > 1)
+        return next(several, told[0] if told else ("", ""))
+
+    def _central(self, members: Sequence[int]) -> list[str]:
+        """The passages that name most of a community, weighed by how well they are connected."""
+        index, weights = self.graph.index, {node: self.graph.strength(node) for node in members}
+        passages = dict.fromkeys(at for node in members for at in index.holders[node])
+        found = central_passages(index, weights, passages, _SAMPLED_PASSAGES)
+        return [index.ids[at] for at in found]
+
+
+_LABEL = 80
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedMemory:
+    """A memory that is connected with another one."""
+
+    id: str
+    label: str
+    """How its text begins."""
+    level: str
+    nodes: tuple[int, ...]
+    """The names in it, or in what it rests on, by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Memories, and what connects them."""
+
+    memories: tuple[ConnectedMemory, ...] = ()
+    edges: tuple[Connection, ...] = ()
+
+
+NO_CONNECTIONS = Connections()
+
+
+def read_connections(snapshot: Snapshot, where: Expr | None, index: NameIndex) -> Connections:
+    """Return the connections between memories for which a condition holds.
+
+    Args:
+        snapshot: Whose.
+        where: What has to hold of both.
+        index: Their names.
+    """
+    columns = ["source_id", "target_id", "relation_type", "weight"]
+    table = snapshot.scan("relations", ~(col("relation_type") == "links_to"), columns)
+    edges = [Connection(*row) for row in zip(*(table[c].to_pylist() for c in columns), strict=True)]
+    ids = {id_ for edge in edges for id_ in (edge.source_id, edge.target_id)}
+    memories = _memories(snapshot, where, index, sorted(ids))
+    known = {memory.id for memory in memories}
+    return Connections(
+        tuple(memories),
+        tuple(edge for edge in edges if edge.source_id in known and edge.target_id in known),
+    )
+
+
+def _memories(
+    snapshot: Snapshot, where: Expr | None, index: NameIndex, ids: list[str]
+) -> list[ConnectedMemory]:
+    if not ids:
+        return []
+    wanted = both(where, col("id").is_in(ids))
+    rows = snapshot.scan("memories", wanted, ["id", "text", "level", "source_ids"]).to_pylist()
+    return [
+        ConnectedMemory(
+            row["id"],
+            row["text"][:_LABEL],
+            row["level"],
+            _named(index, row["id"], row["source_ids"]),
+        )
+        for row in sorted(rows, key=lambda row: str(row["id"]))
+    ]
+
+
+def _named(index: NameIndex, id_: str, source_ids: list[str] | None) -> tuple[int, ...]:
+    places = (index.at[each] for each in (id_, *(source_ids or ())) if each in index.at)
+    return tuple(dict.fromkeys(node for at in places for node in index.named[at]))
+
+
+def decisions_of(book: NameDecisionRepository) -> Decisions:
+    """Return what stands in the book."""
+    decided = book.all()
+    return Decisions(
+        frozenset((each.one, each.other) for each in decided if each.same),
+        frozenset((each.one, each.other) for each in decided if not each.same),
+    )
+
+
+def merge_names(
+    view: GraphView, book: NameDecisionRepository, now: datetime, one: str, other: str
+) -> Node:
+    """Keep that two names mean the same, and return the node that they are now.
+
+    Raises:
+        NotFoundError: Nothing is called that.
+        UsageError: They are one already.
+    """
+    first, second = view.find(one)[0], view.find(other)[0]
+    if first == second:
+        raise UsageError(f"{one!r} and {other!r} are one already: {first.name}")
+    written = ordered_pair(name_key(one), name_key(other))
+    same = {ordered_pair(first.key, second.key)} | ({written} & view.decisions.apart)
+    after = view.deciding(Decisions(view.decisions.same | same, view.decisions.apart - same))
+    together = set(after.find(one)) & set(after.find(other))
+    if not together:
+        raise UsageError(f"{one!r} and {other!r} cannot be one: both are said of several")
+    book.put(sorted(same), now, same=True)
+    return next(node for node in after.find(one) if node in together)
+
+
+def unmerge_names(
+    view: GraphView, book: NameDecisionRepository, now: datetime, one: str, other: str
+) -> tuple[Node, Node]:
+    """Keep that two names do not mean the same, and return the nodes that they are now.
+
+    Raises:
+        NotFoundError: Nothing is called that.
+        UsageError: They are two already, or nothing tells them apart.
+    """
+    found, others = view.find(one), view.find(other)
+    if not set(found) & set(others):
+        raise UsageError(f"{one!r} and {other!r} are two already")
+    wanted = _pairs(name_key(one), name_key(other), found[0].key)
+    decided = Decisions(view.decisions.same - wanted, view.decisions.apart | wanted)
+    after = view.deciding(decided)
+    now_one, now_other = after.find(one), after.find(other)
+    if not wanted or set(now_one) & set(now_other):
+        raise UsageError(
+            f"nothing tells {one!r} and {other!r} apart",
+            "names that differ in case or marks alone are one; a third name may hold them together",
+        )
+    book.put(sorted(wanted), now, same=False)
+    return now_one[0], now_other[0]
+
+
+def _pairs(one: str, other: str, node: str) -> frozenset[tuple[str, str]]:
+    """The pairs that have to be apart for one name of a node to leave it, and the other to stay."""
+    leaving, staying = (other, one) if one == node else (one, other)
+    return frozenset(ordered_pair(leaving, key) for key in (staying, node) if key != leaving)

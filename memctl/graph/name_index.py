@@ -1,0 +1,485 @@
+"""Names resolved to nodes, with the passages that mention each: what graph and walks stand on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from memctl.graph.entity_names import (
+    is_everyday,
+    is_given_name,
+    name_key,
+    parse_company,
+    parse_person,
+)
+from memctl.graph.mentions import PAGE, Link, Mentions, Passage, read_mentions
+from memctl.graph.name_resolution import Decisions, Resolution, people_by_name_part, resolve
+from memctl.ids import entity_id
+from memctl.store.tables.filter_expressions import Expr, both, col
+
+if TYPE_CHECKING:
+    from memctl.graph.entity_names import Person
+    from memctl.store.tables.snapshot import Snapshot
+
+NO_DECISIONS = Decisions()
+_INITIALLED = re.compile(r"(?<![\w.])[A-Z]\. ?[A-Z][\w'’-]*\w")
+_WORDS = re.compile(r"[^\W\d_][\w]*")
+_MOST_ALIASES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Somebody or something that is named: what its names were resolved to."""
+
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    mentions: int
+    """How many passages name it."""
+    key: str
+    """What decisions by hand know it by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An edge that somebody told: a wikilink, or the subject and object of a statement."""
+
+    source: int
+    target: int
+    relation: str
+    memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """How a passage hangs together with another one, as consolidation found it."""
+
+    target: int
+    relation: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class NameIndex:
+    """Nodes and passages, both by number, and which has which."""
+
+    nodes: tuple[Node, ...]
+    ids: tuple[str, ...]
+    """The passages'."""
+    documents: tuple[str, ...]
+    """The documents of the passages."""
+    named: tuple[tuple[int, ...], ...]
+    """The nodes that each passage names."""
+    about: tuple[int | None, ...]
+    """The node that each passage is about, as its title says."""
+    holders: tuple[tuple[int, ...], ...]
+    """The passages that name each node."""
+    facts: tuple[Fact, ...]
+    ties: Mapping[int, tuple[Tie, ...]]
+    by_key: Mapping[str, tuple[int, ...]]
+    """The nodes that a name may mean, those most often mentioned first."""
+    places: Mapping[tuple[str, str], int]
+    """The node that each name means in each context."""
+
+    @cached_property
+    def at(self) -> Mapping[str, int]:
+        """The number of every passage by its id."""
+        return {id_: number for number, id_ in enumerate(self.ids)}
+
+    @cached_property
+    def sharing(self) -> Sequence[int]:
+        """In how many documents each node is named."""
+        return [len({self.documents[at] for at in holders}) for holders in self.holders]
+
+
+def build_index(
+    snapshot: Snapshot,
+    where: Expr | None,
+    decisions: Decisions = NO_DECISIONS,
+    *,
+    evidence_only: bool = True,
+) -> NameIndex:
+    """Read and resolve the names in the memories for which a condition holds.
+
+    Args:
+        snapshot: Whose memories.
+        where: The condition; by default none.
+        decisions: What was decided by hand on who is the same.
+        evidence_only: Whether only verbatim passages count as mentions.
+
+    Raises:
+        DamagedError: A table cannot be read.
+    """
+    verbatim = both(where, col("level") == "evidence")
+    mentions = read_mentions(snapshot, verbatim if evidence_only else where)
+    resolution = resolve(mentions.by_context(), mentions.types, decisions, mentions.strangers())
+    found = _with_short_forms(mentions, resolution, decisions)
+    numbered = _Numbered(mentions, resolution, found)
+    numbers = {id_: at for at, id_ in enumerate(passage.id for passage in mentions.passages)}
+    facts = (*numbered.links(mentions.links), *numbered.stated(_stated(snapshot, where)))
+    return NameIndex(
+        nodes=numbered.nodes,
+        ids=tuple(numbers),
+        documents=tuple(passage.document for passage in mentions.passages),
+        named=numbered.named,
+        about=numbered.about,
+        holders=numbered.holders,
+        facts=facts,
+        ties=_ties(snapshot, numbers),
+        by_key=numbered.by_key,
+        places=numbered.places,
+    )
+
+
+# --- first and family names on their own ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The names of every passage, with what each means in its context."""
+
+    names: tuple[tuple[str, ...], ...]
+    nodes: Mapping[tuple[str, str], str]
+
+
+def _with_short_forms(mentions: Mentions, resolution: Resolution, decisions: Decisions) -> _Found:
+    """Add the passages that call somebody by a short form that was not noted there."""
+    shorts = _Shorts(mentions, resolution, decisions)
+    nodes = dict(resolution.nodes)
+    names = []
+    for passage in mentions.passages:
+        own = list(passage.names)
+        for written, node in shorts.standing_in(passage):
+            nodes[passage.context, written] = node
+            own.append(written)
+        names.append(tuple(dict.fromkeys(own)))
+    return _Found(tuple(names), nodes)
+
+
+class _Shorts:
+    """The short forms of people's and companies' names that mean one in a context."""
+
+    def __init__(self, mentions: Mentions, resolution: Resolution, decisions: Decisions) -> None:
+        people: dict[str, dict[str, Person]] = defaultdict(dict)
+        taken: dict[str, dict[str, str]] = defaultdict(dict)
+        owners: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for (context, name), node in resolution.nodes.items():
+            key = resolution.keys[name]
+            person = parse_person(key, mentions.types.get(name, "other"))
+            bare, kind = parse_company(key)
+            if kind:
+                owners[context][bare].add(node)
+            elif person is not None and person.is_full and not person.generation:
+                people[context][node] = person
+            taken[context][key] = node
+        for context, fulls in people.items():
+            for word, nodes in people_by_name_part(fulls).items():
+                owners[context][word] |= nodes
+        self._words = {
+            context: {
+                word: word if _is_kept_apart(word, nodes, decisions) else next(iter(nodes))
+                for word, nodes in words.items()
+                if len(word) > 1 and len({*nodes, taken[context].get(word, "")} - {""}) == 1
+            }
+            for context, words in owners.items()
+        }
+
+    def standing_in(self, passage: Passage) -> Iterator[tuple[str, str]]:
+        """Yield the short forms in a passage, as they are written, with the node of each."""
+        words = self._words.get(passage.context)
+        if not words:
+            return
+        for written in dict.fromkeys(_INITIALLED.findall(passage.text)):
+            if name_key(written) in words:
+                yield written, words[name_key(written)]
+        for written in dict.fromkeys(_WORDS.findall(passage.text)):
+            node = words.get(written.casefold())
+            if node is not None and _stands_alone(written, passage.text):
+                yield written, node
+
+
+def _is_kept_apart(word: str, nodes: Iterable[str], decisions: Decisions) -> bool:
+    return any(decisions.are_apart(word, node) for node in nodes)
+
+
+def _stands_alone(word: str, text: str) -> bool:
+    """Whether a word names somebody somewhere: not as a part of a longer name."""
+    plain = word.casefold()
+    if word[0].islower():
+        return is_given_name(plain) and not is_everyday(plain)
+    alone = rf"(?<![\w@.-]){re.escape(word)}(?![\w@]|[ -][A-Z]\w)"
+    return any(not _follows_a_name(text, match.start()) for match in re.finditer(alone, text))
+
+
+def _follows_a_name(text: str, position: int) -> bool:
+    """Whether the word before is capitalised, and no sentence starts with it."""
+    before = re.search(r"(\w+) $", text[max(0, position - 40) : position])
+    if before is None or not before[1][0].isupper():
+        return False
+    return not is_everyday(before[1].casefold())
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+class _Numbered:
+    """Nodes numbered in the order in which they are first named."""
+
+    def __init__(self, mentions: Mentions, resolution: Resolution, found: _Found) -> None:
+        self._keys = resolution.keys
+        self._called = resolution.called
+        self._types = mentions.types
+        self._found = found
+        self._numbers: dict[str, int] = {}
+        self._spellings: list[Counter[str]] = []
+        self._passages = mentions.passages
+        pairs = [self._of(*each) for each in zip(mentions.passages, found.names, strict=True)]
+        self.named = tuple(named for named, _ in pairs)
+        self.about = tuple(about for _, about in pairs)
+        for link in mentions.links:
+            self._number(link.context, link.source)
+            self._number(link.context, link.target)
+        self.holders = self._holders()
+        self.nodes = tuple(map(self._node, self._numbers, range(len(self._numbers))))
+        self.places = {
+            place: self._numbers[node]
+            for place, node in found.nodes.items()
+            if node in self._numbers
+        }
+        self.by_key = self._by_key()
+
+    def links(self, links: Iterable[Link]) -> Iterator[Fact]:
+        """Yield the edges that wikilinks are; none to oneself."""
+        for link in links:
+            source = self.places[link.context, link.source]
+            target = self.places[link.context, link.target]
+            if source != target:
+                yield Fact(source, target, "links_to", link.memory_ids)
+
+    def stated(self, told: Iterable[tuple[str, str, str, str, tuple[str, ...]]]) -> Iterator[Fact]:
+        """Yield the edges of statements whose subject and object are both known by name."""
+        by_context: dict[str, dict[str, int]] = defaultdict(dict)
+        for (context, name), node in self.places.items():
+            by_context[context].setdefault(self._keys.get(name, name_key(name)), node)
+        for context, subject, relation, object_, memory_ids in told:
+            known = by_context.get(context, {})
+            source, target = known.get(name_key(subject)), known.get(name_key(object_))
+            if source is not None and target is not None and source != target:
+                yield Fact(source, target, relation or "related_to", memory_ids)
+
+    def _of(self, passage: Passage, names: Sequence[str]) -> tuple[tuple[int, ...], int | None]:
+        numbers = dict.fromkeys(self._number(passage.context, name) for name in names)
+        if not passage.title:
+            return tuple(numbers), None
+        about = self._number(passage.context, passage.title)
+        numbers[about] = None
+        return tuple(numbers), about
+
+    def _number(self, context: str, name: str) -> int:
+        node = self._found.nodes[context, name]
+        number = self._numbers.setdefault(node, len(self._numbers))
+        if number == len(self._spellings):
+            self._spellings.append(Counter())
+        self._spellings[number][name] += 1
+        return number
+
+    def _holders(self) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in self._numbers]
+        for at, nodes in enumerate(self.named):
+            for node in nodes:
+                found[node].append(at)
+        return tuple(map(tuple, found))
+
+    def _node(self, node: str, number: int) -> Node:
+        key = node.partition("\0")[0]
+        spellings = self._spellings[number]
+        ranked = sorted(spellings, key=lambda name: (-spellings[name], name))
+        name = min(ranked, key=lambda each: self._shortness(each, key))
+        types: Counter[str] = Counter()
+        for each in ranked:
+            types[self._types.get(each, "other")] += spellings[each]
+        type_ = min(types, key=lambda each: (each == "other", each == PAGE, -types[each], each))
+        return Node(
+            id=entity_id(node, type_),
+            name=name,
+            type=type_,
+            aliases=tuple(each for each in ranked if each != name)[:_MOST_ALIASES],
+            mentions=len(self.holders[number]),
+            key=key,
+        )
+
+    def _shortness(self, name: str, key: str) -> tuple[bool, int]:
+        """How far a spelling is from being the whole name."""
+        own = self._keys.get(name, name_key(name))
+        return own != key, -len(own.split(" "))
+
+    def _by_key(self) -> Mapping[str, tuple[int, ...]]:
+        found: dict[str, set[int]] = defaultdict(set)
+        for number, node in enumerate(self.nodes):
+            for name in (node.name, *node.aliases):
+                found[name_key(name)].add(number)
+            found[node.key].add(number)
+        for place, key in self._called.items():
+            if place in self.places:
+                found[key.partition("\0")[0]].add(self.places[place])
+        mentions = [node.mentions for node in self.nodes]
+        return {
+            key: tuple(sorted(numbers, key=lambda each: (-mentions[each], each)))
+            for key, numbers in found.items()
+        }
+
+
+# --- statements and connections ------------------------------------------------------------------
+
+
+def _stated(
+    snapshot: Snapshot, where: Expr | None
+) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
+    """Yield context, subject, relation, object and evidence of statements that have all."""
+    import pyarrow.compute as pc
+
+    columns = ["session_id", "document_id", "id", "source_ids", "metadata"]
+    rows = snapshot.scan("memories", both(where, col("level") == "memory"), columns)
+    for row in rows.filter(pc.match_substring(rows["metadata"], '"object"')).to_pylist():
+        told = json.loads(row["metadata"])
+        context = row["session_id"] or (row["document_id"] or row["id"]).partition(".")[0]
+        parts = [told.get(part) for part in ("subject", "relation", "object")]
+        if isinstance(parts[0], str) and isinstance(parts[2], str):
+            evidence = tuple(row["source_ids"] or ()) or (row["id"],)
+            yield context, parts[0], str(parts[1] or ""), parts[2], evidence
+
+
+def _ties(snapshot: Snapshot, numbers: Mapping[str, int]) -> Mapping[int, tuple[Tie, ...]]:
+    """The connections between the passages, or between what was distilled from them."""
+    columns = ["source_id", "target_id", "relation_type", "weight"]
+    where = ~(col("relation_type") == "links_to")
+    table = snapshot.scan("relations", where, columns)
+    if not table.num_rows:
+        return {}
+    rows = list(zip(*(table[name].to_pylist() for name in columns), strict=True))
+    passages = _passages_of(snapshot, {id_ for row in rows for id_ in row[:2]} - numbers.keys())
+    ties: dict[int, dict[int, Tie]] = defaultdict(dict)
+    for source, target, relation, weight in rows:
+        one = numbers.get(passages.get(source, source))
+        other = numbers.get(passages.get(target, target))
+        if one is not None and other is not None and one != other:
+            for here, there in ((one, other), (other, one)):
+                tie = Tie(there, relation, min(max(float(weight or 0.0), 0.0), 1.0))
+                known = ties[here].get(there)
+                ties[here][there] = max((known or tie, tie), key=lambda each: each.weight)
+    return {here: tuple(there.values()) for here, there in ties.items()}
+
+
+def _passages_of(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
+    """The first passage that each distilled memory rests on."""
+    wanted = sorted(ids)
+    if not wanted:
+        return {}
+    rows = snapshot.get("memories", wanted, ["id", "source_ids"])
+    pairs = zip(rows["id"].to_pylist(), rows["source_ids"].to_pylist(), strict=True)
+    return {id_: sources[0] for id_, sources in pairs if sources}
+
+
+_INDEXING_PACKAGES = ("memctl.graph", "memctl.language", "memctl.understanding")
+"""Whose code decides what the index is."""
+
+
+def cached_name_index(
+    snapshot: Snapshot,
+    where: Expr | None,
+    what: str,
+    decisions: Decisions = NO_DECISIONS,
+    *,
+    evidence_only: bool = True,
+) -> NameIndex:
+    """Return what ``build_index`` makes, read from disk where it was made before.
+
+    Args:
+        snapshot: Whose memories.
+        where: The condition; by default none.
+        what: Names the condition.  It has to hold of the same memories at any later time.
+        decisions: What was decided by hand on who is the same.
+        evidence_only: Whether only verbatim passages count as mentions.
+
+    Raises:
+        DamagedError: A table cannot be read.
+    """
+    decided = sorted(decisions.same), sorted(decisions.apart)
+    name = json.dumps([snapshot.state, _code_digest(), what, evidence_only, decided])
+    known = snapshot.derived and snapshot.derived.read(name)
+    if known:
+        return _decoded(json.loads(known))
+    made = build_index(snapshot, where, decisions, evidence_only=evidence_only)
+    if snapshot.derived:
+        snapshot.derived.write(name, json.dumps(_encoded(made)).encode())
+    return made
+
+
+@cache
+def _code_digest() -> str:
+    """Return a digest of the code that makes the index."""
+    digest = hashlib.sha256()
+    for package in _INDEXING_PACKAGES:
+        for file in sorted(files(package).iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".py"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _encoded(index: NameIndex) -> dict[str, Any]:
+    places: dict[str, dict[str, int]] = defaultdict(dict)
+    for (context, name), node in index.places.items():
+        places[context][name] = node
+    return {
+        "nodes": [
+            (node.id, node.name, node.type, node.aliases, node.mentions, node.key)
+            for node in index.nodes
+        ],
+        "ids": index.ids,
+        "documents": index.documents,
+        "named": index.named,
+        "about": index.about,
+        "holders": index.holders,
+        "facts": [
+            (fact.source, fact.target, fact.relation, fact.memory_ids) for fact in index.facts
+        ],
+        "ties": [
+            (here, [(tie.target, tie.relation, tie.weight) for tie in ties])
+            for here, ties in index.ties.items()
+        ],
+        "by_key": dict(index.by_key),
+        "places": places,
+    }
+
+
+def _decoded(kept: dict[str, Any]) -> NameIndex:
+    return NameIndex(
+        nodes=tuple(
+            Node(id_, name, type_, tuple(aliases), mentions, key)
+            for id_, name, type_, aliases, mentions, key in kept["nodes"]
+        ),
+        ids=tuple(kept["ids"]),
+        documents=tuple(kept["documents"]),
+        named=tuple(map(tuple, kept["named"])),
+        about=tuple(kept["about"]),
+        holders=tuple(map(tuple, kept["holders"])),
+        facts=tuple(
+            Fact(source, target, relation, tuple(memory_ids))
+            for source, target, relation, memory_ids in kept["facts"]
+        ),
+        ties={here: tuple(Tie(*tie) for tie in ties) for here, ties in kept["ties"]},
+        by_key={key: tuple(nodes) for key, nodes in kept["by_key"].items()},
+        places={
+            (context, name): node
+            for context, nodes in kept["places"].items()
+            for name, node in nodes.items()
+        },
+    )

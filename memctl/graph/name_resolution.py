@@ -1,0 +1,327 @@
+"""Which names mean the same: decided per context, from what is written there, never on likeness.
+
+A context is a conversation or a document.  "Ann", "A. Lee" and "ann.lee@example.org" are Ann Lee
+where she is the only one there that they can mean.  What was decided by hand goes before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memctl.graph.entity_names import (
+    WRITTEN_EXACTLY,
+    Person,
+    initials_of,
+    is_acronym,
+    is_given_name,
+    name_key,
+    parse_company,
+    parse_person,
+    without_article,
+)
+
+Place = tuple[str, str]
+"""A context and a name as it is written there."""
+
+_NOT_LETTERS = re.compile(r"[^a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What was decided by hand, as pairs of names' keys in alphabetical order."""
+
+    same: frozenset[tuple[str, str]] = frozenset()
+    apart: frozenset[tuple[str, str]] = frozenset()
+
+    def are_apart(self, one: str, other: str) -> bool:
+        """Whether somebody has said that these two are not the same."""
+        return ordered_pair(one, other) in self.apart
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What every name means in every context: nodes, named by keys."""
+
+    nodes: Mapping[Place, str]
+    called: Mapping[Place, str]
+    """The same without what was merged by hand."""
+    keys: Mapping[str, str]
+    """The key of every name."""
+
+
+def ordered_pair(one: str, other: str) -> tuple[str, str]:
+    """Return two keys in the order in which decisions are kept."""
+    return (one, other) if one <= other else (other, one)
+
+
+def resolve(
+    contexts: Mapping[str, Iterable[str]],
+    types: Mapping[str, str],
+    decisions: Decisions,
+    strangers: frozenset[Place] = frozenset(),
+) -> Resolution:
+    """Say what the names in each context mean.
+
+    Args:
+        contexts: The names that stand in each.
+        types: What kind of thing each name is of.
+        decisions: What was decided by hand.
+        strangers: Names that in that context cannot be short for a longer one.
+    """
+    resolver = _Resolver(contexts, types, decisions, strangers)
+    nodes = {
+        (context, name): node
+        for context in contexts
+        for name, node in resolver.in_context(context).items()
+    }
+    joined = _joined(decisions.same)
+    return Resolution(
+        {place: joined.get(node, node) for place, node in nodes.items()}, nodes, resolver.keys
+    )
+
+
+class _Resolver:
+    def __init__(
+        self,
+        contexts: Mapping[str, Iterable[str]],
+        types: Mapping[str, str],
+        decisions: Decisions,
+        strangers: frozenset[Place],
+    ) -> None:
+        self._names = {context: tuple(dict.fromkeys(names)) for context, names in contexts.items()}
+        every = dict.fromkeys(name for names in self._names.values() for name in names)
+        self._types = {name: types.get(name, "other") for name in every}
+        self.keys = {name: name_key(name, self._types[name]) for name in every}
+        self._decisions = decisions
+        self._strangers = strangers
+        self._plain = self._without_articles()
+        self._kinds = self._companies()
+        self._persons = {name: self._person(name) for name in every}
+        self._given = Counter(
+            person.given for person in set(self._persons.values()) if person and person.is_full
+        )
+
+    def in_context(self, context: str) -> dict[str, str]:
+        """Return the node of each name in one context."""
+        names = self._names[context]
+        everywhere = {name: self._everywhere(name, names) for name in names}
+        nodes = dict(everywhere)
+        fulls = self._fulls(names, everywhere)
+        for name in sorted(names, key=lambda name: -self._middle_letters(name)):
+            if (context, name) not in self._strangers:
+                nodes[name] = self._short_for(name, everywhere, nodes, fulls) or nodes[name]
+        for name in names:
+            if nodes[name] == self.keys[name] and self._is_anybody(name):
+                nodes[name] = f"{nodes[name]}\0{context}"
+        return nodes
+
+    # --- what holds everywhere ---
+
+    def _without_articles(self) -> dict[str, str]:
+        keys = set(self.keys.values())
+        return {key: self._unless_apart(key, without_article(key)) for key in keys}
+
+    def _companies(self) -> Mapping[str, frozenset[str]]:
+        """The kinds that a company is known to be of, by its bare name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for name, key in self.keys.items():
+            bare, kind = parse_company(self._plain[key])
+            if kind and self._types[name] != "person":
+                found[bare].add(kind)
+        return {bare: frozenset(kinds) for bare, kinds in found.items()}
+
+    def _everywhere(self, name: str, names: Sequence[str]) -> str:
+        """What a name means by itself: the bare name of a company its only one."""
+        key = self._plain[self.keys[name]]
+        bare, kind = parse_company(key)
+        kinds = self._kinds.get(bare)
+        if kinds is None or self._types[name] in WRITTEN_EXACTLY:
+            return self._without_honorific(name, key)
+        if kind:
+            return self._unless_apart(key, f"{bare} {kind}")
+        if self._types[name] in ("person", "place") or is_given_name(key):
+            return self._without_honorific(name, key)
+        near = {parse_company(self._plain[self.keys[other]])[1] for other in names} - {""}
+        here = near & kinds if len(kinds) > 1 else kinds
+        return self._unless_apart(key, f"{bare} {min(here)}") if len(here) == 1 else key
+
+    def _without_honorific(self, name: str, key: str) -> str:
+        person = self._persons[name]
+        if person is None or not (person.honorific and person.given):
+            return key
+        return self._unless_apart(key, key.partition(" ")[2])
+
+    def _unless_apart(self, key: str, wanted: str) -> str:
+        return key if self._decisions.are_apart(key, wanted) else wanted
+
+    def _person(self, name: str) -> Person | None:
+        if self._types[name] in WRITTEN_EXACTLY:
+            return None
+        return parse_person(self.keys[name], self._types[name])
+
+    def _middle_letters(self, name: str) -> int:
+        """How much of a middle name is written: who says most of it is known first."""
+        person = self._persons[name]
+        return len(" ".join(person.middle)) if person else 0
+
+    def _is_anybody(self, name: str) -> bool:
+        """Whether it is a first name alone, of which the knowledge base knows several people."""
+        person = self._persons[name]
+        if person is None or person.family or self._given[person.given] < 2:
+            return False
+        return not any(self.keys[name] in merged for merged in self._decisions.same)
+
+    # --- what holds in one context ---
+
+    def _fulls(self, names: Sequence[str], nodes: Mapping[str, str]) -> dict[str, Person]:
+        """The people who are named in full, by node."""
+        found: dict[str, Person] = {}
+        for name in names:
+            person = self._persons[name]
+            if person is not None and person.is_full:
+                known = found.get(nodes[name])
+                found[nodes[name]] = known if known and known.gender else person
+        return found
+
+    def _short_for(
+        self,
+        name: str,
+        everywhere: Mapping[str, str],
+        nodes: Mapping[str, str],
+        fulls: Mapping[str, Person],
+    ) -> str | None:
+        """The one node in the context that a name is short for.
+
+        Args:
+            name: The name.
+            everywhere: What each name in the context means by itself.
+            nodes: What each is known to mean there so far.
+            fulls: The people who are named in full, by what that means by itself.
+        """
+        names = tuple(everywhere)
+        by_person: set[str] = set()
+        if self._types[name] in ("email", "handle"):
+            by_person = {node for node, person in fulls.items() if _is_address_of(name, person)}
+        elif self._persons[name] is not None:
+            by_person = self._people(name, names, nodes[name], fulls)
+        meant: set[str] = set()
+        if by_person:
+            came_to = {everywhere[other]: nodes[other] for other in names}
+            meant = {came_to[node] for node in by_person}
+        if is_acronym(name) and self._types[name] not in WRITTEN_EXACTLY:
+            meant |= self._spelled_out(name, names, nodes)
+        meant.discard(nodes[name])
+        only = next(iter(meant)) if len(meant) == 1 else None
+        return None if only is None or self._is_apart(nodes[name], name, only) else only
+
+    def _spelled_out(self, name: str, names: Sequence[str], nodes: Mapping[str, str]) -> set[str]:
+        """The names of several words whose first letters an acronym has."""
+        return {
+            nodes[other]
+            for other in names
+            if self._types[other] not in WRITTEN_EXACTLY
+            and self._types[other] != "person"
+            and self.keys[name] in initials_of(self._plain[self.keys[other]])
+        }
+
+    def _is_apart(self, node: str, name: str, other: str) -> bool:
+        return any(self._decisions.are_apart(one, other) for one in (node, self.keys[name]))
+
+    def _people(
+        self, name: str, names: Sequence[str], node: str, fulls: Mapping[str, Person]
+    ) -> set[str]:
+        person = self._persons[name]
+        assert person is not None
+        if person.is_full:
+            return _fuller(person, node, fulls)
+        if not person.given and self._is_of_a_couple(person, names):
+            return set()
+        return {full for full, other in fulls.items() if _may_be(person, other)}
+
+    def _is_of_a_couple(self, person: Person, names: Sequence[str]) -> bool:
+        """Whether both a Mr and a Mrs of that name are there."""
+        others = (self._persons[name] for name in names)
+        told = {each.gender for each in others if each and each.family == person.family}
+        return {"f", "m"} <= told
+
+
+def _fuller(person: Person, node: str, fulls: Mapping[str, Person]) -> set[str]:
+    """The same name with a middle name, where all that have one can be the same."""
+    if person.middle:
+        longer = {
+            full: other
+            for full, other in fulls.items()
+            if len(" ".join(other.middle)) > len(" ".join(person.middle))
+        }
+    else:
+        longer = {full: other for full, other in fulls.items() if other.middle}
+    return {full for full, other in longer.items() if full != node and _is_alike(person, other)}
+
+
+def _is_alike(person: Person, other: Person) -> bool:
+    same = (person.given, person.family) == (other.given, other.family)
+    return same and person.generation == other.generation and _middles_agree(person, other)
+
+
+def _middles_agree(person: Person, other: Person) -> bool:
+    if not person.middle or not other.middle:
+        return True
+    if len(person.middle) != len(other.middle):
+        return False
+    pairs = zip(person.middle, other.middle, strict=True)
+    return all(one == two or _is_initial_of(one, two) for one, two in pairs)
+
+
+def _is_initial_of(one: str, two: str) -> bool:
+    short, long = sorted((one, two), key=len)
+    return len(short) == 1 and long.startswith(short)
+
+
+def _may_be(short: Person, full: Person) -> bool:
+    """Whether a first name, a family name, or an initial with one can mean somebody."""
+    if short.generation and short.generation != full.generation:
+        return False
+    if {short.gender, full.gender} == {"f", "m"}:
+        return False
+    if short.given and short.family:
+        is_it = len(short.given) == 1 and full.given.startswith(short.given)
+        return is_it and short.family == full.family and _middles_agree(short, full)
+    if short.family:
+        return short.family == full.family
+    return short.given in (full.given, full.family)
+
+
+def _is_address_of(address: str, person: Person) -> bool:
+    """Whether the part of an address before the @ is made of both names of a person."""
+    local = address.removeprefix("@").partition("@")[0].casefold()
+    parts = [part for part in _NOT_LETTERS.split(local) if part]
+    given, family = person.given, person.family
+    if len(parts) == 1:
+        return parts[0] in (given + family, given[0] + family, family + given)
+    return parts in ([given, family], [family, given], [given[0], family])
+
+
+def _joined(same: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The first of each group of keys that were merged by hand, by every key of it."""
+    groups: dict[str, set[str]] = {}
+    for one, other in sorted(same):
+        together = groups.get(one, {one}) | groups.get(other, {other})
+        groups |= dict.fromkeys(together, together)
+    return {key: _best(group) for key, group in groups.items()}
+
+
+def _best(keys: Iterable[str]) -> str:
+    """The key that says most: of the most words, then the longest."""
+    return min(keys, key=lambda key: (-len(key.split(" ")), -len(key), key))
+
+
+def people_by_name_part(fulls: Mapping[str, Person]) -> Mapping[str, set[str]]:
+    """Return whom each first or family name, and initial with one, may be short for, by node."""
+    owners: dict[str, set[str]] = defaultdict(set)
+    for node, person in fulls.items():
+        for short in (person.given, person.family, f"{person.given[0]} {person.family}"):
+            owners[short].add(node)
+    return owners

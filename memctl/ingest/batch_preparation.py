@@ -1,0 +1,262 @@
+"""Sources become batches of rows, in order; nothing is written here.
+
+A batch ends when it is worth a commit.  A source in many parts is a run of batches of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from memctl.errors import ModelError
+from memctl.ingest.batches import (
+    Batch,
+    IdentifiedSource,
+    ProcessedGroup,
+    ReadFailure,
+    SeveralParts,
+    WantedSource,
+    failed_outcome,
+)
+from memctl.ingest.deduplication import Deduplicator, Deferred
+from memctl.ingest.discovery.sources import Source, SourceOrFailure
+from memctl.ingest.source_reading import Unreadable, identify, texts_of
+from memctl.ingest.worker_pool import WorkerDied, WorkerPool
+from memctl.records import FileOutcome
+
+T = TypeVar("T")
+
+JUDGED_TOGETHER = 1024
+"""So many sources are judged by one look at the store."""
+WORKED_TOGETHER = 1024
+BYTES_TOGETHER = 1 << 20
+"""So many sources, or so many bytes of them, are worked on as one group."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestLimits:
+    """When a batch is worth a commit, and after how many seconds of work workers are started."""
+
+    documents: int = 20_000
+    memories: int = 25_000
+    bytes: int = 32 << 20
+    seconds: float = 4.0
+    start_workers_after: float = 0.3
+    together: int | None = None
+    """Work on so many sources as one group instead of the usual number."""
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A batch that is being filled."""
+
+    limits: IngestLimits
+    batch: Batch = field(default_factory=Batch)
+    documents: int = 0
+    memories: int = 0
+    bytes: int = 0
+    since: float = field(default_factory=time.monotonic)
+
+    def add(self, worked: ProcessedGroup) -> None:
+        """Put what was worked on into the batch."""
+        self.batch.worked.append(worked)
+        self.documents += worked.documents.num_rows
+        self.memories += worked.memories.num_rows
+        self.bytes += worked.documents.nbytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether any of the limits has been reached."""
+        return (
+            self.documents + len(self.batch.outcomes) >= self.limits.documents
+            or self.memories >= self.limits.memories
+            or self.bytes >= self.limits.bytes
+            or time.monotonic() - self.since >= self.limits.seconds
+        )
+
+    def take(self) -> Iterator[Batch]:
+        """Give the batch away if there is anything in it, and begin another one."""
+        batch = self.batch
+        self.batch, self.documents, self.memories, self.bytes = Batch(), 0, 0, 0
+        self.since = time.monotonic()
+        if batch.worked or batch.outcomes:
+            yield batch
+
+
+class Preparer:
+    """Judges sources, has them worked on, and makes batches of the rows."""
+
+    def __init__(
+        self,
+        known: Deduplicator,
+        crew: WorkerPool,
+        clock: Callable[[], datetime],
+        limits: IngestLimits,
+    ) -> None:
+        self._known = known
+        self._crew = crew
+        self._clock = clock
+        self._limits = limits
+        self._filling = _Filling(limits)
+        self._flying: deque[Future[list[ProcessedGroup]]] = deque()
+        self.read = 0
+        """How many sources have been worked on, committed or not."""
+
+    def batches(self, sources: Iterable[SourceOrFailure]) -> Generator[Batch, None, None]:
+        """Turn sources into batches.
+
+        Raises:
+            ModelError: A model cannot be had; all that was made before has been given.
+        """
+        yield from self._rescued(self._batches(sources))
+
+    def _batches(self, sources: Iterable[SourceOrFailure]) -> Generator[Batch, None, None]:
+        for group in _grouped(sources, JUDGED_TOGETHER):
+            yield from self._group(self._identified(group))
+        yield from self._landed(0)
+        yield from self._filling.take()
+
+    def judged(self, judged: Iterable[WantedSource | FileOutcome]) -> Generator[Batch, None, None]:
+        """Turn sources that somebody has judged already into batches.
+
+        Raises:
+            ModelError: As :meth:`batches`.
+        """
+        yield from self._rescued(self._judged(judged))
+
+    def _judged(self, judged: Iterable[WantedSource | FileOutcome]) -> Generator[Batch, None, None]:
+        for group in _grouped(judged, JUDGED_TOGETHER):
+            self._filling.batch.outcomes.extend(x for x in group if isinstance(x, FileOutcome))
+            yield from self._worked([x for x in group if isinstance(x, WantedSource)])
+        yield from self._landed(0)
+        yield from self._filling.take()
+
+    def _rescued(self, batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
+        """Give what is finished before a model that cannot be had ends it all."""
+        try:
+            yield from batches
+        except ModelError:
+            yield from self._filling.take()  # empty in the middle of a source in parts
+            raise
+
+    # --- judging ---
+
+    def _identified(self, group: Sequence[SourceOrFailure]) -> list[IdentifiedSource]:
+        identified: list[IdentifiedSource] = []
+        for source in group:
+            if isinstance(source, FileOutcome):
+                self._filling.batch.outcomes.append(source)
+                continue
+            try:
+                identified.append(identify(source))
+            except Unreadable as error:
+                self._fail(source, _not_read(error))
+        return identified
+
+    def _group(self, items: list[IdentifiedSource]) -> Generator[Batch, None, None]:
+        while items:
+            verdicts = self._known.judge(items)
+            outcomes = (verdict for verdict in verdicts if isinstance(verdict, FileOutcome))
+            self._filling.batch.outcomes.extend(outcomes)
+            yield from self._worked([x for x in verdicts if isinstance(x, WantedSource)])
+            later = [verdict.item for verdict in verdicts if isinstance(verdict, Deferred)]
+            if len(later) == len(items):  # all depend on what is not finished yet
+                yield from self._caught_up()
+            items = later
+
+    def _caught_up(self) -> Generator[Batch, None, None]:
+        """Finish what is in work; where nothing is, have it committed."""
+        if self._flying:
+            yield from self._landed(0)
+        else:
+            yield from self._filling.take()
+            self._known.wait_for_commits()
+
+    # --- working ---
+
+    def _worked(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
+        for group in _portions(wanted, self._limits.together or WORKED_TOGETHER):
+            self._known.begun(group)
+            self._flying.append(self._crew.submit(group, self._clock()))
+            yield from self._landed(self._crew.capacity)
+            if self._filling.is_full:
+                yield from self._filling.take()
+
+    def _landed(self, still_flying: int) -> Generator[Batch, None, None]:
+        """Put groups that are done into the batch, until no more than so many are in work."""
+        while len(self._flying) > still_flying:
+            for worked in self._flying.popleft().result():
+                yield from self._received(worked)
+
+    def _received(self, worked: ProcessedGroup) -> Generator[Batch, None, None]:
+        in_parts: list[WantedSource] = []
+        self._known.prepared([wanted for wanted, _ in worked.taken()])
+        for wanted, fate in zip(worked.wanted, worked.fates, strict=True):
+            if isinstance(fate, ReadFailure):
+                self._known.committed([wanted])
+                self._fail(wanted.item.source, fate)
+            elif isinstance(fate, SeveralParts):
+                in_parts.append(wanted)
+        self._filling.add(worked)
+        self.read += len(worked.wanted)
+        for wanted in in_parts:
+            yield from self._filling.take()
+            yield from self._in_parts(wanted)
+
+    def _in_parts(self, wanted: WantedSource) -> Generator[Batch, None, None]:
+        """One batch for each part; an error half-way makes the final one a failure."""
+        final = Batch()
+        try:
+            for worked in self._parts_worked(wanted):
+                yield Batch(worked=[worked], last=False)
+        except Unreadable as error:
+            final.failure = failed_outcome(wanted.item.source, _not_read(error))
+        except WorkerDied as error:
+            why = ReadFailure(error.message, "the file may be damaged", "WorkerDied")
+            final.failure = failed_outcome(wanted.item.source, why)
+        if final.failure is not None:
+            self._known.committed([wanted])
+        yield final
+
+    def _parts_worked(self, wanted: WantedSource) -> Iterator[ProcessedGroup]:
+        """The parts of a source in order, several in work at once."""
+        flying: deque[Future[ProcessedGroup]] = deque()
+        for text in texts_of(wanted, self._crew.readers):
+            flying.append(self._crew.submit_part(wanted, text, self._clock()))
+            while len(flying) > self._crew.capacity:
+                yield flying.popleft().result()
+        while flying:
+            yield flying.popleft().result()
+
+    def _fail(self, source: Source, why: ReadFailure) -> None:
+        self._filling.batch.outcomes.append(failed_outcome(source, why))
+
+
+def _not_read(error: Unreadable) -> ReadFailure:
+    return ReadFailure(error.reason, error.hint, error.error)
+
+
+def _portions(wanted: Sequence[WantedSource], most: int) -> Iterator[list[WantedSource]]:
+    """Groups of sources that are worked on together: not many, and not much."""
+    portion: list[WantedSource] = []
+    size = 0
+    for each in wanted:
+        if portion and (len(portion) >= most or size + each.item.size > BYTES_TOGETHER):
+            yield portion
+            portion, size = [], 0
+        portion.append(each)
+        size += each.item.size
+    if portion:
+        yield portion
+
+
+def _grouped(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    stream = iter(items)
+    while group := list(itertools.islice(stream, size)):
+        yield group

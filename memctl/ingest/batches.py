@@ -1,0 +1,256 @@
+"""The values that travel through the pipeline, from a source to a commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from memctl.ingest.chunking import Passage
+from memctl.ingest.discovery.sources import Source, packed
+from memctl.records import (
+    Document,
+    Entity,
+    EntityMention,
+    FactComparison,
+    FileOutcome,
+    IngestReport,
+    Memory,
+    Relation,
+    SourceText,
+)
+from memctl.swift import swift
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PIPELINE_VERSION = 1
+"""Raised when the same text would be turned into other rows; `reprocess` then redoes them."""
+
+
+@packed
+@swift
+@dataclass(frozen=True, slots=True)
+class IdentifiedSource:
+    """A source whose content is known by its hash."""
+
+    source: Source
+    sha256: str
+    size: int
+    key: str
+    """Id of the first version of the document; all later ones are found by the same key."""
+    mtime_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """A part of a document as it is remembered."""
+
+    text: SourceText
+    passages: tuple[Passage, ...]
+
+
+@packed
+@swift
+@dataclass(frozen=True, slots=True)
+class WantedSource:
+    """A source that is to be read, with the document it will be."""
+
+    item: IdentifiedSource
+    document_id: str
+    replaces: str | None = None
+    """Root id of the live document that it is a newer version of."""
+    redo: bool = False
+    """Whether the rows of the document itself are there and are made anew."""
+    by_model: bool = False
+    """Whether a model has understood it, so that no other understanding may take its place."""
+    stored: tuple[StoredPart, ...] = ()
+    """Its parts as they are remembered, where there is no file to read again."""
+    lost_parts: tuple[str, ...] = ()
+    """Ids of parts of it that are not there, though memories of them are."""
+
+
+@swift
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document, or one part of one, with its rows; ``embed`` has the text of each vector."""
+
+    document: Document
+    memories: tuple[Memory, ...]
+    embed: tuple[str, ...]
+    mentions: tuple[EntityMention, ...] = ()
+    dropped: int = 0
+    redacted: int = 0
+
+
+@packed
+@swift
+@dataclass(frozen=True, slots=True)
+class DocumentSummary:
+    """What there is to tell of a document that was read."""
+
+    memories: int
+    title: str
+    summary: str
+    missing: tuple[str, ...]
+    dropped: int = 0
+    redacted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailure:
+    """Why a source could not be read."""
+
+    reason: str
+    hint: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralParts:
+    """A source too big to be read at once; nothing of it is in the rows."""
+
+
+SourceResult = DocumentSummary | ReadFailure | SeveralParts
+
+
+class ReadTiming(NamedTuple):
+    """How a file was turned into text, and that into memories."""
+
+    reader: str
+    seconds: float
+    understand_seconds: float = 0.0
+    """Its share, by length, of what the texts took that were worked on together."""
+
+
+@dataclass(slots=True)
+class ProcessedGroup:
+    """What was made of a group of sources: finished rows, and the fate of each source."""
+
+    fates: list[SourceResult]
+    now: datetime
+    """When it was made, which is when it becomes known."""
+    documents: pa.Table
+    memories: pa.Table
+    entities: dict[str, Entity] = field(default_factory=dict)
+    relations: list[Relation] = field(default_factory=list)
+    part: int = 0
+    """Which part of a single source this is."""
+    wanted: tuple[WantedSource, ...] = ()
+    """The sources, in the order of ``fates``."""
+    readings: dict[str, ReadTiming] = field(default_factory=dict)
+    """Of sources that are files, by the id of the document."""
+
+    def taken(self) -> list[tuple[WantedSource, DocumentSummary]]:
+        """The sources whose rows these are."""
+        pairs = zip(self.wanted, self.fates, strict=True)
+        return [(wanted, fate) for wanted, fate in pairs if isinstance(fate, DocumentSummary)]
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is committed together: rows, and outcomes of sources that need no writing.
+
+    A source in many parts comes as several batches of which only the final one is ``last``;
+    they are one commit.  ``failure`` on such a batch means that all of them are to be dropped.
+    """
+
+    worked: list[ProcessedGroup] = field(default_factory=list)
+    outcomes: list[FileOutcome] = field(default_factory=list)
+    last: bool = True
+    failure: FileOutcome | None = None
+
+
+def known_outcome(source: Source, document_id: str) -> FileOutcome:
+    """The outcome of a source whose content is remembered already."""
+    return FileOutcome(
+        source.source, "known", document_id=document_id, line=source.line, path=source.place
+    )
+
+
+def failed_outcome(source: Source, why: ReadFailure) -> FileOutcome:
+    """The outcome of a source that could not be taken in."""
+    return FileOutcome(
+        source.source,
+        "failed",
+        reason=why.reason,
+        hint=why.hint,
+        line=source.line,
+        error=why.error,
+        path=source.place,
+    )
+
+
+def ingested_outcome(
+    wanted: WantedSource, taken: DocumentSummary, reading: ReadTiming | None
+) -> FileOutcome:
+    """The outcome of a source whose rows are written."""
+    source = wanted.item.source
+    return FileOutcome(
+        source.source,
+        "superseded" if wanted.replaces else "ingested",
+        document_id=wanted.document_id,
+        memories=taken.memories,
+        title=taken.title,
+        summary=taken.summary,
+        missing=taken.missing,
+        dropped=taken.dropped,
+        line=source.line,
+        path=source.place,
+        reader=reading.reader if reading else "",
+        read_seconds=reading.seconds if reading else None,
+        understand_seconds=reading.understand_seconds if reading else None,
+        redacted=taken.redacted,
+    )
+
+
+MOST_OUTCOMES = 1_000
+"""A report keeps so many outcomes besides the failures."""
+
+
+@dataclass(slots=True)
+class IngestCounters:
+    """What has been done so far; it began when this was made."""
+
+    started: float = field(default_factory=time.monotonic)
+    ingested: int = 0
+    skipped: int = 0
+    failed: int = 0
+    memories: int = 0
+    incomplete: int = 0
+    dropped: int = 0
+    outcomes: list[FileOutcome] = field(default_factory=list)
+    facts: FactComparison = field(default_factory=FactComparison)
+
+    @property
+    def done(self) -> int:
+        """How many sources have met their fate."""
+        return self.ingested + self.skipped + self.failed
+
+    def add(self, outcomes: Iterable[FileOutcome]) -> None:
+        """Count what became of sources, and keep it unless there is too much of it."""
+        for outcome in outcomes:
+            self.failed += outcome.outcome == "failed"
+            self.skipped += outcome.outcome == "known"
+            self.ingested += outcome.outcome in ("ingested", "superseded")
+            self.memories += outcome.memories
+            self.incomplete += bool(outcome.missing)
+            self.dropped += outcome.dropped
+            if outcome.outcome == "failed" or len(self.outcomes) - self.failed < MOST_OUTCOMES:
+                self.outcomes.append(outcome)
+
+    def report(self) -> IngestReport:
+        """Return what it comes to up to now."""
+        return IngestReport(
+            ingested=self.ingested,
+            skipped=self.skipped,
+            failed=self.failed,
+            memories=self.memories,
+            seconds=time.monotonic() - self.started,
+            outcomes=tuple(self.outcomes),
+            incomplete=self.incomplete,
+            dropped=self.dropped,
+            facts=self.facts,
+        )

@@ -1,0 +1,259 @@
+"""Which sources are remembered already, and which are newer versions of something remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memctl.ids import document_id
+from memctl.ingest.batches import IdentifiedSource, WantedSource, known_outcome
+from memctl.records import FileOutcome
+from memctl.rows.supersession import LIVE_STATUSES
+
+if TYPE_CHECKING:
+    from memctl.store.store import Store
+    from memctl.store.tables.filter_expressions import Expr
+    from memctl.store.tables.snapshot import Snapshot
+
+MOST_ADDED = 500_000
+"""After so many new documents the store as it is then is what there was at first."""
+_COLUMNS = ("id", "namespace", "external_id", "sha256", "status")
+
+
+class IngestClosed(Exception):
+    """The ingest has ended while this thread was waiting for a commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document in the store, by its root."""
+
+    id: str
+    sha256: str
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A source that can be judged only when another one of this ingest has been dealt with."""
+
+    item: IdentifiedSource
+
+
+Verdict = WantedSource | FileOutcome | Deferred
+
+
+@dataclass(slots=True)
+class _Versions:
+    """All that is stored under one key, and what the caller names as the earlier version."""
+
+    found: list[StoredDocument] = field(default_factory=list)
+    named: StoredDocument | None = None
+
+    @property
+    def live(self) -> StoredDocument | None:
+        """The version that is valid, else the one that the source says it replaces."""
+        return next((stored for stored in self.found if stored.live), self.named)
+
+
+class Deduplicator:
+    """Judges sources against the store and against what this ingest has not committed yet.
+
+    The thread that prepares asks; the thread that writes tells it what has been committed.  While
+    nobody else writes, what was there at first and what this ingest has added is all there is, so
+    that the rows just added, which no index knows yet, are not searched again and again.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._changed = threading.Condition()
+        self._pending: dict[str, tuple[str, str] | None] = {}
+        self._closed = False
+        self._first = store.snapshot()
+        self._version = self._first.versions["documents"]
+        self._added: set[str] = set()
+        self._alone = True
+
+    # --- what is on its way ---
+
+    def begun(self, group: Iterable[WantedSource]) -> None:
+        """Note sources that are being read; others under their keys wait for what comes of it."""
+        with self._changed:
+            self._pending |= dict.fromkeys([wanted.item.key for wanted in group])
+
+    def prepared(self, group: Iterable[WantedSource]) -> None:
+        """Note documents that will be committed."""
+        with self._changed:
+            for wanted in group:
+                self._pending[wanted.item.key] = (wanted.item.sha256, wanted.document_id)
+
+    def committed(self, wanted: Iterable[WantedSource]) -> None:
+        """Note that documents are in the store, or never will be."""
+        with self._changed:
+            for each in wanted:
+                self._pending.pop(each.item.key, None)
+                self._added.add(each.item.key)
+            self._changed.notify_all()
+
+    def is_alone(self, version: int) -> bool:
+        """Whether nobody else has written documents since this ingest began.
+
+        Args:
+            version: That of the documents when the transaction began that is about to write.
+        """
+        with self._changed:
+            self._alone = self._alone and version == self._version
+            return self._alone
+
+    def moved(self, version: int) -> None:
+        """Note the version of the documents that this ingest's own commit has made."""
+        with self._changed:
+            self._version = version
+            if len(self._added) >= MOST_ADDED:
+                first = self._store.snapshot()
+                if first.versions["documents"] == version:
+                    self._first, self._added = first, set()
+
+    def wait_for_commits(self) -> None:
+        """Wait until all that was prepared is committed.
+
+        Raises:
+            Stopped: It never will be.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or not self._pending)
+            if self._closed:
+                raise IngestClosed
+
+    def close(self) -> None:
+        """Let go whoever waits."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    # --- judging ---
+
+    def judge(self, items: Sequence[IdentifiedSource]) -> list[Verdict]:
+        """Say of each source whether it is wanted, known, or has to wait for another one."""
+        bases = [item.key for item in items]
+        with self._changed:  # before the store is looked at, or a commit in between is missed
+            pending = {base: self._pending[base] for base in bases if base in self._pending}
+        versions = self._versions(items, bases)
+        verdicts: list[Verdict] = []
+        taken: set[str] = set()
+        for item, base in zip(items, bases, strict=True):
+            if base in taken:
+                verdicts.append(Deferred(item))
+                continue
+            verdict = (
+                _while_pending(item, pending[base])
+                if base in pending
+                else _judged(item, base, versions.get(base))
+            )
+            if not isinstance(verdict, FileOutcome):
+                taken.add(base)  # what follows under this key is judged after it
+            verdicts.append(verdict)
+        return verdicts
+
+    def _versions(
+        self, items: Sequence[IdentifiedSource], bases: Sequence[str]
+    ) -> dict[str, _Versions]:
+        """What is stored under each key; the first version has the key's own id."""
+        with self._changed:
+            first, added = self._first, self._added.intersection(bases)
+            anew = added if self._alone else set(bases)
+        versions = _stored_versions(first, [item for item in items if item.key not in anew])
+        if anew:
+            changed = [item for item in items if item.key in anew]
+            versions |= _stored_versions(self._store.snapshot(), changed)
+        if any(item.source.supersedes for item in items):
+            self._add_superseded(self._store.snapshot(), items, bases, versions)
+        return versions
+
+    def _add_superseded(
+        self,
+        snapshot: Snapshot,
+        items: Sequence[IdentifiedSource],
+        bases: Sequence[str],
+        versions: dict[str, _Versions],
+    ) -> None:
+        """Take the live documents that callers name as earlier versions under another key."""
+        named = {
+            item.source.supersedes: base
+            for item, base in zip(items, bases, strict=True)
+            if item.source.supersedes
+        }
+        for row in snapshot.get("documents", list(named), _COLUMNS).to_pylist():
+            stored = _stored(row)
+            if stored.live:
+                versions.setdefault(named[stored.id], _Versions()).named = stored
+
+
+def _stored_versions(snapshot: Snapshot, items: Sequence[IdentifiedSource]) -> dict[str, _Versions]:
+    """What a snapshot has under the keys of some sources."""
+    if not items or not snapshot.count("documents"):
+        return {}
+    versions: dict[str, _Versions] = {}
+    for row in snapshot.get("documents", [item.key for item in items], _COLUMNS).to_pylist():
+        versions.setdefault(row["id"], _Versions()).found.append(_stored(row))
+    several = [
+        item for item in items if item.key in versions and _may_have_more(item, versions[item.key])
+    ]
+    return versions | _all_versions(snapshot, several)
+
+
+def _while_pending(item: IdentifiedSource, pending: tuple[str, str] | None) -> Verdict:
+    """What to say of a source while another one under its key is on its way."""
+    if pending is None or pending[0] != item.sha256:
+        return Deferred(item)
+    return known_outcome(item.source, pending[1])
+
+
+def _judged(item: IdentifiedSource, base: str, versions: _Versions | None) -> Verdict:
+    if versions is None:
+        return WantedSource(item, base)
+    live = versions.live
+    if live is not None and live.sha256 == item.sha256:
+        return known_outcome(item.source, live.id)
+    source = item.source
+    new_id = document_id(
+        source.namespace,
+        item.sha256,
+        external_id=source.external_id,
+        generation=len(versions.found),
+    )
+    return WantedSource(item, new_id, replaces=live.id if live else None)
+
+
+def _may_have_more(item: IdentifiedSource, versions: _Versions) -> bool:
+    first = versions.found[0]
+    return not first.live or first.sha256 != item.sha256
+
+
+def _all_versions(snapshot: Snapshot, items: Sequence[IdentifiedSource]) -> dict[str, _Versions]:
+    if not items:
+        return {}
+    versions: dict[str, _Versions] = {}
+    for row in snapshot.scan("documents", _same_keys(items), _COLUMNS).to_pylist():
+        base = document_id(row["namespace"], row["sha256"], external_id=row["external_id"])
+        versions.setdefault(base, _Versions()).found.append(_stored(row))
+    return versions
+
+
+def _same_keys(items: Sequence[IdentifiedSource]) -> Expr:
+    from memctl.store.tables.filter_expressions import NOTHING, col
+
+    named = [x.source.external_id for x in items if x.source.external_id is not None]
+    hashes = [x.sha256 for x in items if x.source.external_id is None]
+    condition = NOTHING
+    if named:
+        condition = condition | col("external_id").is_in(named)
+    if hashes:
+        condition = condition | (col("sha256").is_in(hashes) & col("external_id").is_null())
+    return condition & (col("part") == 0)
+
+
+def _stored(row: dict[str, str]) -> StoredDocument:
+    return StoredDocument(row["id"], row["sha256"], row["status"] in LIVE_STATUSES)

@@ -1,0 +1,184 @@
+"""What lies in an inbox: which files of it may be taken, and why the others are left.
+
+The watcher takes what a scan gives and nothing else, so whoever asks about one file asks a scan.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.files import modified_ns
+from memctl.ingest.discovery.skip_rules import (
+    DEEPEST_FOLDER,
+    TOO_DEEP,
+    IgnoreRules,
+    inbox_skip_reason,
+)
+from memctl.ingest.discovery.sources import printable
+from memctl.paths import display_path
+from memctl.readers.media.subtitles import by_recording
+
+if TYPE_CHECKING:
+    from memctl.kb_settings import Layout
+    from memctl.records import SkipReason
+    from memctl.store.ledger.work_repositories import FileEntry
+
+ALLOW_READING_HINT = "allow it to be read; it is left where it is"
+"""What to do about an obstacle."""
+SkipListener = Callable[[Path, "SkipReason"], None]
+"""Told of a file that is left, or of a folder that is not looked into, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxFile:
+    """A regular file of an inbox; a recording comes with the subtitles that lie beside it."""
+
+    path: Path
+    inbox: Path
+    size: int
+    """Bytes, sidecars included."""
+    mtime_ns: int
+    """The newest of file and sidecars."""
+    changed_ns: int
+    """When content, name or rights last changed, by the system's own account."""
+    sidecars: tuple[Path, ...] = ()
+    seen_at: datetime | None = field(default=None, compare=False)
+    """When the watcher first saw it, of one that has stood still."""
+
+    @property
+    def relative(self) -> Path:
+        """The path within the inbox."""
+        return self.path.relative_to(self.inbox)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The names of the subfolders it lies in."""
+        return folder_tags(self.relative)
+
+    @property
+    def obstacle(self) -> str:
+        """What keeps it, or a sidecar, from being read; it is left until nothing does any more."""
+        if all(os.access(path, os.R_OK) for path in (self.path, *self.sidecars)):
+            return ""
+        return f"cannot read {printable(self.path)}: permission denied"
+
+    def is_as(self, row: FileEntry | None) -> bool:
+        """Whether it looks as it did when it was taken in, of an inbox whose files stay."""
+        return row is not None and (row.size, row.mtime_ns) == (self.size, self.mtime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class InboxScan:
+    """What one look at an inbox found; ``problems`` are folders that could not be listed."""
+
+    files: tuple[InboxFile, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def folder_tags(relative: Path) -> tuple[str, ...]:
+    """The subfolders of a path as tags."""
+    return tuple(dict.fromkeys(printable(part) for part in relative.parent.parts))
+
+
+def excluded_folders(layout: Layout, inbox: Path) -> tuple[Path, ...]:
+    """Return the folders within an inbox that are none of its business: memctl's, if it has it."""
+    is_inside = inbox == layout.folder or layout.folder in inbox.parents
+    return () if is_inside else (layout.folder,)
+
+
+def scan_inbox(
+    inbox: Path,
+    exclude: Collection[Path] = (),
+    *,
+    towards: Path | None = None,
+    left: SkipListener = lambda _path, _why: None,
+) -> InboxScan:
+    """Look through an inbox and its subfolders; links, pipes and devices are passed over.
+
+    Args:
+        inbox: The folder.
+        exclude: Folders within it that are none of its business.
+        towards: Look only into the folders on the way to this path.
+        left: Told of everything that is passed over.
+    """
+    look = _Scanner(inbox, exclude, towards, left)
+    files: list[InboxFile] = []
+    for folder_files in look.folders(inbox, IgnoreRules.above(inbox)):
+        files += _with_sidecars(folder_files)
+    files.sort(key=lambda file: (file.mtime_ns, os.fsencode(file.path)))
+    return InboxScan(tuple(files), tuple(look.problems))
+
+
+@dataclass(slots=True)
+class _Scanner:
+    """One look at an inbox."""
+
+    inbox: Path
+    exclude: Collection[Path]
+    towards: Path | None
+    left: SkipListener
+    problems: list[str] = field(default_factory=list)
+
+    def folders(self, folder: Path, inherited: IgnoreRules) -> Iterator[list[InboxFile]]:
+        """The files of a folder and of those in it, folder by folder."""
+        if len(folder.parts) - len(self.inbox.parts) > DEEPEST_FOLDER:
+            self.problems.append(f"cannot list {display_path(printable(folder))}: {TOO_DEEP}")
+            return
+        rules = inherited.within(folder)
+        try:
+            with os.scandir(folder) as entries:
+                children = [entry for entry in entries if self._may_be_taken(entry, rules)]
+        except OSError as error:
+            self.problems.append(f"cannot list {printable(folder)}: {error.strerror}")
+            return
+        files: list[InboxFile] = []
+        for entry in children:
+            if not entry.is_dir(follow_symlinks=False):
+                file = _file(entry, self.inbox)
+                files += [file] if file else []
+            elif self.towards is None or Path(entry.path) in self.towards.parents:
+                yield from self.folders(Path(entry.path), rules)
+        yield files
+
+    def _may_be_taken(self, entry: os.DirEntry[str], rules: IgnoreRules) -> bool:
+        why = inbox_skip_reason(entry, rules, self.exclude)
+        if why is not None:
+            self.left(Path(entry.path), why)
+        return why is None
+
+
+def _file(entry: os.DirEntry[str], inbox: Path) -> InboxFile | None:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:  # gone since the folder was listed
+        return None
+    modified = modified_ns(status)
+    # On Windows st_ctime is the time of creation and says nothing about changes.  Elsewhere no
+    # change goes without it, and nobody sets it to the future, as the other may have been.
+    newest = modified if os.name == "nt" else status.st_ctime_ns
+    return InboxFile(Path(entry.path), inbox, status.st_size, modified, newest)
+
+
+def _with_sidecars(files: Iterable[InboxFile]) -> list[InboxFile]:
+    """Put subtitles to their recordings; those without one stay on their own."""
+    everything = {file.path: file for file in files}
+    for recording, subtitles in by_recording(list(everything)).items():
+        own = [everything.pop(subtitle) for subtitle in subtitles]
+        everything[recording] = _joined(everything[recording], own)
+    return list(everything.values())
+
+
+def _joined(file: InboxFile, sidecars: list[InboxFile]) -> InboxFile:
+    everything = [file, *sidecars]
+    return replace(
+        file,
+        size=sum(each.size for each in everything),
+        mtime_ns=max(each.mtime_ns for each in everything),
+        changed_ns=max(each.changed_ns for each in everything),
+        sidecars=tuple(each.path for each in sidecars),
+    )

@@ -1,0 +1,283 @@
+"""What a caller gives to be remembered, in any of four ways, becomes one run of sources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from memctl.errors import BadRecord
+from memctl.ingest.discovery.sources import (
+    Labels,
+    Source,
+    SourceOrFailure,
+    buffer_stdin,
+    clear_stdin_buffers,
+    from_paths,
+    from_stream,
+    from_text,
+    stdin_buffer_folder,
+)
+from memctl.records import FileOutcome, SkipListener
+from memctl.redaction import redact_name
+from memctl.schema.storable_text import storable
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Files and folders, a text, a stream of one document, JSON lines: any of them."""
+
+    paths: tuple[Path, ...] = ()
+    text: str | None = None
+    stream: BinaryIO | None = None
+    jsonl: Path | str | BinaryIO | None = None
+
+
+@contextmanager
+def open_inputs(
+    given: Inputs, labels: Labels, folder: Path, left_out: SkipListener | None = None
+) -> Iterator[tuple[Iterable[SourceOrFailure], int | None]]:
+    """Give the sources, and how many there are if that can be told beforehand.
+
+    Args:
+        given: Where they are.
+        labels: What is said of all of them.
+        folder: Of the knowledge base that they are for, where a stream is kept meanwhile.
+        left_out: Told of everything in a folder that is not taken in, and why.
+
+    Raises:
+        OSError: A file of JSON lines cannot be opened.
+    """
+    place = stdin_buffer_folder(folder)
+    clear_stdin_buffers(place)
+    with ExitStack() as stack:
+        few = list(from_paths(given.paths, labels, left_out))
+        if given.text is not None:
+            few.append(from_text(given.text, labels))
+        if given.stream is not None:
+            few.append(from_stream(stack.enter_context(buffer_stdin(given.stream, place)), labels))
+        lines, total = (
+            ((), 0) if given.jsonl is None else _jsonl_sources(given.jsonl, labels, stack)
+        )
+        yield chain(few, lines), None if total is None else len(few) + total
+
+
+def _jsonl_sources(
+    given: Path | str | BinaryIO, labels: Labels, stack: ExitStack
+) -> tuple[Iterable[SourceOrFailure], int | None]:
+    """Return the sources of JSON lines, and how many there are if that can be told."""
+    if isinstance(given, (str, Path)):
+        total = count_lines(Path(given))
+        return from_jsonl(stack.enter_context(Path(given).open("rb")), str(given), labels), total
+    name = getattr(given, "name", None)
+    is_file = isinstance(name, str) and not name.startswith("<")
+    return from_jsonl(given, str(name) if is_file else "stdin", labels), count_lines(given)
+
+
+_BLOCK = 1 << 20
+
+
+def count_lines(given: Path | BinaryIO) -> int | None:
+    """Return the number of lines, blank ones included; None where reading them would use them up.
+
+    A stream is left where it stood.
+    """
+    if isinstance(given, Path):
+        with given.open("rb") as file:
+            return count_lines(file)
+    if not given.seekable():
+        return None
+    start, lines, last = given.tell(), 0, b"\n"
+    while block := given.read(_BLOCK):
+        lines += block.count(b"\n")
+        last = block[-1:]
+    given.seek(start)
+    return lines + (last != b"\n")
+
+
+LINE_LIMIT = 64 << 20
+"""A longer line, in bytes, is not taken for a record."""
+
+_HINT = 'each line is a JSON object with at least "text", as in {"text": "..."}'
+_OPTIONAL_FIELDS = (
+    "id",
+    "namespace",
+    "title",
+    "created_at",
+    "session_id",
+    "turn",
+    "speaker",
+    "type",
+)
+_KNOWN_FIELDS = frozenset(("text", *_OPTIONAL_FIELDS, "tags", "metadata", "source"))
+_TYPES = ("passage", "turn", "query")
+_MILLISECONDS_FROM = 1e11
+
+
+def from_jsonl(
+    stream: BinaryIO, name: str, labels: Labels | None = None
+) -> Iterator[SourceOrFailure]:
+    """The records of ``stream``, in order; a bad line is a failed outcome with its number.
+
+    Fields that are not known are kept in the record's metadata.  Blank lines are skipped.
+    """
+    labels = labels or Labels()
+    for number, line in enumerate(_lines(stream), start=1):
+        if line is None:
+            yield _bad(name, number, f"longer than {LINE_LIMIT >> 20} MiB")
+            continue
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line.strip():
+            continue
+        try:
+            yield _record(line, number, name, labels)
+        except BadRecord as error:
+            yield _bad(name, number, error.message)
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
+    """Lines without end; None stands for one that is too long."""
+    while line := stream.readline(LINE_LIMIT):
+        if len(line) < LINE_LIMIT or line.endswith(b"\n"):
+            yield line
+            continue
+        while (rest := stream.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
+            pass
+        yield None
+
+
+def _bad(name: str, number: int, reason: str) -> FileOutcome:
+    return FileOutcome(
+        source=name,
+        outcome="failed",
+        reason=f"{name}, line {number}: {reason}",
+        hint=_HINT,
+        line=number,
+        error=BadRecord.__name__,
+    )
+
+
+def _record(line: bytes, number: int, name: str, labels: Labels) -> Source:
+    fields = _fields(line)
+    tags = (*labels.tags, *_tags(fields.get("tags")))
+    return Source(
+        source=_text(fields, "source") or labels.source or name,
+        text=_body(fields),
+        external_id=_external_id(fields, labels),
+        namespace=_text(fields, "namespace") or labels.namespace,
+        title=_text(fields, "title"),
+        created_at=_instant(fields.get("created_at")),
+        session_id=_label(fields, "session_id") or labels.session_id,
+        turn=_turn(fields.get("turn")),
+        speaker=_text(fields, "speaker") or None,
+        type=_type(fields),
+        tags=tuple(dict.fromkeys(tags)) if tags else (),
+        metadata=_metadata(fields),
+        line=number,
+    )
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(line)
+    except UnicodeDecodeError as error:
+        raise BadRecord("not UTF-8") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise BadRecord(f"not JSON ({error})") from error
+    except ValueError as error:
+        raise BadRecord(f"a number that is too long ({error})") from error
+    if not isinstance(fields, dict):
+        raise BadRecord("not a JSON object")
+    return fields
+
+
+def _body(fields: dict[str, Any]) -> str:
+    if "text" not in fields:
+        raise BadRecord('no "text"')
+    text = _text(fields, "text")
+    if not text.strip():
+        raise BadRecord('"text" is empty')
+    return text
+
+
+def _text(fields: dict[str, Any], key: str) -> str:
+    value = fields.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadRecord(f'"{key}" is not a string')
+    return storable(value)
+
+
+def _label(fields: dict[str, Any], key: str) -> str | None:
+    """A string, or a whole number that stands for one, as ids often do."""
+    value = fields.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return _text(fields, key)
+
+
+def _external_id(fields: dict[str, Any], labels: Labels) -> str | None:
+    given = _label(fields, "id")
+    return redact_name(given) if given and labels.redacts else given
+
+
+def _turn(value: object) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31:
+        raise BadRecord('"turn" is not a whole number from 0')
+    return value
+
+
+def _type(fields: dict[str, Any]) -> str:
+    value = _text(fields, "type")
+    if value and value not in _TYPES:
+        raise BadRecord(f'"type" is none of {", ".join(_TYPES)}')
+    return value
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (storable(value),) if value else ()
+    if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
+        return tuple(storable(tag) for tag in value if tag)
+    raise BadRecord('"tags" is not a list of strings')
+
+
+def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
+    stated = fields.get("metadata")
+    if stated is not None and not isinstance(stated, dict):
+        raise BadRecord('"metadata" is not an object')
+    if fields.keys() <= _KNOWN_FIELDS:
+        return stated or {}
+    unknown = {key: value for key, value in fields.items() if key not in _KNOWN_FIELDS}
+    return {**unknown, **(stated or {})}
+
+
+def _instant(value: object) -> datetime | None:
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str):
+            return _utc(datetime.fromisoformat(value))
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            seconds = value / 1000 if abs(value) >= _MILLISECONDS_FROM else value
+            return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise BadRecord(f'"created_at" is no date ({error})') from error
+    raise BadRecord('"created_at" is neither an ISO 8601 date nor seconds since 1970')
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,291 @@
+"""The work on a group of sources: read, cut, understand, embed, and make finished rows.
+
+It needs nothing of the store, so it can be done in this process or in another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.errors import BadReply
+from memctl.ingest.batches import (
+    DocumentSummary,
+    PreparedDocument,
+    ProcessedGroup,
+    ReadFailure,
+    ReadTiming,
+    SeveralParts,
+    SourceResult,
+    WantedSource,
+)
+from memctl.ingest.chunking import ChunkSizes, Cut, Passage, chunk
+from memctl.ingest.document_records import DocumentInputs, prepare_document
+from memctl.ingest.media_enrichment import MediaEnricher
+from memctl.ingest.source_reading import Unreadable, redacted_read, texts_of
+from memctl.kb_settings import KnowledgeBaseSettings
+from memctl.models.protocols import Embedder
+from memctl.readers import Readers
+from memctl.records import SourceText
+from memctl.rows.derived_rows import entities_of, relations_of
+from memctl.understanding.understander import MODEL, NOT_BY_MODEL, Understander
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+UNDERSTOOD_TOGETHER = 512
+CHARACTERS_TOGETHER = 4 << 20
+"""So many documents, or so much text, are held as text at a time."""
+
+_PLACEHOLDER = DocumentSummary(0, "", "", ())
+
+NoveltyWeighing = Callable[
+    [Sequence[PreparedDocument], "NDArray[np.float32]"], Sequence[PreparedDocument]
+]
+"""Weighs documents by what is known already; gets them with their vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateNamespaces:
+    """What works on private namespaces, in place of what works on all others."""
+
+    namespaces: frozenset[str]
+    understander: Understander
+    enricher: MediaEnricher | None = None
+
+    def has(self, wanted: WantedSource) -> bool:
+        """Whether a source goes into one of them."""
+        return wanted.item.source.namespace in self.namespaces
+
+
+@dataclass(slots=True)
+class DocumentProcessor:
+    """What the work is done with."""
+
+    embedder: Embedder
+    understander: Understander
+    sizes: ChunkSizes
+    cut: Cut | None = None
+    enricher: MediaEnricher | None = None
+    readers: Readers = field(default_factory=Readers)
+    redacts: bool = False
+    """Whether keys and passwords are taken out of texts."""
+    private: PrivateNamespaces | None = None
+
+    def work(
+        self, group: Sequence[WantedSource], now: datetime, weigh: NoveltyWeighing | None = None
+    ) -> ProcessedGroup:
+        """Make the rows of a group of sources; one that cannot be read has that as its fate."""
+        fates: list[SourceResult] = []
+        made: list[PreparedDocument | ReadFailure] = []
+        waiting: list[tuple[WantedSource, SourceText]] = []
+        readings: dict[str, ReadTiming] = {}
+        lengths: dict[str, int] = {}
+        characters = 0
+        for wanted in group:
+            began = time.perf_counter()
+            read = _read(wanted, self.readers)
+            if isinstance(read, SourceText):
+                if wanted.item.source.path is not None:
+                    seconds = time.perf_counter() - began
+                    readings[wanted.document_id] = ReadTiming(read.reader, seconds)
+                waiting.append((wanted, read))
+                lengths[wanted.document_id] = len(read.text)
+                characters += len(read.text)
+                fates.append(_PLACEHOLDER)
+            else:
+                fates.append(read)
+            if len(waiting) >= UNDERSTOOD_TOGETHER or characters >= CHARACTERS_TOGETHER:
+                made += self._timed(waiting, now, readings)
+                waiting.clear()
+                characters = 0
+        made += self._timed(waiting, now, readings)
+        good = [item for item in made if isinstance(item, PreparedDocument)]
+        began = time.perf_counter()
+        worked = self._finished(_told(fates, made), good, now, weigh)
+        _share(readings, lengths, time.perf_counter() - began)
+        worked.readings = readings
+        return worked
+
+    def work_on_part(self, wanted: WantedSource, text: SourceText, now: datetime) -> ProcessedGroup:
+        """Make the rows of one part of a source.
+
+        Raises:
+            Unreadable: What was made of it before is better.
+        """
+        [made] = self._prepared([(wanted, text)], now)
+        if isinstance(made, ReadFailure):
+            raise Unreadable(made.reason, made.hint, made.error)
+        worked = self._finished([_taken(made)], [made], now, None)
+        worked.part, worked.wanted = text.part, (wanted,)
+        return worked
+
+    def _timed(
+        self,
+        read: Sequence[tuple[WantedSource, SourceText]],
+        now: datetime,
+        readings: dict[str, ReadTiming],
+    ) -> list[PreparedDocument | ReadFailure]:
+        """Understand texts, and note how long that took with how they were read."""
+        began = time.perf_counter()
+        made = self._prepared(read, now)
+        lengths = {wanted.document_id: len(text.text) for wanted, text in read}
+        _share(readings, lengths, time.perf_counter() - began)
+        return made
+
+    def _prepared(
+        self, read: Sequence[tuple[WantedSource, SourceText]], now: datetime
+    ) -> list[PreparedDocument | ReadFailure]:
+        """Understand texts; what is private and what is not are never given away together."""
+        private = self.private
+        if private is None:
+            return self._prepared_alike(read, now)
+        apart = [private.has(wanted) for wanted, _ in read]
+        open_ = [each for each, is_apart in zip(read, apart, strict=True) if not is_apart]
+        closed = [each for each, is_apart in zip(read, apart, strict=True) if is_apart]
+        within = replace(self, understander=private.understander, enricher=private.enricher)
+        made = iter(self._prepared_alike(open_, now))
+        made_apart = iter(within._prepared_alike(closed, now))
+        return [next(made_apart if is_apart else made) for is_apart in apart]
+
+    def _prepared_alike(
+        self, read: Sequence[tuple[WantedSource, SourceText]], now: datetime
+    ) -> list[PreparedDocument | ReadFailure]:
+        if not read:
+            return []
+        if self.enricher is not None:
+            read = self.enricher.complete(read)
+        if self.redacts:
+            read = [redacted_read(each) for each in read]
+        understood = self.understander.understand(self._told_of(read))
+        return [
+            _kept(wanted)
+            if wanted.by_model and NOT_BY_MODEL in what.missing
+            else prepare_document(
+                DocumentInputs(wanted, text, self._passages(wanted, text), what, now)
+            )
+            for (wanted, text), what in zip(read, understood, strict=True)
+        ]
+
+    def _told_of(self, read: Sequence[tuple[WantedSource, SourceText]]) -> list[SourceText]:
+        """The texts; only a model makes anything of where they came from."""
+        if self.understander.method.startswith(MODEL):
+            return [_with_origin(*each) for each in read]
+        return [text for _, text in read]
+
+    def _passages(self, wanted: WantedSource, text: SourceText) -> Sequence[Passage]:
+        for part in wanted.stored:
+            if (part.text.part, part.text.text) == (text.part, text.text) and part.passages:
+                return part.passages
+        return chunk(text, self.sizes, self.cut)
+
+    def _finished(
+        self,
+        fates: list[SourceResult],
+        made: Sequence[PreparedDocument],
+        now: datetime,
+        weigh: NoveltyWeighing | None,
+    ) -> ProcessedGroup:
+        from memctl.schema.arrow_tables import documents_table, memories_table
+
+        vectors = self.embedder.embed([text for item in made for text in item.embed])
+        if weigh is not None and made:
+            made = weigh(made, vectors)
+        memories = [memory for item in made for memory in item.memories]
+        return ProcessedGroup(
+            fates,
+            now,
+            documents_table([item.document for item in made]),
+            memories_table(memories, vectors),
+            entities_of(made),
+            relations_of(made),
+        )
+
+
+def load_processor(
+    settings: KnowledgeBaseSettings,
+    embedder: Embedder | None = None,
+    understander: Understander | None = None,
+    enricher: MediaEnricher | None = None,
+    readers: Readers | None = None,
+    private: PrivateNamespaces | None = None,
+) -> DocumentProcessor:
+    """What a knowledge base's settings say the work is to be done with."""
+    from memctl.models import load_embedder
+    from memctl.understanding import BuiltinUnderstander
+
+    embedder = embedder or load_embedder(settings.embedder)
+    sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
+    understander = understander or BuiltinUnderstander()
+    made = DocumentProcessor(embedder, understander, sizes, None, enricher, readers or Readers())
+    made.redacts, made.private = settings.redact, private
+    if settings.chunk_strategy == "semantic":
+        from memctl.ingest.chunking import semantic_cut
+
+        made.cut = semantic_cut(sizes.size, embedder)
+    return made
+
+
+def _read(wanted: WantedSource, readers: Readers) -> SourceText | ReadFailure | SeveralParts:
+    stream = texts_of(wanted, readers)
+    try:
+        first = next(stream)
+        return first if next(stream, None) is None else SeveralParts()
+    except Unreadable as error:
+        return ReadFailure(error.reason, error.hint, error.error)
+    finally:
+        stream.close()
+
+
+def _share(readings: dict[str, ReadTiming], lengths: Mapping[str, int], seconds: float) -> None:
+    """Share out how long texts took to be worked on together, to those that are files."""
+    whole = sum(lengths.values())
+    for id_, length in lengths.items():
+        if reading := readings.get(id_):
+            share = seconds * (length / whole if whole else 1 / len(lengths))
+            readings[id_] = reading._replace(understand_seconds=reading.understand_seconds + share)
+
+
+def _with_origin(wanted: WantedSource, text: SourceText) -> SourceText:
+    """The text with what is known of it from where it came from, and the document it becomes."""
+    source = wanted.item.source
+    name = source.name or (source.path.name if source.path else "")
+    known = {
+        "file": name,
+        "speaker": source.speaker,
+        "session": source.session_id,
+        "turn": source.turn,
+        "date": source.created_at.date().isoformat() if source.created_at else None,
+        "tags": list(source.tags),
+    }
+    origin = {key: value for key, value in known.items() if value not in (None, "", [])}
+    return replace(text, origin=origin, document_id=wanted.document_id)
+
+
+def _told(
+    fates: Sequence[SourceResult], made: Sequence[PreparedDocument | ReadFailure]
+) -> list[SourceResult]:
+    """The fates with what is known of those that were taken, which stand in the same order."""
+    rest = iter(made)
+    return [_fate(next(rest)) if isinstance(fate, DocumentSummary) else fate for fate in fates]
+
+
+def _fate(item: PreparedDocument | ReadFailure) -> DocumentSummary | ReadFailure:
+    return item if isinstance(item, ReadFailure) else _taken(item)
+
+
+def _kept(wanted: WantedSource) -> ReadFailure:
+    """Why nothing is made of a document that is better understood already."""
+    reason = f"{wanted.item.source.source}: the model makes nothing of it now"
+    hint = "it stays as a model understood it before"
+    return ReadFailure(reason, hint, BadReply.__name__)
+
+
+def _taken(item: PreparedDocument) -> DocumentSummary:
+    document = item.document
+    said = (document.title, document.summary, document.missing, item.dropped, item.redacted)
+    return DocumentSummary(len(item.memories), *said)

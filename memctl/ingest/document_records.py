@@ -1,0 +1,310 @@
+"""One read and understood document becomes the records that are stored of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, islice
+
+from memctl.ids import memory_id
+from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDocument, WantedSource
+from memctl.ingest.chunking import Passage
+from memctl.language.term_analysis import embedding_text, passage_terms
+from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
+from memctl.swift import swift
+from memctl.understanding.text_outline import speaker_of
+
+MOST_GIST_SOURCES = 8
+"""A gist names at most so many passages as its evidence."""
+
+MOST_TAGS = 200
+"""Every memory of a document has its tags, so of those found in it no more are taken."""
+
+IMPORTANCE_REASON = "importance_reason"
+"""Where the metadata of a document says why it matters as much."""
+
+
+@swift
+@dataclass(frozen=True, slots=True)
+class DocumentInputs:
+    """All that is known of one document, or of one part of it, when its rows are made."""
+
+    wanted: WantedSource
+    read: SourceText
+    passages: Sequence[Passage]
+    understood: Understanding
+    now: datetime
+
+
+def prepare_document(parts: DocumentInputs) -> PreparedDocument:
+    """Return the rows of a document and the texts that their vectors are of."""
+    document = _document(parts)
+    evidence = _passages(parts, document)
+    distilled = list(_distilled(parts, document, evidence))
+    made = (*evidence, *_gist(parts, document, evidence), *distilled)
+    memories = tuple({memory.id: memory for memory in made}.values())
+    return PreparedDocument(
+        document,
+        memories,
+        tuple(_for_embedding(memory) for memory in memories),
+        parts.understood.entities,
+        parts.understood.dropped,
+        parts.read.redacted,
+    )
+
+
+def _document(parts: DocumentInputs) -> Document:
+    read, understood, item = parts.read, parts.understood, parts.wanted.item
+    source, root = item.source, parts.wanted.document_id
+    return Document(
+        id=f"{root}.{read.part}" if read.part else root,
+        root_id=root,
+        part=read.part,
+        external_id=source.external_id,
+        namespace=source.namespace,
+        source=source.source,
+        title=source.title or read.title,
+        media_type=read.media_type,
+        sha256=item.sha256,
+        size=item.size,
+        status="indexed",
+        text=read.text,
+        summary=understood.gist,
+        entities=tuple(mention.name for mention in understood.entities),
+        topics=understood.topics,
+        keywords=understood.keywords,
+        importance=understood.importance,
+        language=understood.language,
+        tags=_distinct(source.tags, islice(_distinct(read.tags, understood.tags), MOST_TAGS)),
+        links=_distinct(read.links, understood.links),
+        authors=read.authors,
+        dates=understood.dates,
+        missing=_distinct(read.missing, understood.missing),
+        reader=read.reader,
+        method=understood.method,
+        signals=understood.signals,
+        pipeline_version=PIPELINE_VERSION,
+        created_at=source.created_at or read.created_at or _modified(item) or parts.now,
+        ingested_at=parts.now,
+        session_id=_session(parts),
+        metadata={**read.metadata, **source.metadata, **_why(understood)},
+    )
+
+
+def _why(understood: Understanding) -> dict[str, str]:
+    return {IMPORTANCE_REASON: understood.reason} if understood.reason else {}
+
+
+def original_metadata(metadata: Metadata) -> Metadata:
+    """The metadata of a document without what was added when it was understood."""
+    return {key: value for key, value in metadata.items() if key != IMPORTANCE_REASON}
+
+
+def _session(parts: DocumentInputs) -> str | None:
+    """The session that was given; a chat log is one of its own."""
+    given = parts.wanted.item.source.session_id
+    if given:
+        return given
+    is_chat = any(passage.kind == "turn" for passage in parts.passages)
+    return parts.wanted.document_id if is_chat else None
+
+
+def _modified(item: IdentifiedSource) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(item.mtime_ns / 1e9, UTC) if item.mtime_ns else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _distinct(*groups: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(groups)))
+
+
+# --- memories ------------------------------------------------------------------------------------
+
+
+def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
+    source = parts.wanted.item.source
+    memories: list[Memory] = []
+    for number, passage in enumerate(parts.passages):
+        is_turn = passage.kind == "turn" or source.session_id is not None
+        type_ = source.type or ("turn" if is_turn else "passage")
+        memories.append(
+            _memory(
+                parts,
+                document,
+                type_=type_,
+                text=document.text[passage.start : passage.end],
+                span=(passage.start, passage.end),
+                passage=passage,
+                turn=number if passage.kind == "turn" else source.turn,
+            )
+        )
+    return memories
+
+
+def _memory(
+    parts: DocumentInputs,
+    document: Document,
+    *,
+    type_: str,
+    text: str,
+    span: tuple[int, int],
+    passage: Passage,
+    turn: int | None,
+) -> Memory:
+    whole = len(parts.passages) == 1
+    return Memory(
+        id=memory_id(document.id, type_, *span),
+        document_id=document.id,
+        level="evidence",
+        type=type_,
+        text=text,
+        namespace=document.namespace,
+        created_at=passage.said_at or document.created_at,
+        valid_from=parts.now,
+        search_text=_terms(document, passage.heading, text),
+        title=document.title,
+        source=document.source,
+        external_id=document.external_id,
+        start=span[0],
+        end=span[1],
+        page=passage.page,
+        row=passage.row,
+        time_start=passage.time_start,
+        time_end=passage.time_end,
+        heading=passage.heading,
+        speaker=passage.speaker or parts.wanted.item.source.speaker or _spoken_by(parts, type_),
+        session_id=document.session_id,
+        turn=turn,
+        entities=document.entities if whole else _named_in(document.entities, text),
+        topics=document.topics,
+        keywords=document.keywords if whole else _named_in(document.keywords, text.casefold()),
+        tags=document.tags,
+        importance=document.importance,
+        method=document.reader,
+    )
+
+
+def _spoken_by(parts: DocumentInputs, type_: str) -> str | None:
+    """Who says a turn that came on its own, as its first words tell: ``Ann: I prefer tea``."""
+    is_one_turn = type_ == "turn" and len(parts.passages) == 1
+    return speaker_of(parts.read.text) if is_one_turn else None
+
+
+def _gist(
+    parts: DocumentInputs, document: Document, evidence: Sequence[Memory]
+) -> Iterator[Memory]:
+    """The gist of a document; one of a single passage, or a later part, has none of its own."""
+    if len(evidence) < 2 or document.part or not document.summary.strip():
+        return
+    gist = document.summary
+    yield Memory(
+        id=memory_id(document.id, "gist", 0, len(document.text)),
+        document_id=document.id,
+        level="memory",
+        type="gist",
+        text=gist,
+        namespace=document.namespace,
+        created_at=document.created_at,
+        valid_from=parts.now,
+        search_text=_terms(document, "", gist),
+        title=document.title,
+        source=document.source,
+        external_id=document.external_id,
+        session_id=document.session_id,
+        source_ids=_gist_sources(gist, evidence),
+        entities=document.entities,
+        topics=document.topics,
+        keywords=document.keywords,
+        tags=document.tags,
+        importance=document.importance,
+        method=document.method,
+    )
+
+
+def _gist_sources(gist: str, evidence: Sequence[Memory]) -> tuple[str, ...]:
+    """The passages that the gist's sentences stand in; the first one where none is found."""
+    from memctl.language.sentence_splitting import split_sentences
+
+    found: list[str] = []
+    for start, end in split_sentences(gist):
+        sentence = gist[start:end]
+        found += [memory.id for memory in evidence if sentence in memory.text][:1]
+    return _distinct(found)[:MOST_GIST_SOURCES] or (evidence[0].id,)
+
+
+def _distilled(
+    parts: DocumentInputs, document: Document, evidence: Sequence[Memory]
+) -> Iterator[Memory]:
+    for statement in parts.understood.distilled:
+        stands_in = _stands_in(statement, evidence)
+        if not stands_in:
+            continue
+        first = stands_in[0]
+        yield Memory(
+            id=memory_id(document.id, statement.type, statement.start, statement.end),
+            document_id=document.id,
+            level="memory",
+            type=statement.type,
+            text=statement.text,
+            namespace=document.namespace,
+            created_at=first.created_at,
+            valid_from=parts.now,
+            search_text=_terms(
+                document, "", f"{statement.text} {' '.join(_told(statement).values())}"
+            ),
+            title=document.title,
+            source=document.source,
+            external_id=document.external_id,
+            start=statement.start,
+            end=statement.end,
+            page=first.page,
+            row=first.row,
+            time_start=first.time_start,
+            time_end=first.time_end,
+            heading=first.heading,
+            speaker=first.speaker,
+            session_id=document.session_id,
+            turn=first.turn,
+            source_ids=tuple(memory.id for memory in stands_in),
+            entities=_named_in(document.entities, statement.text),
+            topics=document.topics,
+            keywords=_named_in(document.keywords, statement.text.casefold()),
+            tags=document.tags,
+            importance=statement.importance,
+            confidence=statement.confidence,
+            method=document.method,
+            metadata={"reason": statement.reason, **_told(statement)},
+        )
+
+
+def _told(statement: Distilled) -> dict[str, str]:
+    """Who or what, how, and what, as far as that is known."""
+    told = {
+        "subject": statement.subject,
+        "relation": statement.relation,
+        "object": statement.object,
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def _stands_in(statement: Distilled, evidence: Sequence[Memory]) -> list[Memory]:
+    """The passages that hold the whole statement, else those that hold some of it."""
+    start, end = statement.start, statement.end
+    spans = [(memory, memory.start or 0, memory.end or 0) for memory in evidence]
+    whole = [memory for memory, first, last in spans if first <= start and end <= last]
+    return whole or [memory for memory, first, last in spans if first < end and start < last]
+
+
+def _named_in(names: Sequence[str], text: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name in text)
+
+
+def _terms(document: Document, heading: str, text: str) -> str:
+    return " ".join(passage_terms(document.title, heading, text, document.language))
+
+
+def _for_embedding(memory: Memory) -> str:
+    return embedding_text(memory.title, memory.heading, memory.text)

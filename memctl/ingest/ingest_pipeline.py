@@ -1,0 +1,458 @@
+"""The way from sources to memories: prepare ahead, write behind.
+
+A thread judges sources and has them worked on, in bulk by worker processes; the caller's thread
+commits what is finished.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from queue import Empty, Full, Queue
+from typing import TYPE_CHECKING, TypeVar
+
+from memctl.errors import LockedError, MemctlError
+from memctl.ingest.batch_preparation import IngestLimits, Preparer
+from memctl.ingest.batch_writing import (
+    OutcomeListener,
+    rename_document,
+    retire_documents,
+    write_batch,
+)
+from memctl.ingest.batches import PIPELINE_VERSION, Batch, IngestCounters, PreparedDocument
+from memctl.ingest.deduplication import Deduplicator
+from memctl.ingest.discovery.sources import SourceOrFailure
+from memctl.ingest.document_processing import PrivateNamespaces, load_processor
+from memctl.ingest.fact_comparison import FactComparer
+from memctl.ingest.media_enrichment import MediaEnricher
+from memctl.ingest.reprocessing import LostDocument, documents_to_recover, documents_to_reprocess
+from memctl.ingest.source_reading import redacted_outcome
+from memctl.ingest.worker_pool import WorkerPool
+from memctl.kb_settings import KnowledgeBaseSettings
+from memctl.models import BUILTIN_EMBEDDERS
+from memctl.models.protocols import Embedder
+from memctl.readers import Readers
+from memctl.records import (
+    WRITTEN_OUTCOMES,
+    FactComparison,
+    FileOutcome,
+    IngestReport,
+    Progress,
+    ProgressListener,
+)
+from memctl.redaction import redact_secrets
+from memctl.schema.table_names import UPKEEP
+from memctl.understanding.importance_score import with_novelty
+from memctl.understanding.understander import Understander
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
+
+
+Clock = Callable[[], datetime]
+
+_log = logging.getLogger(__name__)
+
+DEPTH = 2
+"""Batches that may wait between two stages."""
+MANY_MEMORIES = 1_000
+"""From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+MANY_SOURCES = 10_000
+"""For so many sources workers are started at once."""
+
+
+class IngestStopped(MemctlError):
+    """The store, or a model, failed half-way; ``report`` says what had been committed by then."""
+
+    def __init__(self, cause: Exception, report: IngestReport) -> None:
+        done = f"{report.ingested} documents were ingested before"
+        message = cause.message if isinstance(cause, MemctlError) else str(cause)
+        hint = cause.hint if isinstance(cause, MemctlError) else "check the disk, then run it again"
+        super().__init__(f"{message}; {done}", hint)
+        self.cause = cause
+        self.report = report
+        if isinstance(cause, MemctlError):
+            self.exit_code = cause.exit_code
+
+
+class Ingestor:
+    """Turns sources into documents and memories of one knowledge base."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: KnowledgeBaseSettings,
+        embedder: Embedder,
+        understander: Understander,
+        clock: Clock,
+        *,
+        enricher: MediaEnricher | None = None,
+        limits: IngestLimits | None = None,
+        comparer: FactComparer | None = None,
+        readers: Readers | None = None,
+        private: PrivateNamespaces | None = None,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._embedder = embedder
+        self._understander = understander
+        self._perceiver = enricher
+        self._comparer = comparer
+        self._clock = clock
+        self._limits = limits or IngestLimits()
+        self._readers = readers or Readers()
+        self._private = private
+
+    def ingest(
+        self,
+        sources: Iterable[SourceOrFailure],
+        progress: ProgressListener | None = None,
+        *,
+        total: int | None = None,
+        settled: OutcomeListener | None = None,
+    ) -> IngestReport:
+        """Take sources in; one that fails never stops the others.
+
+        Args:
+            sources: What to take in; read in a thread of its own, lazily.
+            progress: Told at once that it begins, and now and then how many sources have been
+                read; after each commit how many are dealt with, and after each part of a source
+                too big for memory how many memories it has given.
+            total: How many sources there are, where that is known.
+            settled: Called within each commit with what it makes of its sources, for what must
+                be noted in the ledger in the same step.
+
+        Raises:
+            IngestStopped: The store failed, or a model could not be had, after something had
+                been committed.
+            MemctlError, OSError: It failed before anything was.
+        """
+        return self._run(lambda preparer: preparer.batches(sources), progress, total, settled)
+
+    def reprocess(
+        self,
+        document_ids: Sequence[str] = (),
+        *,
+        incomplete: bool = False,
+        upgrade: bool = False,
+        progress: ProgressListener | None = None,
+    ) -> IngestReport:
+        """Read documents again from where their files are now, and make their rows anew.
+
+        Ids stay, and memories that somebody edited stay as they are.
+
+        Args:
+            document_ids: Which documents.
+            incomplete: Whether to take all documents too of which something is missing.
+            upgrade: Whether to take all documents too that were understood by another method.
+            progress: Told after each commit how many are dealt with.
+
+        Raises:
+            NotFoundError: There is no document of one of the ids.
+            IngestStopped: As :meth:`ingest`.
+        """
+        again = documents_to_reprocess(
+            self._store,
+            document_ids,
+            incomplete=incomplete,
+            method=self._method if upgrade else None,
+        )
+        return self._run(lambda preparer: preparer.judged(again), progress, None)
+
+    def bring_back(
+        self, lost: Sequence[LostDocument], progress: ProgressListener | None = None
+    ) -> IngestReport:
+        """Make the rows of documents anew that damage has taken, under the ids that they had.
+
+        Args:
+            lost: Which, each with where its file is.
+            progress: Told after each commit how many are dealt with.
+
+        Raises:
+            IngestStopped: As :meth:`ingest`.
+        """
+        again = documents_to_recover(self._store, lost)
+        return self._run(lambda preparer: preparer.judged(again), progress, len(lost))
+
+    def compare(self) -> FactComparison:
+        """Compare what still waits to be compared with what is known; see ``Comparer``."""
+        return self._comparer.run() if self._comparer is not None else FactComparison()
+
+    def rename(self, document_id: str, source: str) -> None:
+        """Note that the same content is found under another name now."""
+        name = redact_secrets(source) if self._settings.redact else source
+        with self._store.write() as transaction:
+            rename_document(transaction, document_id, name)
+
+    def retire(self, document_ids: Sequence[str]) -> None:
+        """Mark live documents as gone, as their files are; what was known becomes history."""
+        with self._store.write() as transaction:
+            retire_documents(transaction, document_ids, self._clock())
+
+    # --- inside ---
+
+    def _method(self, namespace: str) -> str:
+        """How documents of a namespace are understood."""
+        private = self._private
+        if private is not None and namespace in private.namespaces:
+            return private.understander.method
+        return self._understander.method
+
+    def _crew(self, total: int | None) -> WorkerPool:
+        from memctl.understanding import BuiltinUnderstander
+
+        made = load_processor(
+            self._settings,
+            self._embedder,
+            self._understander,
+            self._perceiver,
+            self._readers,
+            self._private,
+        )
+        builtin = isinstance(self._understander, BuiltinUnderstander)
+        hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
+        settings = self._settings if hires else None
+        is_bulk = total is not None and total >= MANY_SOURCES
+        start_workers_after = 0.0 if is_bulk else self._limits.start_workers_after
+        # What a model says of importance, it says of the whole; nothing is added to that.
+        weigh = NoveltyScorer(self._store) if builtin else None
+        return WorkerPool(made, settings, start_workers_after, weigh)
+
+    def _run(
+        self,
+        batches: Callable[[Preparer], Generator[Batch, None, None]],
+        progress: ProgressListener | None,
+        total: int | None,
+        settled: OutcomeListener | None = None,
+    ) -> IngestReport:
+        tally = IngestCounters()
+        try:
+            self._commit(batches, tally, progress, total, settled)
+            tally.facts = self._compare(tally, progress, total)
+            self._tidy(tally)
+        except (MemctlError, OSError) as error:
+            if not tally.ingested:
+                raise
+            raise IngestStopped(error, tally.report()) from error
+        return tally.report()
+
+    def _commit(
+        self,
+        batches: Callable[[Preparer], Generator[Batch, None, None]],
+        tally: IngestCounters,
+        progress: ProgressListener | None,
+        total: int | None,
+        settled: OutcomeListener | None,
+    ) -> None:
+        def noted(outcomes: Sequence[FileOutcome]) -> None:
+            """Put the receipts of what is taken in into its commit, with what else is to be."""
+            self._note(item for item in outcomes if item.outcome in WRITTEN_OUTCOMES)
+            if settled is not None:
+                settled(self._told_of(outcomes))
+
+        known, crew = Deduplicator(self._store), self._crew(total)
+        preparer = Preparer(known, crew, self._clock, self._limits)
+
+        def tell() -> None:
+            """Say how far the reading is, which is ahead of what is committed."""
+            if progress is not None:
+                note = f"{preparer.read:,} read" if preparer.read else "reading"
+                progress(Progress(tally.done, total, "documents", note))
+
+        tell()
+        prepared = prefetch(batches(preparer), DEPTH, tell)
+        # Closed from last to first: the thread may be waiting for a worker or for a commit.
+        with closing(prepared), closing(known), closing(crew):
+            for batch in prepared:
+                parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
+                outcomes = self._told_of(write_batch(self._store, batch, parts, known, noted))
+                self._note(item for item in outcomes if item.outcome not in WRITTEN_OUTCOMES)
+                tally.add(outcomes)
+                known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
+                if progress is not None:
+                    progress(Progress(tally.done, total, "documents"))
+
+    def _told_of(self, outcomes: Sequence[FileOutcome]) -> Sequence[FileOutcome]:
+        """Return outcomes as they may be told: a reason may quote the place that cannot be read."""
+        return list(map(redacted_outcome, outcomes)) if self._settings.redact else outcomes
+
+    def _note(self, outcomes: Iterable[FileOutcome]) -> None:
+        self._store.ledger.receipts.add(outcomes, self._clock(), PIPELINE_VERSION)
+
+    def _compare(
+        self, tally: IngestCounters, progress: ProgressListener | None, total: int | None
+    ) -> FactComparison:
+        """Compare new facts, and those that have waited, with what is known."""
+        if self._comparer is None:
+            return FactComparison()
+        told = Progress(tally.done, total, "documents", "comparing facts")
+        return self._comparer.run(lambda: progress(told) if progress is not None else None)
+
+    def _tidy(self, tally: IngestCounters) -> None:
+        """Index what is new, where there is enough of it; whoever writes next can do it too."""
+        if not tally.ingested:
+            return
+        began = self._clock()
+        try:
+            self._store.upkeep(wait=0)
+        except LockedError as error:
+            _log.info("no upkeep now: %s", error.message)
+            return
+        if tally.memories >= MANY_MEMORIES:
+            jobs = self._store.ledger.jobs
+            jobs.finish(jobs.start(UPKEEP, began), "done", self._clock())
+
+
+def _told(
+    first: Batch,
+    rest: Iterator[Batch],
+    listener: ProgressListener | None,
+    so_far: Progress,
+) -> Iterator[Batch]:
+    """The batches that continue one, each told of: a source in many parts takes its time."""
+    source = first.worked[0].wanted[0].item.source.source
+    memories, size = _amount(first)
+    for batch in rest:
+        if listener is not None:
+            note = f"{memories:,} memories so far, {size / 1e6:,.0f} MB of text"
+            listener(replace(so_far, note=note, source=source))
+        more = _amount(batch)
+        memories, size = memories + more[0], size + more[1]
+        yield batch
+
+
+def _amount(batch: Batch) -> tuple[int, int]:
+    """How many memories a batch has, and how many bytes of text they are made of."""
+    import pyarrow.compute as pc
+
+    texts = (pc.binary_length(worked.documents["text"]) for worked in batch.worked)
+    size = sum(pc.sum(lengths).as_py() or 0 for lengths in texts)
+    return sum(worked.memories.num_rows for worked in batch.worked), size
+
+
+T = TypeVar("T")
+
+_PATIENCE_SECONDS = 0.1
+_MEANWHILE_SECONDS = 0.5
+
+
+class _End:
+    """What the worker puts last: nothing more comes, and why if it was an error."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
+def prefetch(
+    items: Generator[T, None, None], depth: int, meanwhile: Callable[[], None]
+) -> Generator[T, None, None]:
+    """Give what ``items`` gives, worked out by a thread up to ``depth`` items in advance.
+
+    While the caller waits for an item, ``meanwhile`` is called now and then, in its thread.
+    An error in ``items`` is raised here.  Closing this generator stops the thread, closes
+    ``items`` in it and waits for that.
+    """
+    queue: Queue[T | _End] = Queue(maxsize=depth)
+    stop = threading.Event()
+    thread = threading.Thread(target=_fill_queue, args=(items, queue, stop), daemon=True)
+    thread.start()
+    try:
+        yield from _received(queue, meanwhile)
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _received(queue: Queue[T | _End], meanwhile: Callable[[], None]) -> Iterator[T]:
+    while True:
+        try:
+            item = queue.get(timeout=_MEANWHILE_SECONDS)
+        except Empty:
+            meanwhile()
+            continue
+        if isinstance(item, _End):
+            if item.error is not None:
+                raise item.error
+            return
+        yield item
+
+
+def _fill_queue(
+    items: Generator[T, None, None], queue: Queue[T | _End], stop: threading.Event
+) -> None:
+    end = _End()
+    try:
+        for item in items:
+            if not _put(queue, item, stop):
+                return
+    except BaseException as error:  # noqa: BLE001 - a thread ends here; its error goes on
+        end = _End(error)
+    finally:
+        items.close()
+    _put(queue, end, stop)
+
+
+def _put(queue: Queue[T | _End], item: T | _End, stop: threading.Event) -> bool:
+    """Put an item as soon as there is room; False when nobody wants it any more."""
+    while not stop.is_set():
+        try:
+            queue.put(item, timeout=_PATIENCE_SECONDS)
+        except Full:
+            continue
+        return True
+    return False
+
+
+PASSAGES_LOOKED_AT = 2
+"""Only so many passages of a document are compared: each costs a search."""
+ROWS_LOOKED_AT = 500_000
+"""No more vectors than that are compared in all, which takes half a second."""
+
+
+class NoveltyScorer:
+    """Weighs documents by how unlike they are to what is known in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(
+        self, made: Sequence[PreparedDocument], vectors: NDArray[np.float32]
+    ) -> Sequence[PreparedDocument]:
+        """Return the documents with ``novelty`` among the signals of their importance."""
+        snapshot = self._store.snapshot()
+        known = snapshot.count("memories")
+        if not known or len(made) * PASSAGES_LOOKED_AT * known > ROWS_LOOKED_AT:
+            return made
+        weighed: list[PreparedDocument] = []
+        at = 0
+        for item in made:
+            own = vectors[at : at + min(len(item.memories), PASSAGES_LOOKED_AT)]
+            at += len(item.memories)
+            weighed.append(_with_novelty_score(item, 1 - _similarity_to_known(snapshot, own)))
+        return weighed
+
+
+def _similarity_to_known(snapshot: Snapshot, vectors: NDArray[np.float32]) -> float:
+    """The mean cosine of vectors with the nearest known memory, from 0 to 1."""
+    found = [snapshot.nearest(vector, limit=1, columns=["id"])["_distance"] for vector in vectors]
+    cosines = [1 - column[0].as_py() for column in found if len(column)]
+    mean = sum(cosines) / len(cosines) if cosines else 0.0
+    return min(max(mean, 0.0), 1.0)
+
+
+def _with_novelty_score(item: PreparedDocument, novelty: float) -> PreparedDocument:
+    importance, signals = with_novelty(item.document.signals, novelty)
+    document = replace(item.document, importance=importance, signals=signals)
+    memories = tuple(
+        replace(memory, importance=importance) if memory.level == "evidence" else memory
+        for memory in item.memories
+    )
+    return replace(item, document=document, memories=memories)

@@ -1,0 +1,247 @@
+"""Sources get their hash, and their text with positions; what cannot be read says why."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import ChangedSource, MemctlError
+from memctl.files import open_regular
+from memctl.ids import document_id
+from memctl.ingest.batches import IdentifiedSource, WantedSource
+from memctl.ingest.discovery.sources import Source
+from memctl.paths import display_path, os_error_hint, os_error_reason
+from memctl.records import FileOutcome, Segment, SourceText
+from memctl.redaction import MARK, redact_name, redact_secrets, redact_with_offsets
+
+if TYPE_CHECKING:
+    from memctl.readers import Readers
+
+RECORD_READER = "record/1"
+"""The reader of texts that come as such, without a file."""
+
+CHANGED = ChangedSource.__name__
+"""The class of the error when a file was written to while it was being read."""
+
+_log = logging.getLogger(__name__)
+
+
+class Unreadable(Exception):
+    """A source that cannot be taken in: the reason, a hint and the class of what went wrong."""
+
+    def __init__(self, reason: str, hint: str = "", error: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+        self.error = error
+
+
+def identify(source: Source) -> IdentifiedSource:
+    """Hash the content of a source, a file in pieces.
+
+    Raises:
+        Unreadable: The file cannot be read.
+    """
+    if source.path is None:
+        content = source.text.encode("utf-8", "replace")
+        digest = hashlib.sha256(content).hexdigest()
+        return IdentifiedSource(source, digest, len(content), _key(source, digest))
+    try:
+        with open_regular(source.path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            status = os.fstat(file.fileno())
+    except OSError as error:
+        raise _unreadable(source, error) from error
+    key = _key(source, digest)
+    return IdentifiedSource(source, digest, status.st_size, key, status.st_mtime_ns)
+
+
+def _key(source: Source, sha256: str) -> str:
+    return document_id(source.namespace, sha256, external_id=source.external_id)
+
+
+def texts_of(wanted: WantedSource, readers: Readers) -> Generator[SourceText, None, None]:
+    """The text of a source as :func:`parts`, or as it is remembered.
+
+    Raises:
+        Unreadable: As :func:`parts`.
+    """
+    if wanted.stored:
+        yield from _with_shares((part.text for part in wanted.stored), wanted.item.size)
+    else:
+        yield from read_parts(wanted.item, readers)
+
+
+def read_parts(item: IdentifiedSource, readers: Readers) -> Generator[SourceText, None, None]:
+    """The text of a source: one part, or several of a source too big for memory.
+
+    Raises:
+        Unreadable: It cannot be turned into text, or it changed meanwhile.
+    """
+    source = item.source
+    if source.path is None:
+        yield SourceText(source.text, "text/plain", RECORD_READER, title=source.title)
+        return
+    try:
+        yield from _with_shares(_read(readers, source.path, source.name), item.size)
+        _check_unchanged(item, source.path)
+    except MemctlError as error:
+        raise Unreadable(error.message, error.hint, type(error).__name__) from error
+    except OSError as error:
+        raise _unreadable(source, error) from error
+
+
+def _with_shares(texts: Iterable[SourceText], size: int) -> Iterator[SourceText]:
+    """The parts of a source that has several, each with its share of all of it."""
+    held: SourceText | None = None
+    for text in texts:
+        if held is not None:
+            yield _with_share(held, size)
+        held = text
+    if held is not None:
+        yield _with_share(held, size) if held.part else held
+
+
+def _with_share(text: SourceText, size: int) -> SourceText:
+    return replace(text, share=min(1.0, len(text.text.encode("utf-8", "replace")) / max(1, size)))
+
+
+def _read(readers: Readers, path: Path, name: str | None) -> Iterator[SourceText]:
+    try:
+        yield from readers.read(path, name=name)
+    except (MemctlError, OSError, GeneratorExit):
+        raise
+    except Exception as error:  # a reader's own bug must not stop the other files
+        raise _fault(error, path, name or path.name) from error
+
+
+def _fault(error: Exception, path: Path, name: str) -> Unreadable:
+    from memctl.readers.isolation import ReaderCrash
+
+    kind = type(error).__name__
+    if isinstance(error, ReaderCrash):
+        kind = error.kind
+        _log.error("reading %s\n%s", path, error.trace)
+    else:
+        _log.error("reading %s", path, exc_info=error)
+    told = str(error) if isinstance(error, ReaderCrash) else f"{kind}: {error}"
+    return Unreadable(
+        f"{name}: reading it failed: {told}",
+        "the file may be damaged; run with --verbose for the details",
+        kind,
+    )
+
+
+def _check_unchanged(item: IdentifiedSource, path: Path) -> None:
+    status = path.lstat()
+    if (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
+        raise ChangedSource(
+            f"{display_path(item.source.source)} changed while it was being read",
+            "try again when it is finished",
+        )
+
+
+def _unreadable(source: Source, error: OSError) -> Unreadable:
+    message = f"cannot read {display_path(source.source)}: {os_error_reason(error)}"
+    hint = os_error_hint(error, "check that it is there to be read")
+    return Unreadable(message, hint, type(error).__name__)
+
+
+SourceRead = tuple[WantedSource, SourceText]
+
+
+def redacted_read(read: SourceRead) -> SourceRead:
+    """Return a document, with what its caller says of it, without what looks like a secret."""
+    wanted, text = read
+    source = wanted.item.source
+    clean = _redacted_source(source)
+    if clean != source:
+        wanted = replace(wanted, item=replace(wanted.item, source=clean))
+    return wanted, redacted_text(text)
+
+
+def _redacted_source(source: Source) -> Source:
+    """Return a source with what is said of it; its namespace and where its file is stay."""
+    return replace(
+        source,
+        source=redact_secrets(source.source),
+        name=source.name and redact_secrets(source.name),
+        title=redact_secrets(source.title),
+        session_id=source.session_id and redact_name(source.session_id),
+        speaker=source.speaker and redact_secrets(source.speaker),
+        tags=_redacted_each(source.tags),
+        metadata=_redacted_metadata(source.metadata),
+    )
+
+
+def redacted_text(text: SourceText) -> SourceText:
+    """Return what was read of a document without secrets, its segments where they are then."""
+    places = [place for segment in text.segments for place in (segment.start, segment.end)]
+    clean, moved = redact_with_offsets(text.text, places)
+    segments = text.segments
+    if clean != text.text:
+        starts, ends = moved[::2], moved[1::2]
+        segments = tuple(
+            replace(segment, start=start, end=end)
+            for segment, start, end in zip(segments, starts, ends, strict=True)
+            if start < end
+        )
+    segments = tuple(map(_redacted_segment, segments))
+    return replace(
+        text,
+        text=clean,
+        redacted=clean.count(MARK) - text.text.count(MARK),
+        segments=segments,
+        title=redact_secrets(text.title),
+        authors=_redacted_each(text.authors),
+        tags=_redacted_each(text.tags),
+        links=_redacted_each(text.links),
+        metadata=_redacted_metadata(text.metadata),
+    )
+
+
+def redacted_outcome(outcome: FileOutcome) -> FileOutcome:
+    """Return what became of a source; why it failed is without what looks like a secret."""
+    if outcome.outcome != "failed":
+        return outcome
+    reason, hint = redact_secrets(outcome.reason), redact_secrets(outcome.hint)
+    return replace(outcome, reason=reason, hint=hint)
+
+
+def _redacted_segment(segment: Segment) -> Segment:
+    """Return a segment without secrets in what stands above it and in who says it."""
+    heading = " > ".join(map(redact_secrets, segment.heading.split(" > ")))
+    speaker = segment.speaker and redact_secrets(segment.speaker)
+    if (heading, speaker) == (segment.heading, segment.speaker):
+        return segment
+    return replace(segment, heading=heading, speaker=speaker)
+
+
+def _redacted_each(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(redact_secrets, texts))
+
+
+def _redacted_metadata(value: Any) -> Any:
+    """Return metadata without secrets; a value is looked at together with its name."""
+    return _redacted_below("", value)
+
+
+def _redacted_below(key: str, value: Any) -> Any:
+    """Return what stands below a key: the items of a list, and a ``value``, go by its name too."""
+    if isinstance(value, Mapping):
+        return {
+            redact_name(own): _redacted_below(key if own == "value" else own, item)
+            for own, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_redacted_below(key, item) for item in value]
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value
+    prefix = f"{key}: " if key else ""
+    clean = redact_secrets(f"{prefix}{value}").removeprefix(prefix)
+    return value if clean == str(value) else clean

@@ -1,0 +1,392 @@
+"""Who does the work: this process, and in bulk also workers, one for each processor."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from queue import SimpleQueue
+from typing import IO, Any, NoReturn
+
+from memctl.config import LimitSettings
+from memctl.errors import MemctlError
+from memctl.ingest.batches import ProcessedGroup, ReadFailure, WantedSource
+from memctl.ingest.document_processing import DocumentProcessor, NoveltyWeighing, load_processor
+from memctl.kb_settings import KnowledgeBaseSettings
+from memctl.processors import processor_count
+from memctl.readers import Readers
+from memctl.records import SourceText
+
+_log = logging.getLogger(__name__)
+
+WEIGHED_AT_MOST = 32
+"""Larger groups are not weighed by what is known: each document costs a search."""
+
+
+class WorkerPool:
+    """Works on groups of sources, here until that has taken some time, then in workers.
+
+    Args:
+        workshop: What the work is done with here.
+        settings: What workers make their own workshop of; None where they could not.
+        hire_after: Seconds of work here after which workers are started; 0 for at once.
+        weigh: Weighs the documents of small groups by what is known.
+    """
+
+    def __init__(
+        self,
+        workshop: DocumentProcessor,
+        settings: KnowledgeBaseSettings | None,
+        start_workers_after: float,
+        weigh: NoveltyWeighing | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._workshop = workshop
+        self._settings = settings
+        self._hire_after = start_workers_after
+        self._weigh = weigh
+        self._monotonic = monotonic
+        self._spent = 0.0
+        self._hiring: threading.Thread | None = None
+        self._hired: list[Worker] = []
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
+        self._threads: ThreadPoolExecutor | None = None
+        self._closed = False
+        self._hire_if_worth_it()
+
+    @property
+    def readers(self) -> Readers:
+        """What reads files here."""
+        return self._workshop.readers
+
+    @property
+    def capacity(self) -> int:
+        """How many groups may be in work at once; 0 while the work is done here."""
+        return 2 * len(self._hired) if self._threads else 0
+
+    def submit(self, group: Sequence[WantedSource], now: datetime) -> Future[list[ProcessedGroup]]:
+        """Have a group worked on; done already when the work was done here."""
+        self._wait_for_workers_wanted_at_once()
+        if self._threads is not None:
+            return self._threads.submit(self._sent, group, now)
+        done: Future[list[ProcessedGroup]] = Future()
+        done.set_result([self._here(group, now)])
+        return done
+
+    def submit_part(
+        self, wanted: WantedSource, text: SourceText, now: datetime
+    ) -> Future[ProcessedGroup]:
+        """Have one part of a source worked on, which has been read already."""
+        if self._threads is not None:
+            return self._threads.submit(self._sent_part, wanted, text, now)
+        done: Future[ProcessedGroup] = Future()
+        done.set_result(self._timed(lambda: self._workshop.work_on_part(wanted, text, now)))
+        return done
+
+    def close(self) -> None:
+        """End the workers, whatever they are doing."""
+        self._closed = True
+        self._end_workers()
+        if self._hiring is not None:
+            self._hiring.join()
+        self._end_workers()
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+            self._end_workers()  # and who took the place of one that died meanwhile
+
+    # --- here ---
+
+    def _here(self, group: Sequence[WantedSource], now: datetime) -> ProcessedGroup:
+        again = any(wanted.redo for wanted in group)  # what is known includes what is redone
+        weigh = self._weigh if len(group) <= WEIGHED_AT_MOST and not again else None
+        worked = self._timed(lambda: self._workshop.work(group, now, weigh))
+        return replace(worked, wanted=tuple(group))
+
+    def _timed(self, work: Callable[[], ProcessedGroup]) -> ProcessedGroup:
+        """Do some work here, and see whether others should be had for the rest."""
+        began = self._monotonic()
+        worked = work()
+        self._spent += self._monotonic() - began
+        self._hire_if_worth_it()
+        return worked
+
+    def _hire_if_worth_it(self) -> None:
+        if self._hiring is not None or self._settings is None:
+            return
+        if self._spent >= self._hire_after and processor_count() > 1:
+            self._hiring = threading.Thread(target=self._hire, args=(self._settings,), daemon=True)
+            self._hiring.start()
+
+    def _wait_for_workers_wanted_at_once(self) -> None:
+        """Leave the processors to them while they start: the model is not loaded here then, too."""
+        if self._hire_after == 0 and self._hiring is not None:
+            self._hiring.join()
+
+    # --- in workers ---
+
+    def _hire(self, settings: KnowledgeBaseSettings) -> None:
+        """Start workers while the work goes on here."""
+        try:
+            start_workers(self._terms(settings), processor_count(), self._hired)
+        except WorkerDied as error:
+            if not self._closed:
+                _log.warning("working in one process, for no other could be started: %s", error)
+            return
+        for worker in self._hired:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(len(self._hired))
+
+    def _terms(self, settings: KnowledgeBaseSettings) -> WorkerSettings:
+        return WorkerSettings(settings, self.readers.limits)
+
+    def _sent(self, group: Sequence[WantedSource], now: datetime) -> list[ProcessedGroup]:
+        worker = self._idle.get()
+        try:
+            return [replace(worker.work(group, now), wanted=tuple(group))]
+        except WorkerDied:
+            if self._closed or self._settings is None:
+                raise
+            worker.close()
+            results, alive = process_separately(self._terms(self._settings), group, now)
+            worker = self._put_in_place_of(worker, alive)
+            return results
+        finally:
+            self._idle.put(worker)
+
+    def _sent_part(self, wanted: WantedSource, text: SourceText, now: datetime) -> ProcessedGroup:
+        worker = self._idle.get()
+        try:
+            return replace(worker.work_on_part(wanted, text, now), wanted=(wanted,))
+        except WorkerDied:
+            if not self._closed and self._settings is not None:
+                worker = self._replaced(worker, self._settings)
+            raise
+        finally:
+            self._idle.put(worker)
+
+    def _replaced(self, dead: Worker, settings: KnowledgeBaseSettings) -> Worker:
+        dead.close()
+        alive: list[Worker] = []
+        start_workers(self._terms(settings), 1, alive)
+        return self._put_in_place_of(dead, alive[0])
+
+    def _put_in_place_of(self, dead: Worker, alive: Worker) -> Worker:
+        """Note who works now; two threads may do so at once, each for its own."""
+        self._hired[self._hired.index(dead)] = alive
+        return alive
+
+    def _end_workers(self) -> None:
+        for worker in list(self._hired):
+            worker.close()
+
+
+_READY = "ready"
+_PIPE_BYTES = 1 << 20
+"""Half a group; a pipe of the usual 64 KB makes both sides wait for each other all the time."""
+_ENDED = "a worker process ended in the middle of its work"
+_START = "import sys; sys.path[:] = {path!r}; from memctl.ingest.worker_pool import serve; serve()"
+
+
+class WorkerDied(MemctlError):
+    """A worker could not be started, or ended in the middle of its work."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    group: Sequence[WantedSource]
+    now: datetime
+    part: SourceText | None = None
+    """Of a source that somebody else reads: the part to work on."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What a worker makes its workshop of."""
+
+    settings: KnowledgeBaseSettings
+    limits: LimitSettings
+
+
+class Worker:
+    """A process that makes rows of groups of sources.
+
+    Raises:
+        WorkerDied: It could not be started.
+    """
+
+    def __init__(self, terms: WorkerSettings) -> None:
+        command = [sys.executable, "-c", _START.format(path=sys.path)]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=_PIPE_BYTES,
+                pipesize=_PIPE_BYTES,
+            )
+        except OSError as error:
+            raise WorkerDied(f"cannot start {sys.executable}: {error}") from error
+        self._tell(terms)
+
+    def is_ready(self) -> bool:
+        """Wait until it has started; say whether it has."""
+        try:
+            return bool(self._hear() == _READY)
+        except WorkerDied:
+            return False
+
+    def work(self, group: Sequence[WantedSource], now: datetime) -> ProcessedGroup:
+        """Make the rows of a group of sources.
+
+        Raises:
+            WorkerDied: The process ended; one of the sources may have brought that about.
+        """
+        return self._done(_Job(group, now))
+
+    def work_on_part(self, wanted: WantedSource, text: SourceText, now: datetime) -> ProcessedGroup:
+        """Make the rows of one part of a source that has been read.
+
+        Raises:
+            WorkerDied: The process ended.
+        """
+        return self._done(_Job([wanted], now, text))
+
+    def _done(self, job: _Job) -> ProcessedGroup:
+        self._tell(job)
+        answer = self._hear()
+        if isinstance(answer, ProcessedGroup):
+            return answer
+        raise answer
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()  # first, or closing the pipe would wait for whoever reads from it
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # what is left in the buffer has no reader any more
+                if pipe is not None:
+                    pipe.close()
+
+    def _tell(self, question: object) -> None:
+        assert self._process.stdin is not None
+        try:
+            _send(self._process.stdin, question)
+        except (OSError, ValueError) as error:
+            raise WorkerDied(_ENDED) from error
+
+    def _hear(self) -> Any:
+        assert self._process.stdout is not None
+        try:
+            return pickle.load(self._process.stdout)
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
+            raise WorkerDied(_ENDED) from error
+
+
+def start_workers(terms: WorkerSettings, count: int, workers: list[Worker]) -> None:
+    """Start workers, all at once, and wait until they are ready.
+
+    Args:
+        terms: What they make their workshop of.
+        count: How many.
+        workers: Gets each as soon as there is a process, so that whoever holds it can end them.
+
+    Raises:
+        WorkerDied: One of them did not start; none is left.
+    """
+    try:
+        for _ in range(count):
+            workers += [Worker(terms)]
+        if not all(worker.is_ready() for worker in workers):
+            raise WorkerDied("a worker process did not start", "see its message above")
+    except BaseException:
+        for worker in workers:
+            worker.close()
+        workers.clear()
+        raise
+
+
+def _start_one(terms: WorkerSettings) -> Worker:
+    workers: list[Worker] = []
+    start_workers(terms, 1, workers)
+    return workers[0]
+
+
+def process_separately(
+    terms: WorkerSettings, group: Sequence[WantedSource], now: datetime
+) -> tuple[list[ProcessedGroup], Worker]:
+    """Work on a group that a worker died of, each source on its own, to find the one to blame.
+
+    Returns:
+        What was made, and the worker that is alive now.
+    """
+    worker = _start_one(terms)
+    results: list[ProcessedGroup] = []
+    for wanted in group:
+        try:
+            made = worker.work([wanted], now)
+        except WorkerDied:
+            worker.close()
+            worker = _start_one(terms)
+            made = _deadly(worker, wanted, now)
+        results.append(replace(made, wanted=(wanted,)))
+    return results, worker
+
+
+def _deadly(worker: Worker, wanted: WantedSource, now: datetime) -> ProcessedGroup:
+    """What there is of a source whose reading ends the process: no rows, and why."""
+    nothing = worker.work([], now)
+    name = wanted.item.source.source
+    why = ReadFailure(
+        f"{name}: reading it ended the process that did it", "the file may be damaged", "WorkerDied"
+    )
+    return replace(nothing, fates=[why])
+
+
+# --- in the worker -------------------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Answer questions on standard input until it ends; the main function of a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    answers = os.fdopen(os.dup(1), "wb", buffering=_PIPE_BYTES)
+    os.dup2(2, 1)  # whatever a library prints must not get among the answers
+    with suppress(EOFError, pickle.UnpicklingError, BrokenPipeError):  # whoever asked is gone
+        _serve(sys.stdin.buffer, answers)
+    with suppress(BrokenPipeError):  # what is left in the buffer has no reader any more
+        answers.close()
+
+
+def _serve(questions: IO[bytes], answers: IO[bytes]) -> NoReturn:
+    terms: WorkerSettings = pickle.load(questions)
+    made = load_processor(terms.settings, readers=Readers(terms.limits))
+    _send(answers, _READY)
+    gc.freeze()
+    gc.set_threshold(500_000, 50, 100)  # rows are many small objects without cycles
+    while True:
+        _send(answers, _answer(made, pickle.load(questions)))
+
+
+def _answer(made: DocumentProcessor, job: _Job) -> ProcessedGroup | Exception:
+    try:
+        if job.part is not None:
+            return made.work_on_part(job.group[0], job.part, job.now)
+        return made.work(job.group, job.now)
+    except Exception as error:  # noqa: BLE001 - a worker ends here; its error goes on
+        _log.exception("in a worker")
+        return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def _send(pipe: IO[bytes], value: object) -> None:
+    pickle.dump(value, pipe, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.flush()

@@ -1,0 +1,397 @@
+"""What is pinned for one knowledge base (kb.toml), how it may be called and where its files stand.
+
+Knows nothing of the program's own settings, which only say what a new one is made with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memctl.errors import (
+    ConfigError,
+    DamagedError,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    UsageError,
+)
+from memctl.files import is_temporary, save_file
+from memctl.literals import After, ChunkStrategy, StoredStatus
+from memctl.locking import hold_lock
+from memctl.paths import expand_path
+from memctl.validation import check_keys, check_value, read_toml, setting, setting_rules
+
+FORMAT_VERSION = 1
+"""The newest layout of a knowledge base's folder that this version can read."""
+_SETTINGS_LOCK_SECONDS = 30.0
+
+MAX_FILE_NAME_BYTES = 255
+"""Bytes of a file's name; what Linux and macOS allow."""
+REASON_SUFFIX = ".reason.json"
+
+_EXPORTED_GROUPS = (
+    ("chunk_strategy", "chunk_size", "chunk_overlap"),
+    ("consolidate_interval",),
+    ("half_life",),
+    ("always_on",),
+)
+"""Settings that an export takes along, in groups that only make sense together."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+_RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
+)
+
+
+def is_kb_name(name: str) -> bool:
+    """Say whether a knowledge base can have that name on every file system."""
+    return _NAME.fullmatch(name) is not None and name not in _RESERVED
+
+
+def check_name(name: str, what: str = "a knowledge base") -> str:
+    """Return the name of something if it is one that every file system can hold.
+
+    Raises:
+        UsageError: It is not; nothing has been touched.
+    """
+    shown = name if len(name) <= 40 else f"{name[:40]}..."
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{shown!r} cannot be the name of {what}",
+            "use 1 to 64 of a-z, 0-9, - and _, starting with a letter or digit",
+        )
+    if name in _RESERVED:
+        raise UsageError(f"{shown!r} is a name that Windows keeps for a device", "choose another")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything of one knowledge base stands on disk."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The knowledge base's name, which is its folder's."""
+        return self.folder.name
+
+    @property
+    def settings(self) -> Path:
+        """The file of pinned settings."""
+        return self.folder / "kb.toml"
+
+    @property
+    def inbox(self) -> Path:
+        """The knowledge base's own inbox."""
+        return self.folder / "inbox"
+
+    @property
+    def processing(self) -> Path:
+        """Files that are being ingested."""
+        return self.folder / "processing"
+
+    @property
+    def processed(self) -> Path:
+        """Files that have been ingested."""
+        return self.folder / "processed"
+
+    @property
+    def watch_lock(self) -> Path:
+        """The lock that whoever watches it holds."""
+        return self.folder / "watch.lock"
+
+    @property
+    def forget_lock(self) -> Path:
+        """The lock that whoever forgets something in it holds to the end."""
+        return self.folder / "forget.lock"
+
+    @property
+    def prompts(self) -> Path:
+        """Prompts of its own, in place of those that come with the program."""
+        return self.folder / "prompts"
+
+    @property
+    def failed(self) -> Path:
+        """Files that could not be ingested, each with its ``.reason.json``."""
+        return self.folder / "failed"
+
+    def half_written(self, *, reasons: bool = True) -> Iterator[Path]:
+        """Yield what may be left of files of its own that were being written at a kill.
+
+        Args:
+            reasons: Those too of why files failed, which means to look through all that have.
+        """
+        inner = ("readers", "vectors/*", "lance/*/_versions")
+        for folder in (self.folder, *(each for name in inner for each in self.folder.glob(name))):
+            yield from folder.glob(".*.tmp")
+        if reasons:
+            found = self.failed.rglob(f".*{REASON_SUFFIX}.*.tmp")
+            yield from (path for path in found if is_temporary(path.name, REASON_SUFFIX))
+
+    def found_here(self, path: Path) -> Path:
+        """Return where a file that was processed, or failed, is by now.
+
+        It was noted where the knowledge base stood then, which may have another name or home since.
+        """
+        ends = {folder.name: folder for folder in (self.processed, self.failed)}
+        for number, name in enumerate(path.parts, start=1):
+            if name in ends:
+                here = ends[name].joinpath(*path.parts[number:])
+                if here.is_file():
+                    return here
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """A watched folder (absolute) and what happens to a file in it once it is ingested."""
+
+    path: Path
+    after: After = setting("move", "what happens to a file in it once it is ingested")
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseSettings:
+    """What is pinned for one knowledge base; its name is that of its folder."""
+
+    name: str
+    created_at: datetime
+    format_version: int = setting(
+        FORMAT_VERSION, "layout of this folder", low=1, high=FORMAT_VERSION
+    )
+    status: StoredStatus = setting("active", "whether it takes part")
+    always_on: bool = setting(True, "watched, and asked by queries that name no knowledge base")
+    private: bool = setting(
+        False,
+        "asked only where it is named, nothing of it sent to other machines, and neither questions"
+        " nor replies of models kept",
+    )
+    may_send: bool = setting(
+        False, "a private one may be sent to an endpoint on another machine all the same"
+    )
+    redact: bool = setting(
+        False, "what looks like a key, a token or a password is taken out of texts before all else"
+    )
+    embedder: str = setting("builtin/wordllama-256", "the model that its vectors are from")
+    dimension: int = setting(256, "length of its vectors", low=1, high=65_536)
+    chunk_strategy: ChunkStrategy = setting("recursive", "how text is cut into passages")
+    chunk_size: int = setting(1200, "longest passage, in characters", low=100, high=20_000)
+    chunk_overlap: int = setting(150, "characters shared by neighbours", low=0, high=10_000)
+    consolidate_interval: int = setting(60, "minutes; 0 for never", low=0, high=525_600)
+    half_life: int = setting(
+        90, "days after which a memory counts half as recent", low=1, high=36_500
+    )
+    inboxes: tuple[Inbox, ...] = ()
+    private_namespaces: tuple[str, ...] = ()
+    """Of these holds what ``private`` says of all; they are read only where they are named."""
+
+    @property
+    def has_private(self) -> bool:
+        """Whether anything in it is private, or would be."""
+        return self.private or bool(self.private_namespaces)
+
+
+def check_overlap(size: int, overlap: int, place: str) -> None:
+    """Refuse passages that would share all they have with their neighbours.
+
+    Args:
+        size: The longest passage, in characters.
+        overlap: How many of them neighbours share.
+        place: Where that was found.
+
+    Raises:
+        ConfigError: They would.
+    """
+    if overlap >= size:
+        raise ConfigError(
+            f"{place}: chunk_overlap ({overlap}) must be smaller than chunk_size ({size})"
+        )
+
+
+def load_settings(path: Path) -> KnowledgeBaseSettings:
+    """Read a kb.toml; relative inboxes are taken from its folder.
+
+    Raises:
+        ConfigError: It cannot be read, or a setting in it cannot be used.
+        DamagedError: It is missing, empty or not TOML.
+        KnowledgeBaseUnavailable: A newer version of memctl made it.
+    """
+    name = path.parent.name
+    whole = f"memctl doctor -k {name} --repair makes it anew and keeps what stands there beside it"
+    try:
+        found = read_toml(path)
+    except ConfigError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        raise DamagedError(error.message, whole) from error
+    if not found:
+        raise DamagedError(f"{path}: missing or empty", whole)
+    _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
+    place = str(path)
+    known = [*setting_rules(KnowledgeBaseSettings), "created_at", "inboxes", "private_namespaces"]
+    check_keys(found, known, prefix="", place=place)
+    values = {
+        key: check_value(KnowledgeBaseSettings, key, found[key], name=key, place=place)
+        for key in setting_rules(KnowledgeBaseSettings)
+        if key in found
+    }
+    created_at = _instant(found.get("created_at"), place)
+    inboxes = tuple(_inbox(item, path.parent, place) for item in _tables(found, "inboxes", place))
+    values["private_namespaces"] = _texts(found, "private_namespaces", place)
+    loaded = KnowledgeBaseSettings(name=name, created_at=created_at, inboxes=inboxes, **values)
+    check_overlap(loaded.chunk_size, loaded.chunk_overlap, place)
+    return loaded
+
+
+def _refuse_newer(name: str, version: object) -> None:
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise KnowledgeBaseUnavailable(
+            f"knowledge base {name!r} has format {version}, this version of memctl reads up to "
+            f"{FORMAT_VERSION}",
+            "upgrade memctl: pip install --upgrade memctl",
+        )
+
+
+def _instant(value: object, place: str) -> datetime:
+    if not isinstance(value, datetime):
+        raise ConfigError(f"{place}: created_at must be a date with time, not {value!r}")
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _tables(found: Mapping[str, Any], key: str, place: str) -> list[dict[str, Any]]:
+    value = found.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ConfigError(f"{place}: {key} must be tables", f"write [[{key}]] above each")
+    return value
+
+
+def _texts(found: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
+    value = found.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ConfigError(f"{place}: {key} must be a list of texts, not {value!r}")
+    return tuple(value)
+
+
+def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
+    check_keys(item, ["path", "after"], prefix="inboxes.", place=place)
+    path = item.get("path")
+    if not isinstance(path, str) or not path:
+        raise ConfigError(f"{place}: inboxes.path must be the path of a folder, not {path!r}")
+    given = item.get("after", "move")
+    after = check_value(Inbox, "after", given, name="inboxes.after", place=place)
+    return Inbox((folder / expand_path(path)).absolute(), after)
+
+
+def portable_settings(settings: KnowledgeBaseSettings) -> dict[str, Any]:
+    """Return the settings that make sense on another disk too, as JSON has them."""
+    named = {key: getattr(settings, key) for group in _EXPORTED_GROUPS for key in group}
+    guards = {"private": settings.private, "redact": settings.redact}
+    return named | guards | {"private_namespaces": list(settings.private_namespaces)}
+
+
+def merge_imported_settings(
+    own: KnowledgeBaseSettings, imported: Mapping[str, Any]
+) -> KnowledgeBaseSettings:
+    """Return the settings of a knowledge base into which an export is brought.
+
+    What is stricter holds, wherever it stands; of the rest, what was set by hand stays.
+
+    Args:
+        own: Those that it has.
+        imported: What ``portable`` gave where the export was made; anything, if that was forged.
+
+    Raises:
+        ConfigError: One cannot have that value.
+    """
+    listed = imported.get("private_namespaces")
+    names = listed if isinstance(listed, list) else []
+    private = {name for name in names if isinstance(name, str) and name}
+    plain = KnowledgeBaseSettings(own.name, own.created_at)
+    carried = {
+        key: check_value(KnowledgeBaseSettings, key, imported[key], name=key, place="the export")
+        for group in _EXPORTED_GROUPS
+        if all(getattr(own, key) == getattr(plain, key) for key in group)
+        for key in group
+        if key in imported
+    }
+    return replace(
+        own,
+        private=own.private or imported.get("private") is True,
+        private_namespaces=tuple(sorted(private.union(own.private_namespaces))),
+        redact=own.redact or imported.get("redact") is True,
+        **carried,
+    )
+
+
+def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
+    """Write a kb.toml in one step; inboxes inside its folder are written relative to it.
+
+    Raises:
+        ConfigError: A setting cannot have that value; the file is then as it was.
+    """
+    import tomli_w
+
+    values = {
+        key: check_value(
+            KnowledgeBaseSettings, key, getattr(settings, key), name=key, place=settings.name
+        )
+        for key in setting_rules(KnowledgeBaseSettings)
+    }
+    check_overlap(settings.chunk_size, settings.chunk_overlap, settings.name)
+    inboxes = [
+        {"path": _relative(inbox.path, path.parent), "after": inbox.after}
+        for inbox in settings.inboxes
+    ]
+    values |= {"created_at": settings.created_at, "inboxes": inboxes}
+    values["private_namespaces"] = list(settings.private_namespaces)
+    save_file(path, tomli_w.dumps(values).encode())
+
+
+@contextmanager
+def settings_lock(path: Path) -> Iterator[None]:
+    """Keep every other process from changing a kb.toml, while what it says is read and changed.
+
+    Raises:
+        LockedError: Somebody else is changing it, and does not stop.
+        DiskRefused: It cannot be locked.
+    """
+    held = LockedError(f"another process is changing {path}", "wait for it, and run this again")
+    with hold_lock(path.with_name(f"{path.name}.lock"), _SETTINGS_LOCK_SECONDS, lambda: held):
+        yield
+
+
+def pin_embedder(path: Path, embedder: str, dimension: int) -> KnowledgeBaseSettings:
+    """Write what the vectors are from into a kb.toml, and return the settings.
+
+    Raises:
+        ConfigError: As ``load_settings``.
+        OSError: It cannot be written.
+    """
+    with settings_lock(path):
+        settings = replace(load_settings(path), embedder=embedder, dimension=dimension)
+        save_settings(path, settings)
+    return settings
+
+
+def _relative(path: Path, folder: Path) -> str:
+    inside = path.relative_to(folder) if path.is_relative_to(folder) else path
+    return inside.as_posix()
+
+
+def reason_path(failed: Path) -> Path:
+    """Where the reason of a failed file stands: beside it, under its name if that leaves room."""
+    name = failed.name + REASON_SUFFIX
+    encoded = os.fsencode(failed.name)
+    if len(os.fsencode(name)) > MAX_FILE_NAME_BYTES:
+        digest = hashlib.sha256(encoded).hexdigest()[:8]
+        kept = encoded[:200].decode("utf-8", "ignore")
+        name = f"{kept}-{digest}{REASON_SUFFIX}"
+    return failed.with_name(name)

@@ -1,0 +1,257 @@
+"""Dates that a text mentions, as ISO 8601, with where they stand.
+
+A day without a year is given one only when the date of the text is known; a relative day such as
+"tomorrow" is resolved only then, and only where it can mean one day alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+_MONTH_NAMES = (
+    "january jan januar enero janvier gennaio janeiro januari", "february feb februar febrero "
+    "février fevrier febbraio fevereiro februari", "march mar märz marzo mars março maart",
+    "april apr abril avril aprile", "may mai mayo maggio maio mei", "june jun juni junio juin "
+    "giugno junho", "july jul juli julio juillet luglio julho", "august aug agosto août aout "
+    "augustus", "september sep sept septiembre septembre settembre setembro",
+    "october oct oktober octubre octobre ottobre outubro okt", "november nov noviembre novembre "
+    "novembro", "december dec dezember diciembre décembre decembre dicembre dezembro dez",
+)  # fmt: skip
+MONTHS = {name: n for n, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
+WEEKDAYS = {
+    name: number
+    for number, names in enumerate(
+        ("monday mon", "tuesday tue tues", "wednesday wed", "thursday thu thur thurs",
+         "friday fri", "saturday sat", "sunday sun")
+    )
+    for name in names.split()
+}  # fmt: skip
+_RELATIVE = {
+    "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
+    "the day after tomorrow": 2, "the day before yesterday": -2,
+}  # fmt: skip
+
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_WEEKDAY = "|".join(sorted(WEEKDAYS, key=len, reverse=True))
+_YEAR = r"(?:1[5-9]|20)\d\d"
+_DIGITS = re.compile(r"\d\d*")
+"""Runs of digits; a pattern that begins with a repetition is looked for half as fast."""
+_LONGEST_BEFORE_DIGITS = 24
+"""No date has more before its first digit: "fourth quarter of ", "septiembre. de "."""
+_LONGEST_AFTER_DIGITS = 48
+"""No date has more after its first run of digits, nor looks further to see that it has ended."""
+_YEAR_DIGITS = 4
+_CENTURIES = ("15", "16", "17", "18", "19", "20")
+_AFTER_DAY = re.compile(r"(?:st|nd|rd|th|\.)?\s(?:(?:of|de)\s)?([^\W\d_]++)\b", re.IGNORECASE)
+_BEFORE_DAY = re.compile(r"\b([^\W\d_]++)\.?\s$")
+_BESIDE_DAY = frozenset({*MONTHS, "days"})
+_LONGEST_MONTH = max(map(len, MONTHS)) + 2
+_RELATIVE_HINT = re.compile(
+    r"\b(?:to(?:day|night|morrow)|yesterday|"
+    r"(?:next|last|this) (?:[mtwfs][a-z]{2,5}day|mon|tue|wed|thu|fri|sat|sun|week|month|year))\b"
+)
+_RELATIVE_WORDS = ("today", "tonight", "tomorrow", "yesterday", "next ", "last ", "this ")
+
+_PATTERN = re.compile(
+    rf"""(?<![\w.,/-])(?:
+      (?P<iso>{_YEAR}[-/](?:0[1-9]|1[0-2])[-/][0-3]\d)(?![\d-])
+    | (?P<cjk_year>{_YEAR})年(?:(?P<cjk_month>\d\d?)月(?:(?P<cjk_day>\d\d?)日)?)?
+    | (?P<dot_day>[0-3]?\d)\.\s?(?P<dot_month>[01]?\d)\.\s?(?P<dot_year>{_YEAR})
+    | (?P<slash_a>\d\d?)/(?P<slash_b>\d\d?)/(?P<slash_year>{_YEAR})
+    | (?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?\s(?:of\s|de\s)?(?P<month>{_MONTH})\b\.?
+        (?:,?\s(?:de\s)?(?P<year>{_YEAR})\b)?
+    | (?P<us_month>{_MONTH})\.?\s(?P<us_day>[0-3]?\d)(?:st|nd|rd|th)?\b(?![:.]\d)
+        (?:,?\s(?P<us_year>{_YEAR})\b)?
+    | (?P<only_month>{_MONTH})\.?,?\s(?:of\s|de\s)?(?P<only_year>{_YEAR})\b
+    | (?:Q(?P<quarter>[1-4])[\s/-]?|(?P<quarter_name>first|second|third|fourth)\squarter\sof\s)
+        (?P<quarter_year>{_YEAR})\b
+    | (?P<iso_month>{_YEAR}-(?:0[1-9]|1[0-2]))(?![\d-])
+    | (?:in|since|of|from|until|till|by|before|after|during|year|early|late|seit|bis|en|depuis|im)
+        \s(?P<bare_year>{_YEAR})\b(?![-–/.,]?\d)
+    | (?P<relative>the\sday\safter\stomorrow|the\sday\sbefore\syesterday
+        |today|tonight|tomorrow|yesterday)\b
+    | (?P<which>next|last|this)\s(?P<unit>{_WEEKDAY}|week|month|year)\b
+    | (?:in\s(?P<in_days>\d{{1,3}})\sdays|(?P<days_ago>\d{{1,3}})\sdays\sago)\b
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_QUARTERS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
+_HALF_YEAR = 183
+
+
+@dataclass(frozen=True, slots=True)
+class DateSpan:
+    """``text[start:end]`` means ``iso``: a day, month, week, quarter (2026-Q3) or year."""
+
+    start: int
+    end: int
+    iso: str
+
+
+def date_spans(text: str, said: datetime | None = None) -> list[DateSpan]:
+    """Return the dates in a text; ``said`` is when it was written or said, if that is known."""
+    if said is not None and _may_be_near(text.lower()):
+        return list(_spans(_PATTERN.finditer(text), said.date()))
+    return list(_spans(_near_digits(text), said.date() if said else None))
+
+
+def _may_be_near(text: str) -> bool:
+    """Look for signs of a day that is told from today, in lower case."""
+    return any(map(text.__contains__, _RELATIVE_WORDS)) and _RELATIVE_HINT.search(text) is not None
+
+
+def _may_be_of_date(text: str, digits: re.Match[str]) -> bool:
+    """Whether a run of digits is a year, or stands beside a month or before "days".
+
+    Every date that is not told from today has such a run.
+    """
+    start, end = digits.span()
+    if end - start == _YEAR_DIGITS and text.startswith(_CENTURIES, start):
+        return True
+    after = _AFTER_DAY.match(text, end)
+    if after and after[1].lower() in _BESIDE_DAY:
+        return True
+    before = _BEFORE_DAY.search(text, max(0, start - _LONGEST_MONTH), start)
+    return before is not None and before[1].lower() in MONTHS
+
+
+def _near_digits(text: str) -> Iterator[re.Match[str]]:
+    """What the pattern finds; it is tried only where a date may begin whose digits come soon.
+
+    Trying it at every character costs more than all else that is done with a short text.
+    """
+    position = 0
+    for digits in _DIGITS.finditer(text):
+        start = max(position, digits.start() - _LONGEST_BEFORE_DIGITS)
+        end = digits.end() + _LONGEST_AFTER_DIGITS
+        if digits.start() < position or not _may_be_of_date(text, digits):
+            continue
+        while start <= digits.start():
+            found = _PATTERN.search(text, start, end)
+            if found is None or found.start() > digits.start():
+                break
+            yield found
+            start = position = found.end()
+
+
+def _spans(matches: Iterable[re.Match[str]], said: date | None) -> Iterator[DateSpan]:
+    for match in matches:
+        if match["us_month"] == "may":
+            continue
+        iso = _resolve(match, said)
+        if iso:
+            start = match.start("bare_year") if match["bare_year"] else match.start()
+            yield DateSpan(start, match.end(), iso)
+
+
+def _resolve(match: re.Match[str], said: date | None) -> str:
+    found = {name: value for name, value in match.groupdict().items() if value}
+    return _absolute(found, said) or (_relative(found, said) if said else "")
+
+
+def _absolute(found: dict[str, str], said: date | None) -> str:
+    match found:
+        case {"iso": written}:
+            return _day(written[:4], written[5:7], written[8:])
+        case {"iso_month": written}:
+            return written
+        case {"bare_year": year}:
+            return year
+        case {"dot_day": day, "dot_month": month, "dot_year": year}:
+            return _day(year, month, day)
+        case {"slash_a": first, "slash_b": second, "slash_year": year}:
+            return _slashed(int(first), int(second), year)
+        case {"only_month": month, "only_year": year}:
+            return f"{year}-{MONTHS[month.lower()]:02}"
+        case {"quarter_year": year}:
+            return f"{year}-Q{found.get('quarter') or _QUARTERS[found['quarter_name'].lower()]}"
+        case {"cjk_year": year}:
+            return _chinese(year, found.get("cjk_month"), found.get("cjk_day"))
+    return _named_month(found, said)
+
+
+def _named_month(found: dict[str, str], said: date | None) -> str:
+    day = found.get("day") or found.get("us_day")
+    if not day:
+        return ""
+    month = str(MONTHS[(found.get("month") or found["us_month"]).lower()])
+    year = found.get("year") or found.get("us_year")
+    return _day(year, month, day) if year else _nearest(int(month), int(day), said)
+
+
+def _day(year: str, month: str, day: str) -> str:
+    try:
+        return date(int(year), int(month), int(day)).isoformat()
+    except ValueError:
+        return ""
+
+
+def _slashed(first: int, second: int, year: str) -> str:
+    """A day and a month with slashes is taken only where one of them cannot be the month."""
+    if first > 12 or first == second:
+        return _day(year, str(second), str(first))
+    return _day(year, str(first), str(second)) if second > 12 else ""
+
+
+def _chinese(year: str, month: str | None, day: str | None) -> str:
+    if month is None:
+        return year
+    whole = _day(year, month, day or "1")
+    return whole if day else whole[:7]
+
+
+def _nearest(month: int, day: int, said: date | None) -> str:
+    """The occurrence of a yearly day that is less than half a year from when it was said."""
+    if said is None:
+        return ""
+    for year in (said.year - 1, said.year, said.year + 1):
+        written = _day(str(year), str(month), str(day))
+        if written and abs((date.fromisoformat(written) - said).days) < _HALF_YEAR:
+            return written
+    return ""
+
+
+def _relative(found: dict[str, str], said: date) -> str:
+    try:
+        match found:
+            case {"relative": name}:
+                return _shifted(said, _RELATIVE[" ".join(name.lower().split())])
+            case {"in_days": days}:
+                return _shifted(said, int(days))
+            case {"days_ago": days}:
+                return _shifted(said, -int(days))
+            case {"which": which, "unit": unit}:
+                return _unit(which.lower(), unit.lower(), said)
+    except OverflowError:
+        pass
+    return ""
+
+
+def _shifted(said: date, days: int) -> str:
+    return (said + timedelta(days)).isoformat()
+
+
+def _unit(which: str, unit: str, said: date) -> str:
+    step = {"last": -1, "this": 0, "next": 1}[which]
+    if unit == "year":
+        return str(said.year + step)
+    if unit == "month":
+        month = said.year * 12 + said.month - 1 + step
+        return f"{month // 12}-{month % 12 + 1:02}"
+    if unit == "week":
+        year, week, _ = (said + timedelta(7 * step)).isocalendar()
+        return f"{year}-W{week:02}"
+    return _weekday(which, WEEKDAYS[unit], said)
+
+
+def _weekday(which: str, weekday: int, said: date) -> str:
+    """A weekday; "next Friday" said on a Tuesday may mean either of two days and is left out."""
+    ahead = weekday - said.weekday()
+    if which == "this":
+        return _shifted(said, ahead) if ahead >= 0 else ""
+    if which == "last":
+        return _shifted(said, ahead - 7) if ahead >= 0 else ""
+    return _shifted(said, ahead + 7) if ahead <= 0 else ""

@@ -1,0 +1,305 @@
+"""Where sentences stand in a text: spans without surrounding white space, in order, disjoint.
+
+A sentence ends at its punctuation, at an empty line, and at a line end that is more than the
+wrapping of a paragraph: before a list item or a heading, or between the lines of a chat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+
+from memctl.language.word_lists import stop_words, word_set
+
+Span = tuple[int, int]
+
+_ENDS = re.compile(
+    r"(?P<mark>[.!?…]++)(?P<closing>[\"'”’»)\]*_]*+)(?=\s)"
+    r"|[。！？｡]++[」』）”’]*+"
+)
+_MARK = re.compile(r"[.!?…。！？｡]")
+_RUN = re.compile(r"[.!?…]*")
+_LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
+_LONGEST_WORD = 40
+_NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[*_]*(\w*)")
+_ALWAYS_SHORT = word_set(
+    """mr mrs ms mx dr prof st vs e.g i.e cf viz approx ca no nos fig figs eq sec ch vol pp p ed
+    eds rev gen col sgt capt lt cmdr adm hon pres gov sen rep dept est min max avg tel ext al
+    op jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri z.b d.h
+    u.a bzw bspw ggf inkl evtl nr str hr fr sog usw p.ex m mme mlle sr sra srta dott sig incl
+    resp messrs mt ft"""
+)
+_SHORT_BEFORE_LOWER_CASE = word_set(
+    "etc inc ltd co corp jr sr bros llc plc esq phd ph.d m.d a.m p.m u.s u.k u.s.a b.c a.d"
+)
+_LONGEST_SHORT = max(map(len, _ALWAYS_SHORT | _SHORT_BEFORE_LOWER_CASE))
+_MONTHS_AFTER_ORDINALS = word_set(
+    """januar februar märz april mai juni juli august september oktober november dezember januari
+    februari maart mei augustus oktober"""
+)
+
+
+def split_sentences(text: str) -> list[Span]:
+    """Return the half-open span of each sentence of a text."""
+    return [span for start, end in _blocks(text) for span in _within(text, start, end)]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Yield runs of lines within which only punctuation can end a sentence."""
+    if "\n" not in text:
+        yield 0, len(text)
+        return
+    paragraph: list[Span] = []
+    position = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            paragraph.append((position, position + len(line)))
+        else:
+            yield from _unwrapped(text, paragraph)
+            paragraph = []
+        position += len(line)
+    yield from _unwrapped(text, paragraph)
+
+
+def _unwrapped(text: str, lines: list[Span]) -> Iterator[Span]:
+    """Join the lines of a paragraph that were only wrapped."""
+    if not lines:
+        return
+    start = lines[0][0]
+    goes_on = wrapped_lines([text[first:last].rstrip() for first, last in lines])
+    for (_, end), (following, _), joined in zip(lines, lines[1:], goes_on, strict=False):
+        if not joined:
+            yield start, end
+            start = following
+    yield start, lines[-1][1]
+
+
+def _within(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the sentences of one block."""
+    first, last = _trimmed(text, start, end)
+    begin = first
+    for match in _ends(text, first, last):
+        if _ends_here(text, match, begin):
+            yield begin, match.end()
+            begin = _skip_space(text, match.end(), last)
+    if begin < last:
+        yield begin, last
+
+
+def _ends(text: str, first: int, last: int) -> Iterator[re.Match[str]]:
+    """Where sentences may end; looking for single marks first is fast, as most text has none."""
+    position = first
+    for mark in _MARK.finditer(text, first, last):
+        if mark.start() >= position:
+            match = _ENDS.match(text, mark.start(), last)
+            if match:
+                yield match
+            position = (match or _RUN.match(text, mark.start(), last) or mark).end()
+
+
+def _ends_here(text: str, match: re.Match[str], begin: int) -> bool:
+    mark = match.group("mark")
+    if mark is None:
+        return True
+    if mark != ".":
+        word = _word_after(text, match.end())
+        return not word[:1].islower() or (
+            "…" not in mark and "." not in mark and not match["closing"]
+        )
+    before = _word_before(text, match.start(), begin)
+    if len(before) > _LONGEST_SHORT and "." not in before:
+        return True
+    starts_block = match.start() - len(before) == begin
+    return not _is_abbreviated(before, _word_after(text, match.end()), alone=starts_block)
+
+
+def _word_before(text: str, dot: int, begin: int) -> str:
+    before = text[max(begin, dot - _LONGEST_WORD) : dot]
+    word = before.rpartition(" ")[2]
+    if word.isalnum():
+        return word
+    found = _LAST_WORD.search(before)
+    return found.group() if found else ""
+
+
+def _word_after(text: str, position: int) -> str:
+    following = _NEXT_WORD.match(text, position)
+    return following.group(1) if following else ""
+
+
+def _is_abbreviated(word: str, following: str, *, alone: bool) -> bool:
+    """Tell whether the dot after a word belongs to it; ``alone`` when nothing stands before."""
+    lower = word.lower()
+    if len(word) == 1 and word.isalpha():
+        return word != "I" and (word.isupper() or following[:1].islower())
+    if word.isdigit() and len(word) <= 3:
+        return alone or following.lower() in _MONTHS_AFTER_ORDINALS
+    if lower in _SHORT_BEFORE_LOWER_CASE or ("." in word and word.replace(".", "").isupper()):
+        return not following[:1].isupper()
+    return lower in _ALWAYS_SHORT and not (lower == "no" and following[:1].isupper())
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    block = text[start:end]
+    return start + len(block) - len(block.lstrip()), start + len(block.rstrip())
+
+
+def _skip_space(text: str, position: int, end: int) -> int:
+    while position < end and text[position].isspace():
+        position += 1
+    return position
+
+
+_NARROWEST = 40
+_WIDEST = 110
+_FEWEST_WORDS = 3
+_NARROWEST_IDEOGRAPHS = 10
+
+_STARTS_ANEW = re.compile(
+    r"\s*(?:[-*+•‣◦–—]\s|\d{1,3}[.)]\s|\(?[a-zA-Z0-9]\)\s|#{1,6}\s|>|\||```|~~~|\[[ xX]\]"
+    r"|[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}:\s|[-=*_~^]{3,}\s*$)"
+)
+_HEADING = re.compile(r"\s*#{1,6}\s|\s*[-=*_~^]{3,}\s*$")
+_FIRST_WORD = re.compile(r"\s*(\S*)")
+_TAG_LAST = re.compile(r"(?:^|\s)#[^\W\d_][\w/-]*$")
+
+_NARROW_STARTS_ANEW = re.compile(
+    r"\s*(?:[\w.'’-]{1,20}[:>]\s|[<@\[]|\(?(?:\d\d?:\d\d|\d{4}-\d\d-\d\d|\d\d?([./])\d\d?\1\d))"
+)
+_NO_PROSE = re.compile(r"\t|[^\s.!?] {2,}\S|[{}=|]|\w\(|:$")
+_ENDED = re.compile(r"[.!?…。！？｡][\"'”’»)\]」』）*_]*$")
+_ENDS_INSIDE = re.compile(r"\w{2}[.!?…][\"'”’»)]* \S")
+_MARGIN = re.compile(r"\s*(?:[-*+•‣◦–—]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)*")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_UNFINISHED = word_set(
+    """the of and or nor my your our their every than whose because der den das eine einen einem
+    einer und oder von vom zum zur le la les une des et el los las del lo gli della di um uma
+    het een en"""
+)
+_LINKING = word_set(
+    """is are was were has had will would can could should must of that which who than ist sind war
+    hat wird wurde es son era fue est sont était sono"""
+)
+_LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl")
+
+
+def wrapped_lines(lines: Sequence[str]) -> list[bool]:
+    """Tell of each line of a paragraph but the last whether its sentence goes on in the next."""
+    width = max(map(len, lines))
+    if width > _WIDEST:
+        return [False] * (len(lines) - 1)
+    if width < _NARROWEST:
+        return _narrow(lines, width)
+    return [_is_wrapped(*pair, width) for pair in pairwise(lines)]
+
+
+def _is_wrapped(line: str, following: str, width: int) -> bool:
+    if _stands_apart(line, following):
+        return False
+    if _first_word(following)[:1].islower() and len(line) >= _NARROWEST:
+        return True
+    return _had_no_room(line, following, width)
+
+
+def _stands_apart(line: str, following: str) -> bool:
+    if _STARTS_ANEW.match(following) or _HEADING.match(line):
+        return True
+    return bool(_TAG_LAST.search(line)) and not _first_word(following)[:1].islower()
+
+
+def _had_no_room(line: str, following: str, width: int) -> bool:
+    return len(line) + 1 + len(_first_word(following)) > width
+
+
+def _first_word(line: str) -> str:
+    found = _FIRST_WORD.match(line)
+    return found.group(1) if found else ""
+
+
+# --- narrow lines --------------------------------------------------------------------------------
+
+
+def _narrow(lines: Sequence[str], width: int) -> list[bool]:
+    """Tell it of each run of lines that nothing sets apart from each other."""
+    goes_on: list[bool] = []
+    run = [lines[0]]
+    for line in lines[1:]:
+        if _stands_apart(run[-1], line) or _is_no_prose(run[-1], line):
+            goes_on += [*_run(run, width), False]
+            run = []
+        run.append(line)
+    return goes_on + _run(run, width)
+
+
+def _run(lines: Sequence[str], width: int) -> list[bool]:
+    """First the lines whose words tell by themselves, then those that others speak for."""
+    pairs = list(pairwise(lines))
+    ended = _ENDED.search(lines[-1]) is not None
+    if ended and all(_are_filled(*pair, width) for pair in pairs):
+        return [True] * len(pairs)
+    if sum(len(line.split()) for line in lines[:-1]) < _FEWEST_WORDS * len(pairs):
+        return [False] * len(pairs)
+    begun = lines[0][_margin(lines[0]) :][:1].isupper()
+    told = [_goes_on(*pair, width, begun=begun, ended=ended) for pair in pairs]
+    if not ended:
+        return told
+    flows = any(told)
+    return [
+        known or _goes_on_in_a_name(*pair, width, flows=flows)
+        for known, pair in zip(told, pairs, strict=True)
+    ]
+
+
+def _is_no_prose(line: str, following: str) -> bool:
+    """Code, columns, fields and the lines of a chat; what is further in than the line above."""
+    if _NO_PROSE.search(line) or _NO_PROSE.search(following.rstrip(":")):
+        return True
+    if _NARROW_STARTS_ANEW.match(following):
+        return True
+    return len(following) - len(following.lstrip()) > _margin(line)
+
+
+def _margin(line: str) -> int:
+    """Where the words of a line begin, behind the marker of a list item."""
+    found = _MARGIN.match(line)
+    return found.end() if found else 0
+
+
+def _goes_on(line: str, following: str, width: int, *, begun: bool, ended: bool) -> bool:
+    """Whether the words around the line end tell that it ends no sentence."""
+    word = _first_word(following)
+    if line.split()[-1] in _UNFINISHED:
+        return True
+    if not word[:1].isalpha() or word[:1].isupper():
+        return False
+    had_no_room = _had_no_room(line, following, width)
+    if ended:
+        return had_no_room or (begun and word[:1].islower() and 2 * len(line) >= width)
+    return had_no_room and begun and word in _LINKING
+
+
+def _goes_on_in_a_name(line: str, following: str, width: int, *, flows: bool) -> bool:
+    """Whether a capital or a number begins a line inside a sentence.
+
+    It may where the line above is no title and no item: where it ends a sentence on its way, or
+    had no room in a paragraph whose lines go on.
+    """
+    if _first_word(following).lower() in _function_words():
+        return False
+    if _ENDS_INSIDE.search(line):
+        return True
+    return _had_no_room(line, following, width) and (flows or line[_margin(line) :][:1].islower())
+
+
+def _are_filled(line: str, following: str, width: int) -> bool:
+    """Whether a script without spaces was wrapped: all its lines are full then."""
+    if not _IDEOGRAPH.match(line[-1]) or not _IDEOGRAPH.match(following.lstrip()):
+        return False
+    return width >= _NARROWEST_IDEOGRAPHS and len(line) >= width - 2
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset().union(*map(stop_words, _LANGUAGES))

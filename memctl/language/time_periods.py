@@ -1,0 +1,271 @@
+"""The times that a question tells, from the day of asking: "last May", "two weeks ago".
+
+What a text may have meant by such words is left to ``dates``.  A question looks back, so that "in
+May" is the May that was last, and it may leave one end open: "since March", "before Christmas".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
+from memctl.language.term_analysis import WORD_PUNCTUATION
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """``question[start:end]`` means the days from ``first`` to ``last``, both of them included."""
+
+    start: int
+    end: int
+    first: date
+    last: date
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has but one end."""
+        return self.first == date.min or self.last == date.max
+
+
+def _by_word(meanings: Mapping[str, str]) -> dict[str, str]:
+    return {word: meaning for meaning, words in meanings.items() for word in words.split("|")}
+
+
+_UNITS = _by_word({
+    "day": "day|days|tag|tage|tagen|jour|jours|día|dia|días|dias|giorno|giorni|dag|dagen",
+    "week": "week|weeks|woche|wochen|semaine|semaines|semana|semanas|settimana|settimane|weken",
+    "month": "month|months|monat|monate|monaten|mois|mes|meses|mese|mesi|mês|maand|maanden",
+    "year": "year|years|jahr|jahre|jahren|an|ans|année|années|año|años|anno|anni|ano|anos|jaar"
+    "|jaren",
+})  # fmt: skip
+_NUMBERS = _by_word({
+    "1": "a|an|one|einem|einer|ein|eine|un|une|una|uno|um|uma|een",
+    "2": "two|a couple of|zwei|deux|dos|due|dois|duas|twee",
+    "3": "three|a few|drei|trois|tres|tre|três|drie",
+    "4": "four|vier|quatre|cuatro|quattro|quatro", "5": "five|fünf|cinq|cinco|cinque|vijf",
+    "6": "six|sechs|seis|sei|zes", "7": "seven|sieben|sept|siete|sette|sete|zeven",
+    "8": "eight|acht|huit|ocho|otto|oito", "9": "nine|neun|neuf|nueve|nove|negen",
+    "10": "ten|zehn|dix|diez|dieci|dez|tien",
+})  # fmt: skip
+_SEASONS = _by_word({
+    "3": "spring|frühling|frühjahr|printemps|primavera|lente|voorjaar",
+    "6": "summer|sommer|été|verano|estate|verão|zomer",
+    "9": "autumn|fall|herbst|automne|otoño|autunno|outono|herfst",
+    "12": "winter|hiver|invierno|inverno",
+})  # fmt: skip
+_SHIFTS = _by_word({
+    "0": "today|heute|aujourd'hui|aujourd’hui|hoy|oggi|hoje|vandaag",
+    "-1": "yesterday|last night|gestern|hier|ayer|ieri|ontem|gisteren",
+    "-2": "the day before yesterday|vorgestern|avant-hier|anteayer|anteontem|eergisteren",
+})  # fmt: skip
+_FEASTS = _by_word({
+    "12-25": "christmas|xmas|weihnachten|noël|navidad|natale|natal|kerst",
+    "01-01": "new year|new year's|new year’s|neujahr|nouvel an|año nuevo|capodanno|ano novo",
+    "12-31": "new year's eve|new year’s eve|silvester",
+    "10-31": "halloween",
+    "02-14": "valentine's day|valentine’s day|valentinstag|saint-valentin|san valentín",
+})  # fmt: skip
+_BOUNDS = _by_word({
+    "since": "since|seit|depuis|desde|dal|dalla|sinds",
+    "before": "before|until|till|vor|bis|avant|jusqu'en|jusqu'à|antes de|hasta|prima di|fino a|até"
+    "|voor|tot",
+    "after": "after|nach|après|después de|despues de|dopo|depois de|na",
+})  # fmt: skip
+_STEPS = _by_word({
+    "-1": "last|past|previous|letzte|letzten|letzter|letztes|letztem|vorige|vorigen|voriger"
+    "|voriges|vorigem|afgelopen|scorso|scorsa",
+    "0": "this|diese|diesen|dieser|dieses|diesem|deze|dit|questo|questa|este|esta|cette|ce",
+})  # fmt: skip
+_AFTERWARDS = "dernier|dernière|passé|passée|pasado|pasada|scorso|scorsa|passado|passada"
+_NAMES = {*MONTHS, *WEEKDAYS, *_SEASONS, *(word for feast in _FEASTS for word in feast.split())}
+_YEAR = r"(?:1[5-9]|20)\d\d"
+_IN = "in|im|during|of|en|em|au|around|about|over|throughout|til"
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+_UNIT, _NUMBER, _MONTH = _any_of(_UNITS), rf"\d{{1,3}}|{_any_of(_NUMBERS)}", _any_of(MONTHS)
+_SEASON, _WEEKDAY, _BOUND = _any_of(_SEASONS), _any_of(WEEKDAYS), _any_of(_BOUNDS)
+_THE = r"(?:(?:the|der|dem|den|le|la|les|el|il|lo|a|o|de|het)\s|l['’])?"
+_PATTERN = re.compile(
+    rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}|(?P<within>{_IN})\s{_THE})?(?:
+      (?P<shift>{_any_of(_SHIFTS)})
+    | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:ago|geleden|fa|atrás)
+    | (?:vor|il\sy\sa|hace|há)\s(?P<since_n>{_NUMBER})\s(?P<since_unit>{_UNIT})
+    | (?:last|past|letzten|derni[eè]re?s|últim[oa]s|ultim[ie]|afgelopen)\s
+        (?P<lately>{_NUMBER})\s(?P<lately_unit>{_UNIT})
+    | (?P<step>{_any_of(_STEPS)})\s(?P<what>{_UNIT}|{_SEASON}|{_WEEKDAY}|{_MONTH})
+    | (?P<what_was>{_UNIT}|{_SEASON}|{_MONTH})\s(?:{_AFTERWARDS})
+    | (?:(?P<side_unit>day|week|month)\s(?P<side>before|after)\s)?
+        (?P<feast>{_any_of(_FEASTS)})(?:\s(?P<feast_year>{_YEAR}))?
+    | (?P<season>{_SEASON})\s(?:of\s|de\s|del\s)?(?P<season_year>{_YEAR})
+    | (?P<alone>{_MONTH}|{_SEASON})(?!\s?\.?\s?(?:of\s|de\s)?\d)
+    )(?![\w-])""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_BOUND_BEFORE = re.compile(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
+_DAY = timedelta(days=1)
+_DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
+_MONTHS_IN_A_SEASON = 3
+_ISO = re.compile(r"(?P<year>\d{4})(?:-W(?P<week>\d\d)|-Q(?P<quarter>\d)|-(?P<month>\d\d)"
+                  r"(?:-(?P<day>\d\d))?)?")  # fmt: skip
+
+
+def periods(question: str, today: date) -> list[Period]:
+    """Return the times that a question tells, as far as they are days of the calendar."""
+    found = list(_told(question, today))
+    taken = [(each.start, each.end) for each in found]
+    for span in date_spans(question):
+        if not any(start < span.end and span.start < end for start, end in taken):
+            before = _BOUND_BEFORE.search(question[: span.start])
+            days = _bounded(before[1] if before else None, _of_iso(span.iso))
+            found.append(Period(before.start() if before else span.start, span.end, *days))
+    return sorted(found, key=lambda each: each.start)
+
+
+def is_time_name(word: str) -> bool:
+    """Tell a word that names a time, such as "May", from one that counts from today."""
+    plain = word.strip(WORD_PUNCTUATION).lower()
+    return plain in _NAMES or re.fullmatch(_YEAR, plain) is not None
+
+
+def _told(question: str, today: date) -> Iterator[Period]:
+    for match in _PATTERN.finditer(question):
+        try:
+            days = _days(match, today)
+        except (OverflowError, ValueError):  # a time that no calendar has
+            continue
+        if days is not None:
+            yield Period(match.start(), match.end(), *_bounded(match["bound"], days))
+
+
+Days = tuple[date, date]
+
+
+def _bounded(bound: str | None, days: Days) -> Days:
+    match _BOUNDS.get(bound.lower()) if bound else None:
+        case "since":
+            return days[0], date.max
+        case "before":
+            return date.min, days[0] - _DAY
+        case "after":
+            return days[1] + _DAY, date.max
+    return days
+
+
+def _days(match: re.Match[str], today: date) -> Days | None:
+    found = {name: value.lower() for name, value in match.groupdict().items() if value}
+    match found:
+        case {"shift": word}:
+            day = today + int(_SHIFTS[word]) * _DAY
+            return day, day
+        case {"ago": number, "ago_unit": unit} | {"since_n": number, "since_unit": unit}:
+            return _ago(_number(number), _UNITS[unit], today)
+        case {"lately": number, "lately_unit": unit}:
+            return today - _number(number) * _DAYS_IN[_UNITS[unit]] * _DAY, today
+        case {"step": step, "what": what}:
+            return _stepped(int(_STEPS[step]), what, today)
+        case {"what_was": what}:
+            return _stepped(-1, what, today)
+        case {"feast": feast}:
+            return _beside(found, _feast(_FEASTS[feast], found.get("feast_year"), today))
+        case {"season": season, "season_year": year}:
+            return _months(int(year), int(_SEASONS[season]), _MONTHS_IN_A_SEASON)
+        case {"alone": name} if _is_told(match, name):
+            return _latest(name, today)
+    return None
+
+
+def _is_told(match: re.Match[str], name: str) -> bool:
+    """Tell "in May" from what may happen, and from what is done in spring by its preposition."""
+    return bool(match["bound"] or match["within"]) and (
+        name in _SEASONS or match["alone"][:1].isupper() or len(name) > len("sept")
+    )
+
+
+def _number(written: str) -> int:
+    return int(_NUMBERS.get(written, written))
+
+
+def _ago(number: int, unit: str, today: date) -> Days:
+    day = today - number * _DAYS_IN[unit] * _DAY
+    if unit == "year":
+        return date(today.year - number, 1, 1), date(today.year - number, 12, 31)
+    about = (_DAYS_IN[unit] // 2) * _DAY
+    return day - about, day + about
+
+
+def _stepped(step: int, what: str, today: date) -> Days:
+    if what in WEEKDAYS:
+        back = (today.weekday() - WEEKDAYS[what]) % 7
+        day = today - (back or 7 * -step) * _DAY
+        return day, day
+    if what not in _UNITS:
+        latest = _latest(what, today)
+        return _latest(what, latest[0] - _DAY) if step and latest[1] >= today else latest
+    match _UNITS[what]:
+        case "day":
+            return today + step * _DAY, today + step * _DAY
+        case "week":
+            monday = today + (7 * step - today.weekday()) * _DAY
+            return monday, monday + 6 * _DAY
+        case "month":
+            return _months(today.year, today.month + step, 1)
+    return _months(today.year + step, 1, 12)
+
+
+def _latest(name: str, today: date) -> Days:
+    """The last month or season of that name that has begun."""
+    first, count = (
+        (int(_SEASONS[name]), _MONTHS_IN_A_SEASON) if name in _SEASONS else (MONTHS[name], 1)
+    )
+    days = _months(today.year, first, count)
+    return days if days[0] <= today else _months(today.year - 1, first, count)
+
+
+def _feast(day: str, year: str | None, today: date) -> Days:
+    if year:
+        return _of_iso(f"{year}-{day}")
+    days = _of_iso(f"{today.year}-{day}")
+    return days if days[0] <= today else _of_iso(f"{today.year - 1}-{day}")
+
+
+def _beside(found: Mapping[str, str], days: Days) -> Days:
+    """The day, week or month before a day, or after it."""
+    if "side" not in found:
+        return days
+    length = _DAYS_IN[found["side_unit"]] * _DAY
+    if found["side"] == "before":
+        return days[0] - length, days[0] - _DAY
+    return days[1] + _DAY, days[1] + length
+
+
+def _months(year: int, first: int, count: int) -> Days:
+    """So many months from one of a year; months below 1 and above 12 are of the years beside it."""
+    begin, end = year * 12 + first - 1, year * 12 + first - 1 + count
+    return (
+        date(begin // 12, begin % 12 + 1, 1),
+        date(end // 12, end % 12 + 1, 1) - _DAY,
+    )
+
+
+def _of_iso(iso: str) -> Days:
+    """The days of a date as ``dates`` writes them: a year, quarter, month, week or day."""
+    found = _ISO.fullmatch(iso)
+    if found is None:
+        raise ValueError(f"{iso!r} is no date")
+    year = int(found["year"])
+    if found["week"]:
+        monday = date.fromisocalendar(year, int(found["week"]), 1)
+        return monday, monday + 6 * _DAY
+    if found["quarter"]:
+        return _months(year, 3 * int(found["quarter"]) - 2, 3)
+    if found["day"]:
+        day = date.fromisoformat(iso)
+        return day, day
+    return _months(year, int(found["month"]), 1) if found["month"] else _months(year, 1, 12)

@@ -1,0 +1,30 @@
+"""The words that some settings and options may be; apart, so that knowing them costs nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ChunkStrategy = Literal["recursive", "semantic"]
+After = Literal["move", "keep", "delete"]
+StoredStatus = Literal["active", "paused", "archived"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "text", "json"]
+Mode = Literal["hybrid", "keyword", "vector", "graph", "agentic"]
+DEFAULT_HOPS, MAX_HOPS = 2, 4
+"""How many steps the mode ``graph`` goes along names, and how many it goes at most."""
+Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
+Duplicates = Literal["exact", "near", "keep"]
+"""What is folded of memories that say the same: those in the same words, also those in nearly the
+same, or nothing."""
+WhenUnavailable = Literal["wait", "builtin"]
+Task = Literal["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]
+"""What models do; each task can have a model of its own."""
+Purpose = Literal[
+    "understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image", "compare"
+]
+"""What a call is for, as accounts tell it: facts are compared by the model that understands."""
+CONTRADICTS = "contradicts"
+"""How two memories hang together that cannot both hold."""
+QueryKind = Literal["query", "context"]
+Verdict = Literal["good", "bad"]
+"""How good what a question gave was."""

@@ -1,0 +1,360 @@
+"""Single memories and documents are added, edited and forgotten.
+
+Each change is one commit.  Knows how one row hangs on another; never how text becomes memories in
+bulk, which is ingest's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memctl.errors import UsageError
+from memctl.ids import root_id, stated_memory_id
+from memctl.ingest.fact_comparison import STATED
+from memctl.language.term_analysis import embedding_text, passage_terms
+from memctl.memories.memory_views import (
+    get_memory,
+    memories_by_id,
+    resolve,
+    versions_of,
+    visible_columns,
+)
+from memctl.records import Memory
+from memctl.redaction import redact_name, redact_secrets
+from memctl.rows.orphan_entities import drop_orphan_entities, names_in
+from memctl.rows.supersession import reinstate_without
+from memctl.schema.arrow_tables import memories_table, memory_rows
+from memctl.schema.storable_text import storable
+from memctl.store.tables.filter_expressions import Expr, col
+
+if TYPE_CHECKING:
+    from memctl.models.protocols import Embedder
+    from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.transaction import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A memory that somebody states: what it says and what it is filed under."""
+
+    text: str
+    type: str = "fact"
+    namespace: str = "default"
+    tags: tuple[str, ...] = ()
+    importance: float = 0.7
+    session_id: str | None = None
+    created_at: datetime | None = None
+    source_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a new version of a memory has instead; None leaves it as it was."""
+
+    text: str | None = None
+    type: str | None = None
+    tags: tuple[str, ...] | None = None
+    importance: float | None = None
+
+
+def _as_stored(statement: Statement) -> Statement:
+    """Return a statement as it comes back from the tables: without lone surrogates."""
+    session = statement.session_id
+    return dataclasses.replace(
+        statement,
+        text=storable(statement.text),
+        type=storable(statement.type),
+        namespace=storable(statement.namespace),
+        session_id=None if session is None else storable(session),
+        tags=tuple(map(storable, statement.tags)),
+    )
+
+
+def _with_texts(edit: Edit, changed: Callable[[str], str]) -> Edit:
+    """Return an edit with each of its texts changed."""
+    return dataclasses.replace(
+        edit,
+        text=edit.text and changed(edit.text),
+        type=edit.type and changed(edit.type),
+        tags=edit.tags and tuple(map(changed, edit.tags)),
+    )
+
+
+class Editor:
+    """Changes single memories and documents of one knowledge base.
+
+    Args:
+        store: Where they are.
+        embedder: Gives the embedder; called only when there is text to embed.
+        clock: What tells the time.
+        redacts: Whether keys and passwords are taken out of texts.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Callable[[], Embedder],
+        clock: Callable[[], datetime],
+        *,
+        redacts: bool = False,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._redacts = redacts
+
+    def add(self, statement: Statement) -> Memory:
+        """Remember a statement; the same one said twice is there once.
+
+        Raises:
+            UsageError: It is empty, or its importance is not from 0 to 1.
+            NotFoundError: It names evidence that does not exist.
+        """
+        _check(statement.text, statement.importance, statement.type)
+        statement = _as_stored(statement)
+        if self._redacts:
+            session = statement.session_id
+            statement = dataclasses.replace(
+                statement,
+                text=redact_secrets(statement.text),
+                session_id=session and redact_name(session),
+                tags=tuple(map(redact_secrets, statement.tags)),
+            )
+        now = self._clock()
+        memory = Memory(
+            id=stated_memory_id(statement.namespace, statement.type, statement.text),
+            document_id=None,
+            level="memory",
+            type=statement.type,
+            text=statement.text,
+            namespace=statement.namespace,
+            created_at=statement.created_at or now,
+            valid_from=now,
+            source=STATED,
+            session_id=statement.session_id,
+            tags=statement.tags,
+            importance=statement.importance,
+            method=STATED,
+        )
+        row = self._row(memory)
+        with self._store.write() as transaction:
+            snapshot = transaction.snapshot()
+            if known := memories_by_id(snapshot, [memory.id]):
+                return known[0]
+            sources = tuple(resolve(snapshot, "memories", id_) for id_ in statement.source_ids)
+            memory = dataclasses.replace(memory, source_ids=sources)
+            transaction.append("memories", self._with_sources(row, sources))
+        return memory
+
+    def edit(self, given: str, edit: Edit) -> Memory:
+        """Write a new version of a memory; the old one stays in its history.
+
+        Raises:
+            NotFoundError: There is none.
+            UsageError: It is evidence, which is verbatim, or it has a newer version.
+        """
+        old = get_memory(self._store.snapshot(), given)
+        _check_editable(old)
+        now = self._clock()
+        edit = _with_texts(edit, storable)
+        if self._redacts:
+            edit = _with_texts(edit, redact_secrets)
+        new = _edited(old, edit, now)
+        if new is None:
+            return old
+        _check(new.text, new.importance, new.type)
+        row = self._row(new)
+        with self._store.write() as transaction:
+            _check_editable(get_memory(transaction.snapshot(), old.id))
+            transaction.append("memories", row)
+            transaction.update(
+                "memories",
+                pa.table(
+                    {
+                        "id": [old.id],
+                        "valid_to": pa.array([now], pa.timestamp("us", tz="UTC")),
+                        "superseded_by": [new.id],
+                    }
+                ),
+            )
+        return new
+
+    def delete_memory(self, given: str) -> int:
+        """Forget a memory with all its versions and the insights that rest on it.
+
+        Returns:
+            How many rows of ``memories`` are gone.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        with self._store.write() as transaction:
+            snapshot = transaction.snapshot()
+            versions = versions_of(snapshot, get_memory(snapshot, given))
+            doomed = with_insights(snapshot, {m.id for m in versions})
+            transaction.deletions.keep(
+                dict.fromkeys(doomed) | {m.id: m.document_id for m in versions}
+            )
+            names = {name for memory in versions for name in memory.entities}
+            gone = forget_memories(transaction, sorted(doomed))
+            drop_orphan_entities(transaction, names)
+            return gone
+
+    def delete_document(self, given: str) -> int:
+        """Forget a document, all its parts, and every memory made from it.
+
+        Returns:
+            How many rows of ``memories`` are gone.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        with self._store.write() as transaction:
+            snapshot = transaction.snapshot()
+            root = root_id(resolve(snapshot, "documents", given))
+            parts = snapshot.scan("documents", col("root_id") == root, ["id"])["id"].to_pylist()
+            whole, memories = col("root_id") == root, col("document_id").is_in(parts)
+            names = names_in(snapshot, whole, memories)
+            made = snapshot.scan("memories", memories, ["id"])["id"].to_pylist()
+            gone = forget_memories(transaction, made)
+            transaction.delete("relations", col("source_id").is_in(parts))
+            transaction.delete("documents", whole)
+            drop_orphan_entities(transaction, names)
+            transaction.deletions.let_go_of(parts)
+            transaction.deletions.keep(dict.fromkeys(parts))
+            transaction.ledger(lambda _: self._store.ledger.files.let_go(root))
+            return gone
+
+    def _row(self, memory: Memory) -> pa.Table:
+        terms = passage_terms(memory.title, memory.heading, memory.text)
+        searchable = dataclasses.replace(memory, search_text=" ".join(terms))
+        text = embedding_text(memory.title, memory.heading, memory.text)
+        return memories_table([searchable], self._embedder().embed([text]))
+
+    def _with_sources(self, row: pa.Table, sources: tuple[str, ...]) -> pa.Table:
+        column = row.schema.get_field_index("source_ids")
+        values = pa.array([list(sources)], row.schema.field(column).type)
+        return row.set_column(column, row.schema.field(column), values)
+
+
+def _check(text: str, importance: float, type_: str) -> None:
+    if not text.strip():
+        raise UsageError("a memory needs a text", 'say what to remember: "..."')
+    if not 0 <= importance <= 1:
+        raise UsageError(f"importance is from 0 to 1, not {importance:g}")
+    if not type_.isidentifier() or type_ == "insight":
+        raise UsageError(f"{type_!r} cannot be a type", "use fact, decision, preference, plan, ...")
+
+
+def _check_editable(memory: Memory) -> None:
+    if memory.level == "insight":
+        raise UsageError(
+            f"{memory.id} is an insight, which is drawn from memories and not edited",
+            f"edit those that it names: memctl insight show {memory.id}",
+        )
+    if memory.level == "evidence":
+        raise UsageError(
+            f"{memory.id} is evidence, which stays as the source has it",
+            "state what is right instead: memctl memory add",
+        )
+    if memory.superseded_by is not None:
+        raise UsageError(
+            f"{memory.id} has been superseded by {memory.superseded_by}", "edit that one"
+        )
+
+
+def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
+    """Return the next version, or None where nothing would differ."""
+    fields = ((f.name, getattr(edit, f.name)) for f in dataclasses.fields(edit))
+    given: dict[str, Any] = {key: value for key, value in fields if value is not None}
+    if all(getattr(old, key) == value for key, value in given.items()):
+        return None
+    version = old.version + 1
+    changed = dataclasses.replace(old, **given)
+    rests_on = old.source_ids or ((old.id,) if old.start is not None else ())
+    return dataclasses.replace(
+        changed,
+        id=stated_memory_id(old.namespace, changed.type, changed.text, salt=f"{old.id}/{version}"),
+        source_ids=rests_on,
+        valid_from=now,
+        version=version,
+        method=STATED,
+        start=None,
+        end=None,
+        is_consolidated=False,
+        access_count=0,
+        last_accessed_at=None,
+    )
+
+
+def forget_memories(transaction: Transaction, ids: Sequence[str]) -> int:
+    """Remove memories and what was drawn from them alone; return how many memories are gone.
+
+    Insights that rest on one of them go too, for they may repeat what it said; their other sources
+    are free to be consolidated again.  Facts that ended in favour of one of them hold again.  Edges
+    that only they bear out go; others lose their mention.
+    """
+    doomed = with_insights(transaction.snapshot(), set(ids))
+    if not doomed:
+        return 0
+    snapshot = transaction.snapshot()
+    everything = sorted(doomed)
+    resting = col("source_ids").has_any(everything) & ~col("id").is_in(everything)
+    for memory in _found(snapshot, resting):
+        _drop_sources(transaction, memory, doomed)
+    reinstate_without(transaction, everything)
+    _free_sources(transaction, snapshot, doomed)
+    _forget_relations(transaction, snapshot, everything)
+    return transaction.delete("memories", col("id").is_in(everything))
+
+
+def _found(snapshot: Snapshot, where: Expr) -> list[Memory]:
+    return memory_rows(snapshot.scan("memories", where, visible_columns(snapshot, "memories")))
+
+
+def with_insights(snapshot: Snapshot, ids: set[str]) -> set[str]:
+    """Return the ids with those of all insights that rest on them, however far removed."""
+    doomed, fresh = set(ids), set(ids)
+    while fresh:
+        resting = col("source_ids").has_any(sorted(fresh)) & (col("level") == "insight")
+        found = snapshot.scan("memories", resting, ["id"])["id"].to_pylist()
+        fresh = set(found) - doomed
+        doomed |= fresh
+    return doomed
+
+
+def _free_sources(transaction: Transaction, snapshot: Snapshot, doomed: set[str]) -> None:
+    """Let what the doomed insights were drawn from be consolidated again."""
+    insights = col("id").is_in(sorted(doomed)) & (col("level") == "insight")
+    sources = {id_ for memory in _found(snapshot, insights) for id_ in memory.source_ids}
+    ids = sorted(sources - doomed)
+    if ids:
+        rows = pa.table({"id": ids, "is_consolidated": [False] * len(ids)})
+        transaction.update("memories", rows)
+
+
+def _drop_sources(transaction: Transaction, memory: Memory, doomed: set[str]) -> None:
+    kept = [id_ for id_ in memory.source_ids if id_ not in doomed]
+    column = pa.array([kept], pa.list_(pa.string()))
+    transaction.update("memories", pa.table({"id": [memory.id], "source_ids": column}))
+
+
+def _forget_relations(transaction: Transaction, snapshot: Snapshot, ids: list[str]) -> None:
+    ends = col("source_id").is_in(ids) | col("target_id").is_in(ids)
+    mentioning = col("memory_ids").has_any(ids) & ~ends
+    touched = snapshot.scan("relations", mentioning, ["id", "memory_ids"])
+    doomed = set(ids)
+    kept = [[id_ for id_ in row if id_ not in doomed] for row in touched["memory_ids"].to_pylist()]
+    rest = touched.set_column(1, "memory_ids", pa.array(kept, pa.list_(pa.string())))
+    borne_out = pc.greater(pc.list_value_length(rest["memory_ids"]), 0)
+    bare = rest.filter(pc.invert(borne_out))["id"].to_pylist()
+    transaction.delete("relations", ends | col("id").is_in(bare))
+    transaction.update("relations", rest.filter(borne_out))

@@ -1,0 +1,243 @@
+"""Memories and documents as they stand: lists, and single ones with evidence and history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.errors import NotFoundError, UsageError
+from memctl.ids import root_id
+from memctl.records import Document, Filters, Memory, Relation
+from memctl.rows.supersession import Lineage, is_next_version
+from memctl.schema.arrow_tables import VECTOR, document_rows, memory_rows, relation_rows
+from memctl.schema.table_names import TableName
+from memctl.store.tables.filter_expressions import col, document_filter, memory_filter, where
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.store.tables.snapshot import Order, Snapshot
+
+_HIDDEN = {"memories": (VECTOR, "search_text"), "documents": ("text",)}
+_SHORTEST_PREFIX = 6
+
+
+# --- looking -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a memory rests on: a run of a document's text, or another memory.
+
+    Where ``start`` is not None, ``text`` is exactly ``document.text[start:end]``.
+    """
+
+    memory_id: str
+    document_id: str | None
+    source: str
+    title: str
+    text: str
+    start: int | None
+    end: int | None
+    page: int | None
+    row: int | None
+    time_start: float | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """One memory with all that hangs on it."""
+
+    memory: Memory
+    evidence: tuple[Evidence, ...]
+    history: tuple[Memory, ...]
+    """Every version of it, oldest first, itself among them."""
+    insights: tuple[Memory, ...]
+    """Insights that rest on it."""
+    relations: tuple[Relation, ...]
+    """How it hangs together with other memories."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentView:
+    """One document with its parts' texts and the memories made from it."""
+
+    document: Document
+    parts: int
+    memories: tuple[Memory, ...]
+
+
+def visible_columns(snapshot: Snapshot, table: TableName) -> list[str]:
+    """Return the columns that a listing shows: all but vectors and whole texts."""
+    return [name for name in snapshot.schema(table).names if name not in _HIDDEN.get(table, ())]
+
+
+def list_memories(
+    snapshot: Snapshot, filters: Filters, now: datetime, limit: int | None, offset: int | None
+) -> pa.Table:
+    """Return memories, the newest first."""
+    columns = visible_columns(snapshot, "memories")
+    condition = memory_filter(filters, now)
+    order: Order = (("created_at", "desc"), ("id", "asc"))
+    return snapshot.scan("memories", condition, columns, order, limit, offset)
+
+
+def list_documents(
+    snapshot: Snapshot,
+    filters: Filters,
+    *,
+    incomplete: bool,
+    limit: int | None,
+    offset: int | None,
+) -> pa.Table:
+    """Return documents without their texts, those ingested last first."""
+    columns = visible_columns(snapshot, "documents")
+    condition = document_filter(filters)
+    if incomplete:
+        condition &= where("array_length(missing) > 0")
+    order: Order = (("ingested_at", "desc"), ("id", "asc"))
+    return snapshot.scan("documents", condition, columns, order, limit, offset)
+
+
+def resolve(snapshot: Snapshot, table: TableName, given: str) -> str:
+    """Return the id that starts with what was given.
+
+    Raises:
+        NotFoundError: None does.
+        UsageError: Several do.
+    """
+    if len(given) < _SHORTEST_PREFIX or not given.isascii() or not given.isprintable():
+        raise _missing(table, given)
+    starts = (col("id") >= given) & (col("id") < f"{given}~")
+    found = snapshot.scan(table, starts, ["id"], (("id", "asc"),), limit=3)["id"].to_pylist()
+    if given in found:
+        return given
+    roots = list(dict.fromkeys(root_id(id_) for id_ in found))
+    if not roots:
+        raise _missing(table, given)
+    if len(roots) > 1:
+        raise UsageError(f"several ids start with {given!r}", f"such as {', '.join(roots)}")
+    return roots[0]
+
+
+def _missing(table: TableName, given: str) -> NotFoundError:
+    noun = {"documents": "document", "memories": "memory"}.get(table, table)
+    return NotFoundError(
+        f"there is no {noun} {given!r}", f"find its id with memctl {noun} list or memctl query"
+    )
+
+
+def memories_by_id(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
+    """Return the memories with these ids, in their order; those that do not exist are skipped."""
+    return memory_rows(snapshot.get("memories", ids, visible_columns(snapshot, "memories")))
+
+
+def get_memory(snapshot: Snapshot, given: str) -> Memory:
+    """Return a memory by its id or a beginning of it.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    return memories_by_id(snapshot, [resolve(snapshot, "memories", given)])[0]
+
+
+def view_memory(snapshot: Snapshot, given: str) -> MemoryView:
+    """Return a memory with its evidence, its versions and the insights that rest on it.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    memory = get_memory(snapshot, given)
+    columns = visible_columns(snapshot, "memories")
+    resting = snapshot.scan("memories", col("source_ids").has(memory.id), columns)
+    touching = (col("source_id") == memory.id) | (col("target_id") == memory.id)
+    return MemoryView(
+        memory=memory,
+        evidence=tuple(_evidence(snapshot, memory)),
+        history=tuple(history(snapshot, memory)),
+        insights=tuple(m for m in memory_rows(resting) if m.level == "insight"),
+        relations=tuple(relation_rows(snapshot.scan("relations", touching))),
+    )
+
+
+def _evidence(snapshot: Snapshot, memory: Memory) -> Iterable[Evidence]:
+    standing = [memory] if memory.start is not None else []
+    sources = memories_by_id(snapshot, memory.source_ids) if memory.source_ids else []
+    found = [*standing, *sources]
+    ids = [m.document_id for m in found if m.document_id is not None]
+    texts = dict(_texts(snapshot, ids)) if ids else {}
+    for m in found:
+        text = m.text
+        if m.start is not None and m.document_id in texts:
+            text = texts[m.document_id][m.start : m.end]
+        yield Evidence(
+            m.id, m.document_id, m.source, m.title, text, m.start, m.end, m.page, m.row,
+            m.time_start, m.created_at,
+        )  # fmt: skip
+
+
+def _texts(snapshot: Snapshot, ids: Sequence[str]) -> Iterable[tuple[str, str]]:
+    found = snapshot.get("documents", list(dict.fromkeys(ids)), ["id", "text"])
+    return zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True)
+
+
+def history(snapshot: Snapshot, memory: Memory) -> list[Memory]:
+    """Return every version of a memory and what took its place, oldest first.
+
+    Facts that ended in favour of it, of whatever documents, are among them.
+    """
+    columns = visible_columns(snapshot, "memories")
+    versions = {memory.id: memory}
+    frontier = [memory]
+    while frontier:
+        ids = [m.id for m in frontier]
+        later = [m.superseded_by for m in frontier if m.superseded_by]
+        near = col("superseded_by").is_in(ids) | col("id").is_in(later)
+        found = memory_rows(snapshot.scan("memories", near, columns))
+        frontier = [m for m in found if m.id not in versions]
+        versions |= {m.id: m for m in frontier}
+    return sorted(versions.values(), key=_place_in_history)
+
+
+def versions_of(snapshot: Snapshot, memory: Memory) -> list[Memory]:
+    """Return a memory with its own earlier and later versions alone."""
+    rows = {m.id: m for m in history(snapshot, memory)}
+    found, frontier = {memory.id}, {memory.id}
+    while frontier:
+        pairs = [(m.id, m.superseded_by) for m in rows.values() if _has_next_version(m, rows)]
+        beside = {b for a, b in pairs if a in frontier} | {a for a, b in pairs if b in frontier}
+        frontier = {id_ for id_ in beside if id_ is not None} - found
+        found |= frontier
+    return [m for id_, m in rows.items() if id_ in found]
+
+
+def _has_next_version(memory: Memory, rows: Mapping[str, Memory]) -> bool:
+    later = rows.get(memory.superseded_by or "")
+    return later is not None and is_next_version(_lineage(memory), _lineage(later))
+
+
+def _lineage(memory: Memory) -> Lineage:
+    return Lineage(memory.document_id, memory.created_at, memory.version)
+
+
+def _place_in_history(memory: Memory) -> tuple[int, datetime, int, datetime, str]:
+    told = memory.version if memory.level == "insight" else 0
+    return told, memory.created_at, memory.version, memory.valid_from, memory.id
+
+
+def view_document(snapshot: Snapshot, given: str) -> DocumentView:
+    """Return a document with the memories made from it.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    found = resolve(snapshot, "documents", given)
+    document = document_rows(snapshot.get("documents", [found]))[0]
+    parts = snapshot.count("documents", col("root_id") == document.root_id)
+    columns = visible_columns(snapshot, "memories")
+    made = memory_rows(snapshot.scan("memories", col("document_id") == document.id, columns))
+    made.sort(key=lambda m: (m.level != "memory", m.start if m.start is not None else -1, m.id))
+    return DocumentView(document, parts, tuple(made))

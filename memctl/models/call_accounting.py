@@ -1,0 +1,283 @@
+"""What a model's caller keeps besides the reply: replies by what was asked, and what they cost.
+
+The books themselves are the store's; here is only what is asked of them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from memctl.config import BudgetSettings
+from memctl.errors import ModelUnavailable
+from memctl.literals import Purpose
+from memctl.records import Usage
+from memctl.redaction import redact_secrets
+
+Clock = Callable[[], datetime]
+_SEEN_OR_HEARD: tuple[Purpose, ...] = ("image", "transcribe")
+"""What models are asked about as it is; of all else they are told without secrets."""
+_MILLION = 1_000_000
+_MINUTE = 60.0
+
+
+class ReplyCache(Protocol):
+    """Replies by key."""
+
+    def asking(self, key: str, /) -> AbstractContextManager[object]:
+        """Let nobody else ask what is kept under a key meanwhile."""
+        ...
+
+    def get(self, key: str, /) -> bytes | None:
+        """Return the reply that was kept under a key."""
+        ...
+
+    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime, /) -> None:
+        """Keep a reply."""
+        ...
+
+    def together(self) -> AbstractContextManager[object]:
+        """Keep what is kept inside in one step."""
+        ...
+
+
+class NoReplyCache:
+    """Replies that are not kept, as of what is private.
+
+    Args:
+        book: Where others are.
+    """
+
+    def __init__(self, book: ReplyCache) -> None:
+        self._book = book
+
+    def asking(self, _key: str) -> AbstractContextManager[object]:
+        """Keep nobody out: what the others are told is not kept either."""
+        return nullcontext()
+
+    def get(self, _key: str) -> bytes | None:
+        """Return None: nothing was kept."""
+        return None
+
+    def put(self, _key: str, _task: str, _model: str, _reply: bytes, _now: datetime) -> None:
+        """Let go of a reply."""
+
+    def together(self) -> AbstractContextManager[object]:
+        """Note what calls cost in one step."""
+        return self._book.together()
+
+
+class RedactedReplyCache:
+    """Replies that are kept without what looks like a secret: a model reads it out of a picture.
+
+    Args:
+        book: Where they are kept.
+    """
+
+    def __init__(self, book: ReplyCache) -> None:
+        self._book = book
+
+    def asking(self, key: str) -> AbstractContextManager[object]:
+        """Let nobody else ask what is kept under a key meanwhile."""
+        return self._book.asking(key)
+
+    def get(self, key: str) -> bytes | None:
+        """Return the reply that was kept under a key."""
+        return self._book.get(key)
+
+    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
+        """Keep a reply; what was seen or heard is JSON."""
+        if task in _SEEN_OR_HEARD:
+            reply = json.dumps(_without_secrets(json.loads(reply))).encode()
+        self._book.put(key, task, model, reply, now)
+
+    def together(self) -> AbstractContextManager[object]:
+        """Keep what is kept inside in one step."""
+        return self._book.together()
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_secrets(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_without_secrets, value))
+    return redact_secrets(value) if isinstance(value, str) else value
+
+
+class UsageLog(Protocol):
+    """What was used, by day."""
+
+    def add(self, day: str, usage: Usage) -> None:
+        """Add a call to a day."""
+        ...
+
+    def of_day(self, day: str) -> list[Usage]:
+        """Return what was used on a day."""
+        ...
+
+    def of(self, document_id: str, /) -> UsageLog:
+        """Return what keeps an account of one document as well, by its id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallUsage:
+    """What one call used."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    audio_seconds: float = 0.0
+    """Length of a recording that was transcribed."""
+
+
+@dataclass(slots=True)
+class ModelCall:
+    """A call that is being made; who makes it says what it used."""
+
+    spent: CallUsage = CallUsage()
+
+
+class BudgetExceeded(ModelUnavailable):
+    """The day's budget is spent; a new day (UTC) brings a new one."""
+
+
+class ModelAccount:
+    """Keeps one knowledge base's replies and costs, and refuses what is beyond the budget.
+
+    Args:
+        replies: Where replies are kept.
+        usage: Where use is noted.
+        budget: Bounds and prices.
+        clock: What tells the time.
+    """
+
+    def __init__(
+        self, replies: ReplyCache, usage: UsageLog, budget: BudgetSettings, clock: Clock
+    ) -> None:
+        self._replies = replies
+        self._usage = usage
+        self._budget = budget
+        self._clock = clock
+
+    def of(self, document_id: str) -> ModelAccount:
+        """Return this account for what is asked about one document, which has one of its own."""
+        usage = self._usage.of(document_id) if document_id else self._usage
+        return ModelAccount(self._replies, usage, self._budget, self._clock)
+
+    def once(self, key: str, task: Purpose, model: str, ask: Callable[[], bytes]) -> bytes:
+        """Return a reply that is kept, else what ``ask`` gives, which is kept then.
+
+        Of several that ask the same at once, in this process or in others, one does and the rest
+        wait for its reply.
+        """
+        known = self.known(key, task, model)
+        if known is not None:
+            return known
+        with self.asking(key):
+            known = self.known(key, task, model)
+            if known is None:
+                known = ask()
+                self.keep(key, task, model, known)
+        return known
+
+    def asking(self, key: str) -> AbstractContextManager[object]:
+        """Let nobody else ask what has this key meanwhile."""
+        return self._replies.asking(key)
+
+    def known(self, key: str, task: Purpose, model: str) -> bytes | None:
+        """Return the reply to what was asked before, which costs nothing."""
+        reply = self._replies.get(key)
+        if reply is not None:
+            self._add(Usage(task, model, cached=1))
+        return reply
+
+    def keep(self, key: str, task: Purpose, model: str, reply: bytes) -> None:
+        """Keep a reply that turned out to be of use."""
+        self._replies.put(key, task, model, reply, self._clock())
+
+    def together(self) -> AbstractContextManager[object]:
+        """Note and keep what is inside in one step: for many small replies."""
+        return self._replies.together()
+
+    @contextmanager
+    def calling(
+        self,
+        task: Purpose,
+        model: str,
+        *,
+        is_no_call: Callable[[BaseException], bool] | None = None,
+    ) -> Iterator[ModelCall]:
+        """Note what is used by a call that is made inside, or that it came to nothing.
+
+        Args:
+            task: What is asked for.
+            model: Who is asked.
+            is_no_call: Says of an error that the same is only to be asked otherwise; that is not
+                noted.
+
+        Raises:
+            BudgetSpent: The day's budget is spent, so no call may be made.
+        """
+        self._require_budget()
+        began, call = time.monotonic(), ModelCall()
+        try:
+            yield call
+        except BaseException as error:
+            if is_no_call is None or not is_no_call(error):
+                seconds = time.monotonic() - began
+                self._add(Usage(task, model, failed=1, seconds=seconds))
+            raise
+        self._note(task, model, call.spent, time.monotonic() - began)
+
+    # --- inside ---
+
+    def _require_budget(self) -> None:
+        """Refuse a call when the day's budget is spent.
+
+        Raises:
+            BudgetSpent: It is.
+        """
+        budget = self._budget
+        if not budget.daily_tokens and not budget.daily_cost:
+            return
+        today = self._usage.of_day(self._day())
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in today)
+        cost = sum(usage.cost for usage in today)
+        hint = "it goes on tomorrow (UTC); or raise it in [budget] of the config file"
+        if budget.daily_tokens and tokens >= budget.daily_tokens:
+            raise BudgetExceeded(f"today's budget of {budget.daily_tokens:,} tokens is spent", hint)
+        if budget.daily_cost and cost >= budget.daily_cost:
+            raise BudgetExceeded(f"today's budget of {budget.daily_cost:g} is spent", hint)
+
+    def _note(self, task: Purpose, model: str, spent: CallUsage, seconds: float) -> None:
+        """Note a call that was answered."""
+        self._add(
+            Usage(
+                task,
+                model,
+                calls=1,
+                input_tokens=spent.input_tokens,
+                output_tokens=spent.output_tokens,
+                cost=call_cost(task, spent, self._budget),
+                seconds=seconds,
+            )
+        )
+
+    def _add(self, usage: Usage) -> None:
+        self._usage.add(self._day(), usage)
+
+    def _day(self) -> str:
+        return self._clock().astimezone(UTC).date().isoformat()
+
+
+def call_cost(task: Purpose, spent: CallUsage, budget: BudgetSettings) -> float:
+    """Return what a call costs by the configured prices."""
+    if task in ("embed", "rerank"):
+        return spent.input_tokens * budget.embed_price / _MILLION
+    chat = spent.input_tokens * budget.input_price + spent.output_tokens * budget.output_price
+    return chat / _MILLION + spent.audio_seconds / _MINUTE * budget.transcribe_price

@@ -1,0 +1,376 @@
+"""A chat model whose replies are JSON in a given shape, or plain text.
+
+The model has no tools and its output is only ever parsed: what a document says, it cannot make
+happen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
+from memctl.literals import Purpose
+from memctl.models.call_accounting import CallUsage, ModelAccount, ModelCall
+from memctl.models.endpoint import Endpoint
+from memctl.models.request_format import ReasoningCutOff, RequestFormat
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletion
+    from pydantic import BaseModel, ValidationError
+
+    Shape = TypeVar("Shape", bound=BaseModel)
+
+
+_TRIES = 2
+_SHOWN = 200
+_LARGER = "a larger model may do better; memctl models test tries it"
+_FILTERED = "a filter of its provider stopped the reply"
+_AGAIN = "That was not valid: {why}. Reply again with nothing but the JSON."
+
+
+@dataclass(frozen=True, slots=True)
+class ChatModels:
+    """Which model is asked about what is of a namespace."""
+
+    usual: ChatModel
+    private: ChatModel | None = None
+    """That for private namespaces; None where none may be asked about them."""
+    namespaces: frozenset[str] = frozenset()
+    """The private ones."""
+
+    def of(self, namespace: str) -> ChatModel | None:
+        """Return the model for a namespace."""
+        return self.private if namespace in self.namespaces else self.usual
+
+
+class ChatModel:
+    """A model of an endpoint, for one task.
+
+    Args:
+        endpoint: Where it is.
+        model: Its name there.
+        task: What it is asked for.
+        account: Keeps its replies and costs.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, model: str, task: Purpose, account: ModelAccount
+    ) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._task: Purpose = task
+        self._account = account
+        self._manners = endpoint.manners(model)
+
+    @property
+    def id(self) -> str:
+        """The model's name and where it is."""
+        return f"{self._model}@{self._endpoint.base_url}"
+
+    @property
+    def name(self) -> str:
+        """The model's name alone."""
+        return self._model
+
+    def of(self, document_id: str) -> ChatModel:
+        """Return it with an account of what it uses for one document; "" for that of none."""
+        account = self._account.of(document_id)
+        return ChatModel(self._endpoint, self._model, self._task, account)
+
+    def ask(
+        self,
+        instructions: str,
+        data: str,
+        shape: type[Shape],
+        *,
+        version: str,
+        images: Sequence[tuple[str, bytes]] = (),
+    ) -> Shape:
+        """Return what the model makes of some data, in the shape that was asked for.
+
+        Args:
+            instructions: What to do; ours.
+            data: What to do it with; somebody else's, and never instructions.
+            shape: The reply's shape.
+            version: Name and version of the prompt, such as ``understand/1``.
+            images: Media type and bytes of each picture that belongs to the data.
+
+        Raises:
+            ModelUnavailable: Not now; see ``Endpoint.call``, or the budget is spent.
+            ModelRefused: Not as it is configured.
+            RequestRefused: Not this; or it is too long, or the reply to it.
+            BadReply: Twice not in that shape.
+        """
+        key = self._key(version, instructions, data, shape, images)
+
+        def made() -> bytes:
+            """Ask."""
+            messages = _messages(instructions, data, images)
+            return self._shaped(messages, shape).model_dump_json().encode()
+
+        reply = self._account.once(key, self._task, self.name, made)
+        return shape.model_validate_json(reply)
+
+    def stream(self, instructions: str, data: str) -> Iterator[str]:
+        """Yield the pieces of a plain reply as they arrive; such a reply is not kept.
+
+        Raises:
+            ModelUnavailable: As :meth:`ask`; also when it breaks off in the middle.
+            ModelRefused, RequestRefused: As :meth:`ask`.
+            BadReply: It was empty, or cut off because it grew too long.
+        """
+        messages = _messages(instructions, data, ())
+        while True:
+            sent = self._manners.current
+            try:
+                yield from self._streamed(messages, sent)
+                return
+            except RequestRefused as error:
+                self._ask_otherwise(sent, error)
+
+    # --- inside ---
+
+    def _key(
+        self,
+        version: str,
+        instructions: str,
+        data: str,
+        shape: type[BaseModel],
+        images: Sequence[tuple[str, bytes]],
+    ) -> str:
+        schema = json.dumps(shape.model_json_schema(), sort_keys=True)
+        digest = hashlib.sha256()
+        for part in (self._model, version, instructions, schema, data):
+            digest.update(part.encode("utf-8", "replace") + b"\0")
+        for kind, content in images:
+            digest.update(kind.encode() + b"\0" + hashlib.sha256(content).digest())
+        return digest.hexdigest()
+
+    def _shaped(self, messages: list[Any], shape: type[Shape]) -> Shape:
+        from pydantic import ValidationError
+
+        why = ""
+        for _ in range(_TRIES):
+            reply = self._reply(messages, shape)
+            try:
+                return shape.model_validate_json(json_in(reply.text))
+            except ValidationError as error:
+                if reply.is_cut:
+                    raise self._too_long() from error
+                why = _first_complaint(error) if reply.text else "it was empty"
+                messages = [*messages, *_again(reply.text, why)]
+        raise BadReply(
+            f"{self._model} twice replied with something else than was asked for: {why}",
+            _LARGER,
+        )
+
+    def _reply(self, messages: list[Any], shape: type[BaseModel]) -> _Reply:
+        """One reply; what the server or the model does not take is not asked for again."""
+        while True:
+            sent = self._manners.current
+            try:
+                return self._said(self._send(messages, sent, shape))
+            except RequestRefused as error:
+                self._ask_otherwise(sent, error)
+
+    def _ask_otherwise(self, sent: RequestFormat, error: RequestRefused) -> None:
+        """Note how to ask instead.
+
+        Raises:
+            RequestRefused: There is no other way.
+        """
+        instead = sent.after(error)
+        if instead is None:
+            raise error
+        self._manners.change(sent, instead)
+
+    def _send(
+        self, messages: list[Any], sent: RequestFormat, shape: type[BaseModel]
+    ) -> ChatCompletion:
+        with self._paid(sent) as call:
+            reply: ChatCompletion = self._endpoint.call(
+                lambda client: client.chat.completions.create(
+                    model=self._model, messages=messages, **sent.for_json(shape)
+                )
+            )
+            call.spent = _spent(reply)
+        return reply
+
+    def _paid(self, sent: RequestFormat) -> AbstractContextManager[ModelCall]:
+        """Note what a call costs; one that is only to be made otherwise is not noted."""
+
+        def is_no_call(error: BaseException) -> bool:
+            """Whether the same is only to be asked in other terms."""
+            return isinstance(error, RequestRefused) and sent.after(error) is not None
+
+        return self._account.calling(self._task, self.name, is_no_call=is_no_call)
+
+    def _said(self, reply: ChatCompletion) -> _Reply:
+        choice = reply.choices[0] if reply.choices else None
+        if choice is None:
+            return _Reply("", is_cut=False)
+        message, is_cut = choice.message, choice.finish_reason == "length"
+        if choice.finish_reason == "content_filter" or message.refusal:
+            raise self._will_not(message.refusal or _FILTERED)
+        shown = _plain(message.content)
+        text = without_thoughts(shown)
+        thought = shown or _plain(getattr(message, "reasoning_content", None))
+        if is_cut and not text:
+            raise self._lost_in_thought() if thought else self._too_long()
+        # Some servers take a reply without thoughts for one.
+        return _Reply(text or without_thoughts(thought), is_cut)
+
+    def _streamed(self, messages: list[Any], sent: RequestFormat) -> Iterator[str]:
+        spoken, end, refused, is_empty = VisibleReply(), "", "", True
+        with self._paid(sent) as call, self._endpoint.calling() as client:
+            for piece in client.chat.completions.create(
+                model=self._model, messages=messages, **sent.for_stream()
+            ):
+                call.spent = _spent(piece) if piece.usage else call.spent
+                if not piece.choices:
+                    continue
+                choice = piece.choices[0]
+                end, refused = choice.finish_reason or end, refused + (choice.delta.refusal or "")
+                if text := spoken.add(_plain(choice.delta.content)):
+                    is_empty = False
+                    yield text
+            if not end and not refused:  # a closed connection looks like the end of what was said
+                raise ModelUnavailable(
+                    f"{self._endpoint.base_url} broke off in the middle of a reply",
+                    "it may be back later",
+                )
+        if rest := spoken.rest():
+            is_empty = False
+            yield rest
+        if refused or end == "content_filter":
+            raise self._will_not(refused or _FILTERED)
+        if is_empty and end == "length":
+            raise self._lost_in_thought()
+        if is_empty:
+            raise BadReply(f"{self._model} replied with nothing", _LARGER)
+        if end == "length":
+            raise BadReply(f"{self._model} was cut off in the middle of a long reply", _LARGER)
+
+    def _will_not(self, why: str) -> RequestRefused:
+        words = " ".join(why.split())[:_SHOWN]
+        return RequestRefused(f"{self._model} will not: {words}", "another model may")
+
+    def _too_long(self) -> RequestTooLong:
+        return RequestTooLong(f"{self._model} was cut off in the middle of a long reply", _LARGER)
+
+    def _lost_in_thought(self) -> ReasoningCutOff:
+        return ReasoningCutOff(
+            f"{self._model} thought until it was cut off, and said nothing", _LARGER
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What a model said."""
+
+    text: str
+    is_cut: bool
+    """Whether it would have said more."""
+
+
+def _messages(instructions: str, data: str, images: Sequence[tuple[str, bytes]]) -> list[Any]:
+    from base64 import b64encode
+
+    content: Any = data
+    if images:
+        pictures = [
+            {
+                "type": "image_url",
+                "image_url": {"url": f"data:{kind};base64,{b64encode(found).decode()}"},
+            }
+            for kind, found in images
+        ]
+        content = [{"type": "text", "text": data}, *pictures]
+    return [
+        {"role": "system", "content": instructions},
+        {"role": "user", "content": content},
+    ]
+
+
+def _again(text: str, why: str) -> list[Any]:
+    """What is said to a model whose reply was of no use; some servers take no empty message."""
+    if not text:
+        return []
+    again = {"role": "user", "content": _AGAIN.format(why=why)}
+    return [{"role": "assistant", "content": text}, again]
+
+
+def _plain(content: Any) -> str:
+    """The text of a message; of one in parts, those that are text."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _spent(reply: Any) -> CallUsage:
+    usage = getattr(reply, "usage", None)
+    if usage is None:
+        return CallUsage()
+    return CallUsage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
+
+
+def _first_complaint(error: ValidationError) -> str:
+    found = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, found["loc"]))
+    return f"{place}: {found['msg']}" if place else str(found["msg"])
+
+
+_OPEN, _CLOSE = "<think>", "</think>"
+_FENCED = re.compile(r"^[ \t]*```\w*[ \t]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply from where the model has done thinking; "" where it never was."""
+    _, closed, after = text.rpartition(_CLOSE)
+    if closed:
+        return after.lstrip()
+    return "" if text.lstrip().startswith(_OPEN) else text
+
+
+def json_in(text: str) -> str:
+    """Return the JSON object in a reply, which some models wrap in words or in a fence."""
+    plain = text.strip()
+    fenced = None if plain.startswith("{") else _FENCED.search(plain)
+    inner = fenced[1] if fenced and "{" in fenced[1] else plain
+    start, end = inner.find("{"), inner.rfind("}")
+    return inner[start : end + 1] if 0 <= start < end else inner
+
+
+class VisibleReply:
+    """The pieces of a reply as they arrive, without the thoughts in front of it."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._speaks = False
+
+    def add(self, piece: str) -> str:
+        """Return what can be shown now that a piece has arrived."""
+        if self._speaks:
+            return piece
+        begun = (self._held + piece).lstrip()
+        if begun.startswith(_OPEN):
+            thoughts, closed, begun = begun.partition(_CLOSE)
+            if not closed:
+                self._held = thoughts
+                return ""
+            begun = begun.lstrip()
+        if _OPEN.startswith(begun):  # nothing yet, or perhaps the beginning of a thought
+            self._held = begun
+            return ""
+        self._held, self._speaks = "", True
+        return begun
+
+    def rest(self) -> str:
+        """Return what was held back to the end and is no thought."""
+        return "" if self._held.startswith(_OPEN) else self._held

@@ -1,0 +1,210 @@
+"""The built-in embedder: the mean of static token vectors, offline and without a model server.
+
+The vectors and their tokenizer are two files inside the ``wordllama`` wheel.  They are read
+straight from there: importing that package sets up logging, and its own loader pads batches and
+looks for its files in the wrong folder when there is no network.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
+
+from memctl.errors import MemctlError
+from memctl.models.vector_math import normalize_rows
+
+PACKAGE = "wordllama"
+TOKENIZER_FILE = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+WEIGHTS_FILE = Path("weights", "l2_supercat_256.safetensors")
+WEIGHTS_KEY = "embedding.weight"
+DIMENSION = 256
+
+MAX_CHARACTERS = 32_768
+"""Only this much of a text's beginning is looked at, so that a huge text costs no more."""
+MAX_TOKENS = 4_096
+"""Only this many of its tokens count; a passage has a few hundred."""
+
+MOST_WORDS = 100_000
+"""The ids of so many words are kept at hand; then it begins anew."""
+LONGEST_WORD = 40
+"""In characters; longer ones, as running text without spaces is, seldom come twice."""
+
+_ID = np.dtype(np.uint32)
+_SPACE = "\u2581"
+"""What stands for a space in the names of tokens."""
+_WORDS = re.compile(r" ( *[^ ]+)")
+_HINT = f"reinstall it: python -m pip install --force-reinstall {PACKAGE}"
+
+
+class _Words(dict[str, bytes]):
+    """The ids of words' tokens, as bytes; what the tokenizer has said once it is not asked again.
+
+    Of usual text nine words in ten have come before, and to ask costs far more than to look.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+
+    def __missing__(self, word: str) -> bytes:
+        ids = self._tokenizer.encode(word, add_special_tokens=False).ids
+        told = np.asarray(ids, dtype=_ID).tobytes()
+        if len(word) <= LONGEST_WORD:
+            if len(self) >= MOST_WORDS:
+                self.clear()
+            self[word] = told
+        return told
+
+
+class StaticEmbedder:
+    """Embeds a text as the mean of its tokens' vectors, scaled to length 1.
+
+    Its files are read on first use, and what a text is made into never changes after that, so any
+    number of threads may share one.
+
+    Args:
+        identifier: Name and version of the model.
+        folder: The package that has the files.
+
+    Raises:
+        MemctlError: On first use: a file is missing or damaged.
+    """
+
+    def __init__(self, identifier: str, folder: Path) -> None:
+        self._id = identifier
+        self._folder = folder
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return _load_tokenizer(self._folder / TOKENIZER_FILE)
+
+    @cached_property
+    def _words(self) -> _Words:
+        return _Words(self._tokenizer)
+
+    @cached_property
+    def _marks(self) -> tuple[str, ...]:
+        """What the tokenizer takes for something else than text: for a beginning, or a space."""
+        added = self._tokenizer.get_added_tokens_decoder().values()
+        return (_SPACE, *(token.content for token in added))
+
+    @cached_property
+    def _table(self) -> NDArray[np.float32]:
+        table = _load_table(self._folder / WEIGHTS_FILE)
+        if table.shape[1:] != (DIMENSION,) or len(table) < self._tokenizer.get_vocab_size():
+            raise MemctlError(
+                f"built-in embedder: {WEIGHTS_FILE.name} has an unexpected shape", _HINT
+            )
+        return table
+
+    @property
+    def id(self) -> str:
+        """Name and version of the model."""
+        return self._id
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return DIMENSION
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 for each text (of length 0 where a text has no token).
+
+        Only the first ``MAX_CHARACTERS`` characters and ``MAX_TOKENS`` tokens of a text count.
+        """
+        sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for total, text in zip(sums, texts, strict=True):  # one's vectors fit into a cache
+            self._table[self._tokens(text)].sum(axis=0, out=total)
+        return normalize_rows(sums)
+
+    def embed_words(self, words: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        """Return the weighted mean of the words' token vectors, scaled to length 1.
+
+        A word of several tokens counts with its weight for each of them, as in :meth:`embed`.
+        """
+        total = np.zeros((1, self.dimension), dtype=np.float32)
+        for word, weight in zip(words, weights, strict=True):
+            total += weight * self._table[self._tokens(word)].sum(axis=0)
+        vector: NDArray[np.float32] = normalize_rows(total)[0]
+        return vector
+
+    def count_tokens(self, text: str) -> int:
+        """Return how many tokens this model's tokenizer makes of the whole text."""
+        return len(self._ids(text))
+
+    def _tokens(self, text: str) -> NDArray[np.uint32]:
+        return self._ids(text[:MAX_CHARACTERS].strip())[:MAX_TOKENS]
+
+    def _ids(self, text: str) -> NDArray[np.uint32]:
+        """Return the tokens of a text.
+
+        One text at a time: the tokenizer's batch calls start a thread pool of their own, and a
+        process that forks after that warns on stderr and may hang in the child (tokenizers 0.23).
+        """
+        # A lone surrogate cannot cross into the tokenizer, which takes UTF-8.
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        # No token has a space but at its beginning, so those of a text are those of its words, and
+        # a text begins like a word; so does what follows a mark.  Spaces at the end are no word's.
+        if text.endswith(" ") or any(mark in text for mark in self._marks):
+            return np.asarray(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=_ID)
+        told = b"".join(map(self._words.__getitem__, _WORDS.findall(" " + text)))
+        return np.frombuffer(told, dtype=_ID)
+
+
+def load_wordllama(identifier: str) -> StaticEmbedder:
+    """Return the embedder of the token vectors that the ``wordllama`` wheel carries.
+
+    Raises:
+        MemctlError: The wheel is not installed.
+    """
+    return _embedder_of(identifier, _package_folder())
+
+
+@cache
+def _embedder_of(identifier: str, folder: Path) -> StaticEmbedder:
+    """One for the whole process: every knowledge base and every search asks for it."""
+    return StaticEmbedder(identifier, folder)
+
+
+def _package_folder() -> Path:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise MemctlError(f"built-in embedder: the {PACKAGE} package is not installed", _HINT)
+    return Path(spec.origin).parent
+
+
+def _load_tokenizer(path: Path) -> Tokenizer:
+    text = _read(path).decode("utf-8", "replace")
+    try:
+        return Tokenizer.from_str(text)
+    except Exception as error:
+        # tokenizers 0.23 raises bare Exception for a file that is not a tokenizer.
+        raise MemctlError(f"built-in embedder: {path} is damaged: {error}", _HINT) from error
+
+
+def _load_table(path: Path) -> NDArray[np.float32]:
+    _read(path, limit=1)
+    try:
+        with safe_open(path, framework="numpy") as tensors:
+            table: NDArray[np.float32] = tensors.get_tensor(WEIGHTS_KEY).astype(np.float32)
+    except (SafetensorError, OSError) as error:
+        raise MemctlError(f"built-in embedder: {path} is damaged: {error}", _HINT) from error
+    return table
+
+
+def _read(path: Path, limit: int = -1) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(limit)
+    except OSError as error:
+        raise MemctlError(
+            f"built-in embedder: cannot read {path}: {error.strerror}", _HINT
+        ) from error

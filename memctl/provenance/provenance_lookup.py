@@ -1,0 +1,289 @@
+"""All that is known of one file in one knowledge base, the latest first."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from memctl.ingest.discovery.inbox_scan import (
+    ALLOW_READING_HINT,
+    InboxFile,
+    excluded_folders,
+    scan_inbox,
+)
+from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS, TOO_DEEP
+from memctl.ingest.discovery.sources import path_of, printable
+from memctl.paths import display_path
+from memctl.provenance.document_outcomes import DocumentOutcomes
+from memctl.provenance.file_provenance import FileProvenance, FileReference
+from memctl.records import WRITTEN_OUTCOMES
+from memctl.schema.table_names import WAITS_FOR
+from memctl.store.tables.filter_expressions import col
+from memctl.store.write_lock import is_watched
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout
+    from memctl.provenance.file_provenance import FileOutcomeKind
+    from memctl.records import SkipReason
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.ledger.log_repositories import ProvenanceEntry
+    from memctl.store.store import Store
+
+
+def file_provenance(
+    layout: Layout, settings: KnowledgeBaseSettings, store: Store, file: str, now: datetime
+) -> list[FileProvenance]:
+    """Return what became of a file, the newest first.
+
+    Args:
+        layout: Where the knowledge base stands.
+        settings: What is pinned for it.
+        store: Its tables and ledger.
+        file: A path, or the last parts of one.
+        now: The time.
+    """
+    asked = FileReference.of(file)
+    entries = store.ledger.receipts.of(printable(asked.path), asked.name, asked.within(layout))
+    ids = {entry.document_id for entry in entries if entry.document_id}
+    documents = DocumentOutcomes(layout, settings, store, ids, now)
+    noted = _latest_counts(entries)
+    return [
+        *PendingFiles(layout, settings, store.ledger).receipts(asked),
+        *(
+            documents.told(_provenance(layout, entry), noted.get(entry.document_id or ""))
+            for entry in entries
+        ),
+        *documents.unnoted(asked),
+    ]
+
+
+def _latest_counts(entries: Sequence[ProvenanceEntry]) -> dict[str, int]:
+    """Return how many memories were made of each document when it was read last."""
+    return {
+        entry.document_id or "": entry.memories
+        for entry in reversed(entries)
+        if entry.outcome in WRITTEN_OUTCOMES
+    }
+
+
+def _provenance(layout: Layout, entry: ProvenanceEntry) -> FileProvenance:
+    place = layout.found_here(path_of(entry.place)) if entry.place else path_of(entry.path)
+    is_there = place.is_file()
+    return FileProvenance(
+        kb=layout.name,
+        path=entry.path,
+        outcome=entry.outcome,
+        seen_at=entry.seen_at,
+        claimed_at=entry.claimed_at,
+        decided_at=entry.decided_at,
+        moved_at=entry.moved_at,
+        tries=entry.tries,
+        read_seconds=entry.read_seconds,
+        understand_seconds=entry.understand_seconds,
+        redacted=entry.redacted,
+        reader=entry.reader,
+        pipeline_version=entry.pipeline_version,
+        document_id=entry.document_id,
+        place=printable(place) if entry.place else "",
+        is_there=is_there,
+        reason=entry.reason,
+        hint=entry.hint,
+        error=entry.error,
+        retry=_retry(layout, entry, place) if entry.outcome == "failed" and is_there else "",
+    )
+
+
+def _retry(layout: Layout, entry: ProvenanceEntry, place: Path) -> str:
+    """Return the command that has a failed file tried again; one of an inbox goes back there."""
+    if not entry.place:
+        return f"memctl ingest {shlex.quote(printable(place))}"
+    inbox = path_of(entry.path).parent
+    back = inbox if inbox.is_dir() else layout.inbox
+    return f"mv {shlex.quote(printable(place))} {shlex.quote(printable(back))}"
+
+
+MAX_NAMES = 3
+"""So many names are told."""
+_COMPARED = 20_000
+"""So many are looked at: comparing letter by letter takes its time."""
+_SHORTEST_PART = 3
+
+
+def similar_file_names(
+    layout: Layout, settings: KnowledgeBaseSettings, store: Store, file: str
+) -> list[str]:
+    """Return names that are like that of a file, the most alike first.
+
+    What is in private namespaces, or may be, is not told.
+
+    Args:
+        layout: Where the knowledge base stands.
+        settings: What is pinned for it.
+        store: Its tables and ledger.
+        file: The name, or a path.
+    """
+    wanted = PurePath(file).name.casefold()
+    names: dict[str, str] = {}
+    for name in _names(layout, settings, store):
+        last = PurePath(name).name
+        names.setdefault(last.casefold(), last)
+        if len(names) >= _COMPARED:
+            break
+    parts = [each for each in names if _is_part(wanted, each) or _is_part(each, wanted)]
+    parts.sort(key=lambda each: abs(len(each) - len(wanted)))
+    alike = get_close_matches(wanted, names, MAX_NAMES)
+    return [names[each] for each in dict.fromkeys([*alike, *parts])][:MAX_NAMES]
+
+
+def _is_part(one: str, other: str) -> bool:
+    return len(one) >= _SHORTEST_PART and one in other
+
+
+def _names(layout: Layout, settings: KnowledgeBaseSettings, store: Store) -> Iterator[str]:
+    """Yield what lies in inboxes, what documents go by and, if nothing is private, all files."""
+    for inbox in settings.inboxes:
+        for file in scan_inbox(inbox.path, excluded_folders(layout, inbox.path)).files:
+            yield printable(file.path)
+    private = settings.private_namespaces
+    if not private:
+        yield from store.ledger.receipts.paths()
+    for batch in store.snapshot().batches("documents", col("part") == 0, ["source", "namespace"]):
+        for row in batch.to_pylist():
+            if row["namespace"] not in private:
+                yield row["source"]
+
+
+_EVENTS = 1_000
+_NO_WATCH = "no watch is running"
+_BY_NAME = ("hidden", "unfinished", "system")
+_NO_FILES = ("pipe", "socket", "device", "other")
+
+
+class PendingFiles:
+    """Tells of the files of one knowledge base that are on their way.
+
+    Args:
+        layout: Where it stands.
+        settings: What is pinned for it.
+        ledger: What is going on in it.
+    """
+
+    def __init__(self, layout: Layout, settings: KnowledgeBaseSettings, ledger: Ledger) -> None:
+        self._layout = layout
+        self._settings = settings
+        self._ledger = ledger
+
+    def receipts(self, asked: FileReference) -> Iterator[FileProvenance]:
+        """Yield what there is to tell of the files that may be meant."""
+        for entry in self._ledger.files.entries(["claimed"]):
+            path = Path(entry.path)
+            if asked.means(path):
+                ends = {"seen_at": entry.first_seen, "claimed_at": entry.updated_at}
+                yield self._receipt(path, "processing", hint=self._goes_on(), **ends)
+        for inbox, path in asked.in_inboxes(self._layout, self._settings):
+            if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
+                yield from self._in_inbox(inbox, path)
+
+    def _goes_on(self) -> str:
+        """Say who goes on with what has been claimed, where whoever claimed it is gone."""
+        return "" if is_watched(self._layout) else f"{_NO_WATCH}: {self._watch} takes it up again"
+
+    @property
+    def _watch(self) -> str:
+        which = "" if self._settings.always_on else f" -k {self._layout.name}"
+        return f"memctl watch{which}"
+
+    def _in_inbox(self, inbox: Inbox, path: Path) -> Iterator[FileProvenance]:
+        """Say what the watcher makes of a file, by looking at the inbox as it does."""
+        left: dict[Path, SkipReason] = {}
+        exclude = excluded_folders(self._layout, inbox.path)
+        found = scan_inbox(inbox.path, exclude, towards=path, left=left.__setitem__)
+        for place in (path, *path.parents):
+            if place in left:
+                yield self._left(path, place, left[place])
+                return
+        for file in found.files:
+            if path in file.sidecars:
+                yield self._sidecar(path, file.path)
+            elif path == file.path:
+                yield from self._taken_or_waiting(inbox, file)
+        if found.problems and path not in (file.path for file in found.files):
+            reason = found.problems[0]
+            what_to_do = "move it further up" if TOO_DEEP in reason else "allow it to be listed"
+            hint = f"{what_to_do}; it is looked at again then"
+            yield self._receipt(path, "waiting", reason=reason, hint=hint)
+
+    def _left(self, path: Path, place: Path, why: SkipReason) -> FileProvenance:
+        what = "it" if place == path else f"its folder {display_path(printable(place))}"
+        hint = _way_in(path, why, "it" if place == path else "that folder")
+        return self._receipt(
+            path, "left", reason=f"{what} is {SKIP_REASONS_IN_WORDS[why]}", hint=hint
+        )
+
+    def _sidecar(self, path: Path, recording: Path) -> FileProvenance:
+        reason = (
+            f"it is read with the recording beside it, {display_path(printable(recording.name))}"
+        )
+        return self._receipt(path, "left", reason=reason, hint="memctl why tells of that one")
+
+    def _taken_or_waiting(self, inbox: Inbox, file: InboxFile) -> Iterator[FileProvenance]:
+        row = self._ledger.files.get(str(file.path)) if inbox.after == "keep" else None
+        if file.is_as(row):
+            return
+        changed = "it has changed since it was read" if row else ""
+        reason, hint, pid = self._prospect(file)
+        yield self._receipt(
+            file.path, "waiting", reason=reason or changed, hint=hint, watched_by=pid
+        )
+
+    def _prospect(self, file: InboxFile) -> tuple[str, str, int | None]:
+        """Say why a file has not been taken yet, who will, and which process that is."""
+        name, status = self._layout.name, self._settings.status
+        if status != "active":
+            return f"knowledge base {name!r} is {status}", f"memctl kb resume {name}", None
+        if not is_watched(self._layout):
+            return (*self._trouble(file, f"{_NO_WATCH}: {self._watch} takes it in"), None)
+        daemon = self._ledger.daemon.get()
+        pid = daemon.pid if daemon else None
+        who = f"process {pid}" if pid else "another process"
+        if waits_for := self._ledger.meta(WAITS_FOR):
+            hint = f"{who} watches its inbox, and goes on by itself when it can"
+            return waits_for, hint, pid
+        hint = f"{who} watches its inbox, and takes it once it stands still"
+        return (*self._trouble(file, hint), pid)
+
+    def _trouble(self, file: InboxFile, hint: str) -> tuple[str, str]:
+        """What the watcher has, or would have, against a file as it is now, and what to do."""
+        if file.obstacle:
+            return file.obstacle, ALLOW_READING_HINT
+        path = printable(file.path)
+        for event in self._ledger.events.recent(_EVENTS):
+            if event.subject == path and event.at.timestamp() * 1e9 > file.changed_ns:
+                return event.message, event.hint or hint
+        return "", hint
+
+    def _receipt(self, path: Path, outcome: FileOutcomeKind, **told: Any) -> FileProvenance:
+        is_there = outcome != "processing"
+        name = printable(path)
+        tries = self._ledger.receipts.tries(name)
+        return FileProvenance(
+            self._layout.name, name, outcome, is_there=is_there, tries=tries, **told
+        )
+
+
+def _way_in(path: Path, why: SkipReason, what: str) -> str:
+    """Say how to have a file remembered that is left in an inbox for what it, or a folder, is."""
+    name = shlex.quote(printable(path))
+    if why in _BY_NAME:
+        return f"give {what} another name, or take it in as it is: memctl ingest {name}"
+    if why == "ignored":
+        return f"change that rule, or take it in as it is: memctl ingest {name}"
+    if why == "link":
+        return f"put what it leads to there, or take that in: memctl ingest {name}"
+    return "put a regular file there" if why in _NO_FILES else ""

@@ -1,0 +1,1 @@
+"""Tables and nested values: CSV, JSON, JSON lines and YAML."""

@@ -1,0 +1,388 @@
+"""What kind of file this is: by its content first, by its extension where that leaves it open."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from memctl.errors import EmptySource, EncryptedSource, UnreadableSource
+from memctl.files import open_regular
+from memctl.readers.data_files.separated_values import guess_dialect
+from memctl.readers.file_kinds import DOCX, PPTX, XLSX, MediaType, kind_by_extension, supported_hint
+from memctl.readers.file_names import display_name
+from memctl.readers.text_files.decoding import (
+    SAMPLE_BYTES,
+    encoding_by_mark,
+    encoding_of_bytes,
+    normalise_line_ends,
+)
+
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
+_TEXT_CONTROLS = 0.02
+"""Random bytes are one tenth control characters; text has next to none."""
+
+_FEW_CONTROLS = 2
+
+
+def detect_media_type(path: Path, name: str | None = None) -> MediaType:
+    """The media type of the file at ``path``, whose name is ``name`` if not the path's own.
+
+    Raises:
+        EmptySource: It has no bytes, or nothing but blanks.
+        EncryptedSource: It is an Office file under a password.
+        UnreadableSource: It cannot be opened, or is of a kind that nobody here reads.
+    """
+    shown = display_name(name or path.name)
+    head, complete = _head(path, shown)
+    if complete and not head.strip(b" \t\r\n\v\f\0\xef\xbb\xbf\xff\xfe"):
+        raise _empty_source(shown, head)
+    if media_type := _binary_type(path, name or path.name, head):
+        return media_type
+    return detect_text_type(_text_of(head, complete), name or path.name, complete)
+
+
+def _empty_source(shown: str, head: bytes) -> EmptySource:
+    if b"\0" in head:  # as a power cut, or a copy that broke off, leaves it
+        hint = "it is damaged; get it again from where it comes"
+        return EmptySource(f"{shown} holds nothing but zero bytes", hint)
+    return EmptySource(f"{shown} is empty", "put something into it and try again")
+
+
+def _head(path: Path, shown: str) -> tuple[bytes, bool]:
+    """The first bytes of the file, and whether they are all of it."""
+    if path.is_dir():
+        raise UnreadableSource(f"{shown} is a folder", "name a file, or ingest the folder's files")
+    try:
+        if not path.is_file():
+            raise UnreadableSource(f"there is no file {shown}", "check the path")
+        with open_regular(path) as file:
+            head = file.read(SAMPLE_BYTES)
+            return head, os.fstat(file.fileno()).st_size <= len(head)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UnreadableSource(f"cannot open {shown}: {reason}", "check its permissions") from error
+
+
+def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
+    """The type of a binary file; ``""`` for text.
+
+    Raises:
+        UnreadableSource: It is neither text nor of a type that is known.
+    """
+    extension = kind_by_extension(name)
+    claimed = extension.media_type if extension else ""
+    if found := media_type_by_magic(head):
+        return _refined(found, claimed)
+    if head.startswith(b"PK\x03\x04") and (found := office_type(path)):
+        return found
+    if is_text(head):
+        return ""
+    if is_encrypted_office(head):
+        raise EncryptedSource(
+            f"{display_name(name)} is protected by a password", "save it without one and try again"
+        )
+    kind = unsupported_kind(head)
+    if extension and not _is_textual(claimed) and (not kind or head.startswith(b"PK")):
+        return claimed
+    raise UnreadableSource(
+        f"{display_name(name)} cannot be read: it is "
+        f"{kind or 'neither text nor of a binary format that is known'}",
+        supported_hint(),
+    )
+
+
+def _refined(found: MediaType, claimed: MediaType) -> MediaType:
+    """The extension's type where the signature alone cannot tell two types apart."""
+    alike = (
+        ("video/mp4", "audio/mp4", "video/quicktime"),
+        ("video/x-matroska", "video/webm"),
+        ("audio/mpeg", "audio/flac"),
+    )
+    same_family = any(found == group[0] and claimed in group for group in alike)
+    return claimed if same_family else found
+
+
+def _is_textual(media_type: MediaType) -> bool:
+    return not media_type.startswith(("image/", "audio/", "video/", "application/vnd.")) and (
+        media_type != "application/pdf"
+    )
+
+
+def is_text(head: bytes) -> bool:
+    """Whether the bytes look like text in some encoding."""
+    if head.startswith((b"{\\rtf", b"SQLite format 3\0")):
+        return False
+    if encoding := encoding_by_mark(head):
+        return _is_printable(head, encoding)
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    return controls <= max(_FEW_CONTROLS, _TEXT_CONTROLS * len(head)) or (
+        controls == head.count(0) <= 0.1 * len(head) and head.isascii()
+    )
+
+
+def _is_printable(head: bytes, encoding: str) -> bool:
+    text = head.decode(encoding, "replace")[:4096]
+    bad = sum(1 for c in text if c == "\ufffd" or (c < " " and c not in "\t\n\v\f\r\b\x1b"))
+    return bad <= 2 + _TEXT_CONTROLS * len(text)
+
+
+def _text_of(head: bytes, complete: bool) -> str:
+    encoding = encoding_of_bytes(head if complete else head[:-8])
+    return normalise_line_ends(head.decode(encoding, "replace").removeprefix("\ufeff"))
+
+
+MAX_SAMPLE_LINES = 60
+
+_HTML = re.compile(r"<!doctype\s+html|<html[\s>]", re.I)
+_HTML_TAG = re.compile(
+    r"</?(?:html|head|body|div|p|table|span|h[1-6]|article|ul|li|a)\b[^<]*>", re.I
+)
+_XML = re.compile(r"<\?xml\s|<!DOCTYPE\s|<!--|<[A-Za-z_][\w:.-]*[\s/>]")
+_HEADER = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s|$)")
+_MAIL_HEADERS = frozenset(
+    ("from", "to", "cc", "subject", "date", "message-id", "received", "mime-version",
+     "return-path", "delivered-to", "reply-to", "content-type", "in-reply-to", "sender")
+)  # fmt: skip
+_SRT = re.compile(r"\d+\n\d{1,2}:\d\d:\d\d[,.]\d{3} --> \d{1,2}:\d\d:\d\d[,.]\d{3}")
+_MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|\[\[.+\]\]|- \[[ x]\] |\*\*.+\*\*|> \S)", re.M)
+_FRONT_MATTER = re.compile(r"---\n(?:[\w-]+:.*\n(?:[ \t-].*\n)*)+(?:---|\.\.\.)(?:\n|$)")
+_YAML_KEY = re.compile(r"(?:[\w.-]+|\"[^\"\n]*\"):(?:\s|$)|- ")
+
+_OPEN = ("text/plain", "text/x-log", "")
+"""Types that say nothing of the format within: what is found inside goes first."""
+
+
+def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
+    """The media type of text that begins with ``sample`` (all of it if ``complete``)."""
+    extension = kind_by_extension(name)
+    claimed = extension.media_type if extension else ""
+    text = sample.lstrip()
+    checks: list[Callable[[], MediaType]] = [lambda: _unmistakable(text)]
+    if claimed == "application/json":
+        checks.append(lambda: _json_type(text, complete) or _markup_type(text) or claimed)
+    elif claimed in _OPEN or not _is_text_type(claimed):
+        checks += [
+            lambda: _json_type(text, complete),
+            lambda: _markup_type(text),
+            lambda: _guessed(text, sample, claimed),
+        ]
+    found = next((media_type for check in checks if (media_type := check())), claimed)
+    return found if _is_text_type(found) else "text/plain"
+
+
+def _is_text_type(media_type: MediaType) -> bool:
+    return media_type.startswith(("text/", "message/", "application/")) and not (
+        media_type.startswith("application/vnd.") or media_type == "application/pdf"
+    )
+
+
+def _unmistakable(text: str) -> MediaType:
+    """Formats whose first line nothing else begins with, whatever the extension claims."""
+    if re.match(r"WEBVTT(?:[ \t\n]|$)", text):
+        return "text/vtt"
+    if _SRT.match(text):
+        return "application/x-subrip"
+    if _HTML.match(text):
+        return "text/html"
+    if text.startswith("<?xml"):
+        return "text/html" if _HTML.search(text[:2000]) else "application/xml"
+    return ""
+
+
+def _json_type(text: str, complete: bool) -> MediaType:
+    if not text.startswith(("{", "[")):
+        return ""
+    lines = [line for line in text.split("\n", MAX_SAMPLE_LINES)[:MAX_SAMPLE_LINES] if line.strip()]
+    whole = lines if complete and len(lines) < MAX_SAMPLE_LINES else lines[:-1]
+    if len(whole) >= 2 and all(_is_json_line(line) for line in whole[:-1]):
+        return "application/x-ndjson"
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        cut_off = not complete and error.pos >= len(text) - 20
+        unterminated = not complete and error.msg.startswith("Unterminated string")
+        return "application/json" if cut_off or unterminated else ""
+    except (ValueError, RecursionError):
+        pass
+    return "application/json"
+
+
+def _is_json_line(line: str) -> bool:
+    if not line.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _markup_type(text: str) -> MediaType:
+    if not _XML.match(text):
+        return ""
+    tags = _HTML_TAG.findall(text[:20_000])
+    if len(tags) >= 2 and _HTML_TAG.match(re.sub(r"<!--.*?-->\s*", "", text, flags=re.S)):
+        return "text/html"
+    return "application/xml" if re.match(r"<[A-Za-z_!]", text) and "</" in text else ""
+
+
+def _guessed(text: str, sample: str, claimed: MediaType) -> MediaType:
+    """Formats that only a look at many lines tells."""
+    if _is_mail(sample):
+        return "message/rfc822"
+    if text.startswith("#!"):
+        return "text/x-source"
+    if claimed == "text/x-log":
+        return claimed
+    if dialect := guess_dialect(sample, strict=True):
+        return "text/tab-separated-values" if dialect.delimiter == "\t" else "text/csv"
+    if claimed:
+        return claimed
+    if _FRONT_MATTER.match(sample):
+        return "text/markdown"
+    if text.startswith(("---\n", "%YAML")) and _mostly_yaml(text):
+        return "application/yaml"
+    return "text/markdown" if _MARKDOWN.search(text) else ""
+
+
+def _is_mail(sample: str) -> bool:
+    """Whether the sample begins with a block of message headers, then a blank line."""
+    names: Counter[str] = Counter()
+    lines = sample.split("\n")
+    for number, line in enumerate(lines):
+        if not line.strip():
+            break
+        if line.startswith((" ", "\t")) or (number == 0 and line.startswith("From ")):
+            continue
+        match = _HEADER.match(line)
+        if match is None:
+            return False
+        names[match[1].lower()] += 1
+    known = _MAIL_HEADERS & names.keys()
+    return len(known) >= 3 and "from" in known and bool(known & {"subject", "date"})
+
+
+def _mostly_yaml(text: str) -> bool:
+    lines = [line.strip() for line in text.split("\n")[1:MAX_SAMPLE_LINES]]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    return bool(lines) and sum(bool(_YAML_KEY.match(line)) for line in lines) >= 0.7 * len(lines)
+
+
+_STARTS: tuple[tuple[bytes, MediaType], ...] = (
+    (b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"II*\0", "image/tiff"),
+    (b"MM\0*", "image/tiff"),
+    (b"II+\0", "image/tiff"),
+    (b"MM\0+", "image/tiff"),
+    (b"fLaC", "audio/flac"),
+    (b"OggS", "audio/ogg"),
+)
+
+_UNREAD: tuple[tuple[bytes, str], ...] = (
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ\0", "an xz archive"),
+    (b"(\xb5/\xfd", "a zstd archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a rar archive"),
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a Windows program"),
+    (b"\xcf\xfa\xed\xfe", "a program"),
+    (b"\xca\xfe\xba\xbe", "a program"),
+    (b"\0asm", "a program"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"PAR1", "a Parquet table"),
+    (b"ARROW1", "an Arrow table"),
+    (b"BM", "a bitmap image"),
+    (b"8BPS", "a Photoshop image"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an old Office format"),
+    (b"{\\rtf", "an RTF document"),
+    (b"PK", "a zip archive"),
+)
+
+_QUICKTIME_ATOMS = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
+_STILL_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
+_OFFICE_FOLDERS = (("word/", DOCX), ("ppt/", PPTX), ("xl/", XLSX))
+
+
+def media_type_by_magic(head: bytes) -> MediaType:
+    """The binary type that the first bytes are the signature of; ``""`` for none that is read."""
+    for start, media_type in _STARTS:
+        if head.startswith(start):
+            return media_type
+    if head.startswith(b"RIFF"):
+        return {b"WAVE": "audio/wav", b"WEBP": "image/webp"}.get(head[8:12], "")
+    if head.startswith(b"\x1aE\xdf\xa3"):
+        return "video/webm" if b"webm" in head[:128] else "video/x-matroska"
+    if head.startswith(b"ID3"):
+        return "audio/mpeg"
+    return _base_media(head) or ("audio/mpeg" if _mpeg_audio(head) else "") or _late_pdf(head)
+
+
+def _base_media(head: bytes) -> MediaType:
+    """The ISO base media family: MP4, M4A, QuickTime."""
+    if head[4:8] == b"ftyp":
+        brand = head[8:12]
+        if brand in _STILL_BRANDS:
+            return ""
+        if brand == b"qt  ":
+            return "video/quicktime"
+        return "audio/mp4" if brand[:3] in (b"M4A", b"M4B", b"M4P") else "video/mp4"
+    size = int.from_bytes(head[:4], "big")
+    old = head[4:8] in _QUICKTIME_ATOMS and (size >= 8 or size in (0, 1)) and b"\0" in head[:4]
+    return "video/quicktime" if old else ""
+
+
+def _mpeg_audio(head: bytes) -> bool:
+    """Whether a valid MPEG layer II or III frame header stands at the start."""
+    if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
+        return False
+    version, layer = (head[1] >> 3) & 3, (head[1] >> 1) & 3
+    bitrate, rate = head[2] >> 4, (head[2] >> 2) & 3
+    return version != 1 and layer in (1, 2) and 0 < bitrate < 15 and rate != 3
+
+
+def _late_pdf(head: bytes) -> MediaType:
+    """PDF readers accept a signature anywhere in the first kilobyte, after junk."""
+    place = head[:1024].find(b"%PDF-")
+    junk = head[:place].strip(b" \t\r\n\0\xef\xbb\xbf")
+    return "application/pdf" if place > 0 and (not junk or not junk.isascii()) else ""
+
+
+def unsupported_kind(head: bytes) -> str:
+    """What a file that nobody here reads is, in words; ``""`` when its signature is unknown."""
+    if head[4:8] == b"ftyp":
+        return "a HEIF or AVIF image"
+    return next((kind for start, kind in _UNREAD if head.startswith(start)), "")
+
+
+def office_type(path: Path) -> MediaType:
+    """Which Office format a zip file is, by the names of its members; ``""`` for none."""
+    import zipfile
+
+    from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
+
+    try:
+        if directory_bytes(path) > MAX_DIRECTORY_BYTES:
+            return ""
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return ""
+    for folder, media_type in _OFFICE_FOLDERS:
+        if any(name.startswith(folder) for name in names):
+            return media_type
+    return ""
+
+
+def is_encrypted_office(head: bytes) -> bool:
+    """Whether this is the container that Office puts a password-protected file into."""
+    return head.startswith(b"\xd0\xcf\x11\xe0") and "EncryptedPackage".encode("utf-16-le") in head

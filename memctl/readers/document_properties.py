@@ -1,0 +1,224 @@
+"""What a file's properties say of it as a document: title, authors, date, tags; the rest stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from memctl.readers.file_names import clean_title, shorten
+
+_TITLE_KEYS = ("title", "headline")
+_DATE_KEYS = ("date", "created", "created_at", "published", "date_published", "datepublished",
+              "published_at", "pubdate", "publishdate")  # fmt: skip
+_AUTHOR_KEYS = ("author", "authors", "creator", "by")
+_TAG_KEYS = ("tags", "tag", "keywords", "categories")
+_OTHER_DESCRIPTIONS = ("aliases", "alias", "slug", "permalink", "layout", "lang", "language", "id",
+                       "uid", "uuid", "draft", "publish", "modified", "updated", "lastmod",
+                       "cssclass", "cssclasses")  # fmt: skip
+_DESCRIPTIONS = frozenset(
+    (*_TITLE_KEYS, *_DATE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS, *_OTHER_DESCRIPTIONS)
+)
+_DEEPEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentProperties:
+    """Properties of a document that have a place of their own, and those that have none."""
+
+    title: str = ""
+    authors: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    only_describe: bool = False
+    """Whether they say what the document is and nothing of what it is about."""
+
+
+def document_properties(properties: Mapping[Any, Any]) -> DocumentProperties:
+    """Sort the properties of a file, such as its front matter, by what they mean."""
+    known = {str(key).strip().lower(): value for key, value in properties.items()}
+    used = (*_TITLE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS)
+    return DocumentProperties(
+        title=next((t for k in _TITLE_KEYS if (t := parse_title(known.get(k)))), ""),
+        authors=next((a for k in _AUTHOR_KEYS if (a := parse_authors(known.get(k)))), ()),
+        created_at=next((d for k in _DATE_KEYS if (d := parse_date(known.get(k)))), None),
+        tags=tuple(dict.fromkeys(tag for k in _TAG_KEYS for tag in parse_tags(known.get(k)))),
+        metadata={
+            str(key): to_json_value(value)
+            for key, value in properties.items()
+            if str(key).strip().lower() not in used
+        },
+        only_describe=known.keys() <= _DESCRIPTIONS,
+    )
+
+
+def parse_title(value: object) -> str:
+    """A title that a property holds; ``""`` where it is no text."""
+    return clean_title(str(value)) if isinstance(value, str | int | float | date) else ""
+
+
+def parse_authors(value: object) -> tuple[str, ...]:
+    """Names from a text such as ``Ann Lee, Bob Ray``, a list of them, or objects with a name."""
+    if isinstance(value, dict):
+        value = value.get("name") or value.get("email")
+    if isinstance(value, list):
+        return tuple(dict.fromkeys(name for item in value for name in parse_authors(item)))
+    if not isinstance(value, str):
+        return ()
+    names = (shorten(name, 100) for name in re.split(r"[;,&\n]|\sand\s", value))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def parse_tags(value: object) -> tuple[str, ...]:
+    """Tags from a list or from a text that separates them by commas or blanks."""
+    if isinstance(value, list):
+        items = [str(item) for item in value if isinstance(item, str | int | float)]
+    elif isinstance(value, str):
+        items = re.split(r"[,;]" if re.search(r"[,;]", value) else r"\s+", value)
+    else:
+        return ()
+    cleaned = (shorten(item.strip().strip("#\"'[]"), 60) for item in items)
+    return tuple(dict.fromkeys(tag for tag in cleaned if tag))
+
+
+def to_json_value(value: Any, depth: int = 0) -> Any:
+    """The value as JSON can hold it: dates in ISO 8601, keys as text, no NaN, bounded depth."""
+    if depth > _DEEPEST:
+        return None
+    if isinstance(value, dict):
+        return {str(key): to_json_value(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [to_json_value(inner, depth + 1) for inner in value]
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    return value if isinstance(value, bool | int | str | None) else str(value)
+
+
+_MONTHS = {
+    month: number
+    for number, month in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
+}
+_LONGEST = 100
+_EPOCH = re.compile(r"[1-9]\d{8,9}(?:\.\d+)?$|[1-9]\d{11,12}$")
+_YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?$")
+_MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})$")
+_DAY_FIRST = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\.?\s+([A-Za-z]{3,9})\.?,?\s+(\d{4})$")
+
+
+def to_utc(moment: datetime) -> datetime | None:
+    """The moment as an aware UTC datetime; None where that falls outside years 1 to 9999."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return None
+
+
+def parse_date(value: object) -> datetime | None:
+    """A date in ISO 8601, RFC 2822 or written out in English; None for anything else."""
+    if isinstance(value, datetime):
+        return to_utc(value)
+    if isinstance(value, date):
+        return datetime.combine(value, time(), UTC)
+    text = str(value).strip() if isinstance(value, str) else ""
+    if not 4 < len(text) <= _LONGEST:
+        return None
+    return _iso(text) or _written_out(text) or _header(text)
+
+
+def parse_timestamp(value: object) -> datetime | None:
+    """As :func:`parse_date`, and seconds or milliseconds since 1970 too, as programs write them."""
+    text = str(value) if isinstance(value, int | float | str) else ""
+    if not _EPOCH.match(text):
+        return parse_date(value)
+    seconds = float(text) if len(text.partition(".")[0]) <= 10 else float(text) / 1000
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _iso(text: str) -> datetime | None:
+    try:
+        return to_utc(datetime.fromisoformat(text))
+    except ValueError:
+        pass
+    match = _YEAR_FIRST.match(text)
+    return _day(match[1], match[2], match[3] or "1") if match else None
+
+
+def _written_out(text: str) -> datetime | None:
+    if match := _MONTH_FIRST.match(text):
+        return _day(match[3], match[1], match[2])
+    if match := _DAY_FIRST.match(text):
+        return _day(match[3], match[2], match[1])
+    return None
+
+
+def _day(year: str, month: str, day: str) -> datetime | None:
+    number = int(month) if month.isdecimal() else _MONTHS.get(month[:3].lower(), 0)
+    try:
+        return datetime(int(year), number, int(day), tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _header(text: str) -> datetime | None:
+    try:
+        return to_utc(parsedate_to_datetime(text))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
+"""PDF was new in 1993; an earlier date is a clock that was never set."""
+
+_TEMPLATES = (
+    datetime(2013, 1, 27, 9, 14, 16, tzinfo=UTC),
+    datetime(2013, 12, 23, 23, 15, tzinfo=UTC),
+)
+"""When the templates of python-pptx and python-docx were made, which they leave in every file."""
+
+_PROGRAM_PREFIX = re.compile(r"^(microsoft )?(word|powerpoint|excel|publisher|visio) - ", re.I)
+_FILE_NAME = re.compile(
+    r"\.(docx?|pptx?|xlsx?|odt|pdf|tex|dvi|indd|qxd|pages|rtf|html?|p65|fm)$", re.I
+)
+_NO_TITLE = re.compile(
+    r"(untitled|unknown|title|document|no title|slide \d+|powerpoint presentation|"
+    r"print|layout \d+|about:blank|data:.*|https?:.*)[\s\d.()-]*",
+    re.I,
+)
+_NO_AUTHOR = re.compile(
+    r"(unknown|anonymous|author|user|admin(istrator)?|root|owner|unspecified|home|pc|default|"
+    r"python-docx|python-pptx|openpyxl|steve canny|microsoft( office)? user|"
+    r"microsoft corporation|windows user|\(?c\)?)",
+    re.I,
+)
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_BETWEEN_AUTHORS = re.compile(r"\s*(?:;|&|\band\b)\s*")
+
+
+def plausible_title(title: str) -> str:
+    """The title as one line; ``""`` for one that a program made up."""
+    title = clean_title(_PROGRAM_PREFIX.sub("", title.strip()))
+    made_up = _NO_TITLE.fullmatch(title) or _FILE_NAME.search(title) or not _LETTERS.search(title)
+    return "" if made_up else title
+
+
+def plausible_authors(authors: str) -> tuple[str, ...]:
+    """The names, without logins and place holders."""
+    names = (clean_title(name) for name in _BETWEEN_AUTHORS.split(authors))
+    return tuple(n for n in names if _LETTERS.search(n) and not _NO_AUTHOR.fullmatch(n))
+
+
+def plausible_date(moment: object) -> datetime | None:
+    """The date in UTC; None for one that a program or a clock that was never set made up."""
+    moment = to_utc(moment) if isinstance(moment, datetime) else None
+    believable = moment and moment >= EARLIEST and moment not in _TEMPLATES
+    return moment if believable else None

@@ -1,0 +1,62 @@
+"""What a file's name says: something to show, a title, a date; whatever bytes it is made of."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+from memctl.paths import MAX_SHOWN_NAME, shorten_middle
+
+TITLE_LENGTH = 200
+
+_UNSHOWABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffd]+")
+_DATE = re.compile(
+    r"(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)"
+    r"(?:[T _-]+(\d{2})[-:.h]?(\d{2})(?:[-:.m]?(\d{2}))?(?![\d]))?"
+)
+
+
+def shorten(text: str, limit: int) -> str:
+    """``text`` in one line of at most ``limit`` characters, an ellipsis marking what was cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def display_name(name: str) -> str:
+    """The file's name in one printable line, for messages and titles."""
+    base = name.replace("\\", "/").rstrip("/").rpartition("/")[2] or name
+    line = " ".join(_UNSHOWABLE.sub(" ", base).split())
+    return shorten_middle(line, MAX_SHOWN_NAME) or "a file without a readable name"
+
+
+def clean_title(text: str) -> str:
+    """A title found in a file as one printable line; ``""`` when nothing is left of it."""
+    return shorten(_UNSHOWABLE.sub(" ", text), TITLE_LENGTH)
+
+
+def title_from_name(name: str) -> str:
+    """A title made of the file's name: no extension, separators as spaces, dates kept."""
+    base = _UNSHOWABLE.sub(" ", name).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    stem = PurePath(base).stem if base else ""
+    if not re.search(r"\s", stem):
+        stem = re.sub(r"(?<!\d)-|-(?!\d)|_", " ", stem)
+    return clean_title(stem) or display_name(name)
+
+
+def date_from_name(name: str) -> datetime | None:
+    """The date, with the time if one follows, that the file's name starts with; read as UTC."""
+    match = _DATE.match(PurePath(name.replace("\0", " ")).name)
+    if match is None:
+        return None
+    year, _, month, day, hour, minute, second = match.groups()
+    try:
+        day_start = datetime(int(year), int(month), int(day), tzinfo=UTC)
+    except ValueError:
+        return None
+    try:
+        return day_start.replace(
+            hour=int(hour or 0), minute=int(minute or 0), second=int(second or 0)
+        )
+    except ValueError:
+        return day_start

@@ -1,0 +1,420 @@
+"""Readers of formats that can do harm work in processes of their own, with caps.
+
+A small file can claim gigabytes, never come to an end, or bring down the library that reads it.
+Such a process gets the name of a file and gives text, both as JSON; one that goes over a cap or
+dies is replaced, and its file fails with the reason.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from memctl import errors
+from memctl.config import LimitSettings
+from memctl.errors import EmptySource, OverLimit, UnreadableSource
+from memctl.readers.detection import detect_media_type
+from memctl.readers.file_kinds import FILE_KINDS, FileKind, kind_of_media_type
+from memctl.readers.file_names import display_name
+from memctl.readers.media.clips import MOST_CLIPS, Clip, ClipKind
+from memctl.readers.reader_errors import limit_expansion
+from memctl.readers.reader_process import (
+    OVER_MEMORY,
+    InvalidMessage,
+    clip_from_json,
+    decode_message,
+    encode_message,
+    text_from_json,
+)
+from memctl.records import SourceText
+
+Part = TypeVar("Part")
+
+_log = logging.getLogger(__name__)
+
+BYTES_PER_ALLOWANCE = 10_000_000
+"""Bytes; a larger file gets its time once for each such stretch."""
+
+_LONGEST_LINE = 128 << 20
+_LAST_SECONDS = 5.0
+"""For a process that has nothing more to say to end by itself, so that its exit code tells why."""
+_START = (
+    "import sys; sys.path[:] = {path!r}; from memctl.readers.reader_process import serve; serve()"
+)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_HINT = "check where it comes from; limits.{setting} in the settings allows more"
+
+
+class ReaderCrash(Exception):
+    """A reader raised what no reader should: its own bug, met in a process apart."""
+
+    def __init__(self, kind: str, message: str, trace: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        self.trace = trace
+
+
+class _ProcessExited(Exception):
+    """The process was gone before it was asked, as it is after a while without work."""
+
+
+class Readers:
+    """Reads files, those of risky formats in processes apart; usable from several threads.
+
+    A process is started when the first such file comes, and serves all that follow.
+
+    Args:
+        limits: What one file may take.
+    """
+
+    def __init__(self, limits: LimitSettings | None = None) -> None:
+        self.limits = limits or LimitSettings()
+        self._idle: list[_Process] = []
+        self._mutex = threading.Lock()
+
+    def read(self, path: Path, *, name: str | None = None) -> Generator[SourceText, None, None]:
+        """Yield the text of a file as :func:`memctl.readers.read`.
+
+        Raises:
+            OverLimit: Reading it takes more than it may.
+            UnreadableSource: As there; or its reader died of it.
+            ReaderFault: Its reader has a bug.
+        """
+        yield from read(path, name=name, run=self._run)
+
+    def clips(
+        self, kind: ClipKind, path: Path, name: str, media_type: str, seconds: float = 0.0
+    ) -> Generator[Clip, None, None]:
+        """Yield pieces of a file for a model to hear or see; they are made in a process apart.
+
+        Args:
+            kind: What pieces; see :func:`memctl.readers.media.clips.make_clips`.
+            path: Where the file is.
+            name: What it is called.
+            media_type: What it is.
+            seconds: The length of a recording, 0 where that is not known.
+
+        Raises:
+            OverLimit, UnreadableSource, ReaderFault: As :meth:`read`.
+        """
+        asked = {"cut": kind, "is": media_type, "seconds": seconds}
+        yield from self._apart(lambda process: process.clips(asked, path, name))
+
+    def close(self) -> None:
+        """End the processes that wait for work."""
+        with self._mutex:
+            idle, self._idle = self._idle, []
+        for process in idle:
+            process.close()
+
+    # --- inside ---
+
+    def _run(self, reader: FileKind, path: Path, name: str) -> Generator[SourceText, None, None]:
+        if not reader.is_apart:
+            yield from read_in_process(reader, path, name)
+        else:
+            yield from self._apart(lambda process: process.texts(reader, path, name))
+
+    def _apart(
+        self, work: Callable[[_Process], Generator[Part, None, None]]
+    ) -> Generator[Part, None, None]:
+        """Yield what a process gives; another one is asked where it had left before."""
+        process = self._taken()
+        try:
+            try:
+                yield from work(process)
+            except _ProcessExited:
+                process.close()
+                process = _Process(self.limits)
+                yield from work(process)
+        finally:
+            self._give_back(process)
+
+    def _taken(self) -> _Process:
+        with self._mutex:
+            if self._idle:
+                return self._idle.pop()
+        return _Process(self.limits)
+
+    def _give_back(self, process: _Process) -> None:
+        with self._mutex:
+            if process.is_ready and not self._idle:
+                self._idle.append(process)
+                return
+        process.close()
+
+
+class _Process:
+    """One process that reads; whoever holds it asks for one file after the other."""
+
+    def __init__(self, limits: LimitSettings) -> None:
+        self._limits = limits
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START.format(path=sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_without_secrets(os.environ),
+            start_new_session=True,  # so that what it starts can be ended with it
+        )
+        self._end = weakref.finalize(self, _end, self._process)
+        self._is_between_files = True
+        self._has_served = False
+        self._is_overdue = False
+        self._left = 0.0
+        """Seconds that the file in hand still has."""
+        self._opening = encode_message({"memory": limits.memory_mb << 20})
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be asked for another file."""
+        return self._is_between_files and self._process.poll() is None
+
+    def close(self) -> None:
+        """End the process, whatever it is doing, and the programs that it runs."""
+        self._end()
+
+    def texts(self, reader: FileKind, path: Path, name: str) -> Generator[SourceText, None, None]:
+        """Yield what a reader makes of a file, part by part; raises as :meth:`Readers.read`."""
+        characters = 0
+        with _rejecting_invalid_messages(name):
+            for part in self._parts("text", {"read": reader.media_type}, path, name):
+                text = text_from_json(part, reader.media_type, reader.name)
+                characters += len(text.text)
+                if characters > self._limits.text_mb * 1_000_000:
+                    most = f"{self._limits.text_mb:,} million characters"
+                    raise _over(name, f"gives more than {most} of text", "text_mb")
+                yield text
+
+    def clips(self, asked: Mapping[str, Any], path: Path, name: str) -> Generator[Clip, None, None]:
+        """Yield pieces of a file; raises as :meth:`Readers.clips`."""
+        with _rejecting_invalid_messages(name):
+            for number, part in enumerate(self._parts("clip", asked, path, name)):
+                if number >= MOST_CLIPS:
+                    raise InvalidMessage("there is no end to them")
+                yield clip_from_json(part)
+
+    # --- inside ---
+
+    def _parts(
+        self, kind: str, asked: Mapping[str, Any], path: Path, name: str
+    ) -> Generator[object, None, None]:
+        """Yield what a process says of a file, part by part."""
+        self._is_between_files = False
+        answer = self._answer(self._question(asked, path, name), name)
+        while kind in answer:
+            yield answer[kind]
+            answer = self._answer({"next": True}, name)
+        error = self._error(answer, name)
+        self._is_between_files = self._has_served = True
+        if error is not None:
+            raise error
+
+    def _question(self, asked: Mapping[str, Any], path: Path, name: str) -> dict[str, Any]:
+        """What is asked first of a file; from here on its seconds count."""
+        allowance = max(1.0, path.stat().st_size / BYTES_PER_ALLOWANCE)
+        self._left = self._limits.seconds * allowance
+        return {
+            **asked,
+            "path": str(path.absolute()),
+            "name": name,
+            "processor_seconds": int(self._limits.processor_seconds * allowance),
+        }
+
+    def _answer(self, question: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """Ask, and wait for the answer no longer than the file may take."""
+        line = self._exchanged(encode_message(question))
+        if len(line) == _LONGEST_LINE:
+            raise OverLimit(
+                f"{display_name(name)} gives more than {_LONGEST_LINE >> 20} MB in one piece",
+                "check where it comes from; if it is genuine, save it in smaller parts",
+            )
+        if not line.endswith(b"\n"):
+            raise self._death(name, was_asked_before="next" in question)
+        return decode_message(line)
+
+    def _exchanged(self, question: bytes) -> bytes:
+        """The answer to a question; without an end when the process ended, or goes on and on."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        began = time.monotonic()
+        alarm = threading.Timer(max(0.0, self._left), self._ring)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            self._process.stdin.write(self._opening + question)
+            self._process.stdin.flush()
+            self._opening = b""
+            line = self._process.stdout.readline(_LONGEST_LINE)
+        except OSError:  # it has ended
+            line = b""
+        finally:
+            alarm.cancel()
+            self._left -= time.monotonic() - began
+        return line
+
+    def _ring(self) -> None:
+        self._is_overdue = True
+        _kill(self._process)
+
+    def _death(self, name: str, *, was_asked_before: bool) -> Exception:
+        """Why the process ended, as an error to raise."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST_SECONDS)
+        _kill(self._process)
+        _kill_group(self._process)  # what it started goes on without it
+        code = self._process.wait()
+        if self._is_overdue:
+            return _over(name, f"was not read within {self._limits.seconds:,g} seconds", "seconds")
+        if code == OVER_MEMORY:
+            return self._over_memory(name)
+        if os.name == "posix" and code == -signal.SIGXCPU:
+            seconds = self._limits.processor_seconds
+            return _over(
+                name, f"takes more than {seconds:,} seconds of processor time", "processor_seconds"
+            )
+        if code == 0 and self._has_served and not was_asked_before:
+            return _ProcessExited()
+        return UnreadableSource(
+            f"{display_name(name)}: reading it ended the process that did it ({_ending(code)})",
+            "the file may be damaged",
+        )
+
+    def _over_memory(self, name: str) -> OverLimit:
+        return _over(name, f"needs more than {self._limits.memory_mb:,} MB to be read", "memory_mb")
+
+    def _error(self, answer: Mapping[str, Any], name: str) -> Exception | None:
+        """What a final answer says went wrong; None where it is just the end."""
+        if answer.get("over") == "memory":
+            return self._over_memory(name)
+        if "refused" in answer:
+            return _refusal(*_texts(answer["refused"], 3))
+        if "fault" in answer:
+            return ReaderCrash(*_texts(answer["fault"], 3))
+        if "system" in answer:
+            number, reason = _texts(answer["system"], 2)
+            return _system_error(number, reason, name)
+        if answer.get("end") is not True:
+            raise InvalidMessage("it is no answer")
+        return None
+
+
+@contextmanager
+def _rejecting_invalid_messages(name: str) -> Iterator[None]:
+    """Turn what no reader says into a file that cannot be read."""
+    try:
+        yield
+    except InvalidMessage as error:
+        raise UnreadableSource(
+            f"{display_name(name)}: the process that read it said something that no reader says",
+            "the file may be damaged, or made to do harm",
+        ) from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    _kill(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):  # what is left in the buffer has no reader any more
+            if pipe is not None:
+                pipe.close()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        _kill_group(process)
+        process.kill()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill what a process has started, and itself; it lives, or has only just ended."""
+    if os.name == "posix":
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        with suppress(ValueError):
+            return signal.Signals(-code).name
+    return f"exit code {code}"
+
+
+def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what its names say are keys: nobody needs them to read a file."""
+    return {name: value for name, value in environ.items() if not _SECRET.search(name)}
+
+
+# --- what it says went wrong, none of it believed -------------------------------------------------
+
+
+def _over(name: str, what: str, setting: str) -> OverLimit:
+    return OverLimit(f"{display_name(name)} {what}", _HINT.format(setting=setting))
+
+
+def _refusal(kind: str, message: str, hint: str) -> UnreadableSource:
+    found = getattr(errors, kind, None)
+    if isinstance(found, type) and issubclass(found, UnreadableSource):
+        return found(message, hint)
+    raise InvalidMessage("there is no such refusal")
+
+
+def _system_error(number: str, reason: str, name: str) -> OSError:
+    if not re.fullmatch(r"\d{1,5}", number, re.ASCII):
+        raise InvalidMessage("there is no such error of the system")
+    return OSError(int(number), reason, name)
+
+
+def _texts(said: object, count: int) -> list[str]:
+    if isinstance(said, list) and len(said) == count and all(isinstance(x, str) for x in said):
+        return said
+    raise InvalidMessage("it is no list of so many texts")
+
+
+RunReader = Callable[[FileKind, Path, str], Iterator[SourceText]]
+"""Has a reader read the file at a path, which is called so."""
+
+
+def read_in_process(reader: FileKind, path: Path, name: str) -> Iterator[SourceText]:
+    """Have a reader work in this process."""
+    return reader.load()(path, name)
+
+
+def read(
+    path: Path, *, name: str | None = None, run: RunReader = read_in_process
+) -> Iterator[SourceText]:
+    """Yield the text of the file at ``path``: one part, or several where it is too big for one.
+
+    Args:
+        path: Where the bytes are; sidecar files are looked for beside it.
+        name: What the source is called, where the path is a claimed or temporary one.
+        run: Where readers work.
+
+    Raises:
+        UnreadableSource: It is missing, damaged, empty, encrypted, of a kind nobody reads, or gives
+            far more text than a file of its size holds.
+    """
+    shown = name or path.name
+    reader = kind_of_media_type(detect_media_type(path, shown))
+    anything = False
+    for source in limit_expansion(run(reader, path, shown), path, shown, lambda it: len(it.text)):
+        anything = anything or bool(source.text.strip() or source.missing)
+        yield replace(source, media_type=reader.media_type, reader=reader.name)
+    if not anything:
+        raise EmptySource(f"{shown} holds no text", "put something into it and try again")
+
+
+def supported_kinds() -> tuple[FileKind, ...]:
+    """Every kind of file that can be read, with its extensions and what must be installed."""
+    return tuple(FILE_KINDS.values())

@@ -1,0 +1,1 @@
+"""Markdown, web pages and XML."""

@@ -1,0 +1,502 @@
+"""HTML as it is found on the web, however broken, becomes a flat list of blocks of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Literal
+
+BlockKind = Literal["prose", "heading", "code", "table", "caption", "item"]
+
+DEEPEST = 400
+"""Elements nested deeper than this are read as if they were not nested."""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_VOID = _names("area base br col embed hr img input link meta param source track wbr")
+_SKIPPED = _names(
+    "script style noscript template svg math iframe object canvas select button textarea audio "
+    "video map datalist dialog"
+)
+_SELF_CLOSING = _names("p li td th tr dt dd option thead tbody tfoot")
+_BLOCKS = _names(
+    "p div section article main header footer nav aside ul ol li dl dt dd table tr td th thead "
+    "tbody tfoot caption blockquote pre h1 h2 h3 h4 h5 h6 hr form fieldset figure figcaption "
+    "address details summary body html center title"
+)
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_BOILERPLATE = _names("nav footer aside header")
+_BOILERPLATE_ROLES = _names(
+    "navigation banner contentinfo search complementary menu menubar toolbar dialog"
+)
+_BOILERPLATE_NAME = re.compile(
+    r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|side-?bar|footer|cookies?|breadcrumbs?|share|sharing|"
+    r"social|ads?|advert(?:isement)?|promo|related|subscribe|newsletter|skip-?link|pagination|"
+    r"toc|popup|modal|banner|masthead)(?:$|[\s_-])",
+    re.I,
+)
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_FOREIGN = frozenset(("svg", "math", "script", "a", "iframe"))
+"""Elements that ``/>`` closes; on others HTML ignores it."""
+
+_BREAK = "\v"
+
+Attributes = Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Block:
+    """A paragraph, heading, list item, code block, caption or table of a page."""
+
+    kind: BlockKind
+    text: str
+    level: int = 0
+    """1 to 6 for a heading."""
+    rows: list[list[str]] = field(default_factory=list)
+    header: bool = False
+    """Whether the first row of the table is marked as its header."""
+    link_characters: int = 0
+    boilerplate: bool = False
+    main: bool = False
+
+    @property
+    def characters(self) -> int:
+        """How much there is to read in it."""
+        return len(self.text) + sum(len(cell) for row in self.rows for cell in row)
+
+
+@dataclass(slots=True)
+class Page:
+    """What was found in a page, in its order."""
+
+    blocks: list[Block] = field(default_factory=list)
+    title: str = ""
+    meta: dict[str, list[str]] = field(default_factory=dict)
+    times: list[str] = field(default_factory=list)
+    linked_data: list[str] = field(default_factory=list)
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An element that is open, with what it means for the text in it."""
+
+    tag: str
+    skipped: bool = False
+    boilerplate: bool = False
+    main: bool = False
+
+
+@dataclass(slots=True)
+class _Table:
+    rows: list[list[str]] = field(default_factory=list)
+    header: bool = False
+    in_cell: bool = False
+    is_layout: bool = False
+
+
+def parse_page(text: str) -> Page:
+    """Cut a page into blocks; never raises for broken HTML."""
+    parser = _PageParser()
+    for token in tokenize(text):
+        parser.take(token)
+    parser.finish()
+    return parser.page
+
+
+class _PageParser:
+    def __init__(self) -> None:
+        self.page = Page()
+        self._open: list[_Open] = []
+        self._buffer: list[str] = []
+        self._link_characters = 0
+        self._links = 0
+        self._lists: list[int | None] = []
+        self._item = ""
+        self._pre = 0
+        self._level = 0
+        self._caption = False
+        self._tables: list[_Table] = []
+        self._capture: list[str] | None = None
+
+    # --- what the page is made of -----------------------------------------------------------------
+
+    def take(self, token: Token) -> None:
+        """Take in the next tag or run of text."""
+        match token:
+            case StartTag(name, attributes, closed):
+                self._start(name, attributes)
+                if closed and name not in _VOID and name in _FOREIGN:
+                    self._end(name)
+            case EndTag(name):
+                self._end(name)
+            case str():
+                self._text(token)
+
+    def _start(self, tag: str, attributes: Attributes) -> None:
+        if tag in _VOID:
+            self._void(tag, attributes)
+            return
+        if tag in _BLOCKS and not self._in_cell(tag):
+            self._flush()
+        if tag not in _SELF_CLOSING and len(self._open) < DEEPEST:
+            self._open.append(self._opened(tag, attributes))
+        self._enter(tag, attributes)
+
+    def _end(self, tag: str) -> None:
+        if tag in _BLOCKS and not self._in_cell(tag):
+            self._flush()
+        self._leave(tag)
+        for place in range(len(self._open) - 1, -1, -1):
+            if self._open[place].tag == tag:
+                del self._open[place:]
+                break
+
+    def _text(self, text: str) -> None:
+        if self._capture is not None:
+            self._capture.append(text)
+        elif not (self._open and self._open[-1].skipped):
+            self._buffer.append(text if self._pre else text.replace(_BREAK, " "))
+            if self._links:
+                self._link_characters += len(text.strip())
+
+    def finish(self) -> None:
+        """Close whatever the page left open."""
+        self._end_capture("")
+        self._flush()
+        while self._tables:
+            self._end_table()
+
+    # --- elements ---------------------------------------------------------------------------------
+
+    def _opened(self, tag: str, attributes: Attributes) -> _Open:
+        parent = self._open[-1] if self._open else _Open("")
+        main = parent.main or tag in ("main", "article") or attributes.get("role") == "main"
+        return _Open(
+            tag,
+            parent.skipped or tag in _SKIPPED or _is_hidden(attributes),
+            parent.boilerplate or _is_boilerplate(tag, attributes, parent.main),
+            main,
+        )
+
+    def _void(self, tag: str, attributes: Attributes) -> None:
+        if tag == "meta":
+            key = attributes.get("property") or attributes.get("name") or attributes.get("itemprop")
+            if key and attributes.get("content"):
+                self.page.meta.setdefault(key.lower(), []).append(attributes["content"])
+        elif tag == "br":
+            self._buffer.append("\n" if self._pre else _BREAK)
+        elif tag == "hr":
+            self._flush()
+        elif tag == "img" and len(attributes.get("alt", "").split()) >= 3:
+            self._picture(attributes["alt"])
+
+    def _picture(self, alt: str) -> None:
+        if self._open and self._open[-1].skipped:
+            return
+        if self._buffer or self._in_cell("img"):
+            self._buffer.append(f" [{alt}] ")
+        else:
+            self._add(Block("caption", f"Image: {' '.join(alt.split())}"))
+
+    def _enter(self, tag: str, attributes: Attributes) -> None:
+        match tag:
+            case "html":
+                self.page.language = attributes.get("lang", "")[:2].lower()
+            case "a":
+                self._links += 1
+            case "ul" | "menu":
+                self._lists.append(None)
+            case "ol":
+                self._lists.append(0)
+            case "li":
+                self._item = self._item_mark()
+            case "pre":
+                self._pre += 1
+            case "figcaption" | "caption":
+                self._caption = True
+            case "time" if attributes.get("datetime"):
+                self.page.times.append(attributes["datetime"])
+            case "title" if not self.page.title and not self._is_skipping():
+                self._capture = []
+            case "script" if attributes.get("type", "").lower() == "application/ld+json":
+                self._capture = []
+            case "table" | "tr" | "td" | "th":
+                self._enter_table(tag)
+            case _ if tag in _HEADINGS:
+                self._level = int(tag[1])
+
+    def _leave(self, tag: str) -> None:
+        match tag:
+            case "a":
+                self._links = max(0, self._links - 1)
+            case "ul" | "ol" | "menu" if self._lists:
+                self._lists.pop()
+            case "pre":
+                self._pre = max(0, self._pre - 1)
+            case "figcaption" | "caption":
+                self._caption = False
+            case "title" | "script":
+                self._end_capture(tag)
+            case "td" | "th":
+                self._end_cell()
+            case "table" if self._tables:
+                self._end_table()
+            case _ if tag in _HEADINGS:
+                self._level = 0
+
+    def _is_skipping(self) -> bool:
+        return any(element.tag == "svg" for element in self._open)
+
+    def _end_capture(self, tag: str) -> None:
+        if self._capture is None:
+            return
+        text, self._capture = "".join(self._capture), None
+        if tag == "script":
+            self.page.linked_data.append(text)
+        else:
+            self.page.title = " ".join(text.split())
+
+    def _item_mark(self) -> str:
+        depth = "  " * min(max(0, len(self._lists) - 1), 6)
+        if self._lists and self._lists[-1] is not None:
+            self._lists[-1] += 1
+            return f"{depth}{self._lists[-1]}. "
+        return f"{depth}- "
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    def _in_cell(self, tag: str) -> bool:
+        """Whether text goes on inside a table's cell, where only table elements break it."""
+        table = self._tables[-1] if self._tables else None
+        inside = table is not None and table.in_cell and not table.is_layout
+        if inside and tag not in ("table", "tr", "td", "th", "thead", "tbody", "tfoot", "caption"):
+            self._buffer.append(" ")
+            return True
+        return False
+
+    def _enter_table(self, tag: str) -> None:
+        if tag == "table":
+            if self._tables:
+                self._make_layout(self._tables[-1])
+            self._tables.append(_Table())
+        elif self._tables and tag == "tr":
+            self._end_cell()
+            self._tables[-1].rows.append([])
+        elif self._tables:
+            self._end_cell()
+            table = self._tables[-1]
+            table.rows = table.rows or [[]]
+            table.in_cell = True
+            table.header = table.header or (tag == "th" and len(table.rows) == 1)
+
+    def _end_cell(self) -> None:
+        self._flush()
+        if self._tables:
+            self._tables[-1].in_cell = False
+
+    def _end_table(self) -> None:
+        self._flush()
+        table = self._tables.pop()
+        rows = [row for row in table.rows if any(row)]
+        if not table.is_layout and len(rows) >= 2 and max(map(len, rows)) >= 2:
+            self._add(Block("table", "", rows=rows, header=table.header))
+        elif not table.is_layout:
+            self._make_layout(table)
+
+    def _make_layout(self, table: _Table) -> None:
+        """What was taken for a table's cells is text that a table only arranges."""
+        rows, table.rows, table.is_layout = table.rows, [], True
+        for row in rows:
+            if text := " ".join(filter(None, row)):
+                self._add(Block("prose", text))
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """End the block at hand: put it into its cell, or add it to the page."""
+        raw, self._buffer = "".join(self._buffer), []
+        links, self._link_characters = self._link_characters, 0
+        text = raw.strip("\n").rstrip() if self._pre else _flowed(raw)
+        if not text.strip():
+            return
+        table = self._tables[-1] if self._tables else None
+        if table and not table.is_layout and table.in_cell and table.rows:
+            table.rows[-1].append(" ".join(text.split()))
+            return
+        mark, self._item = self._item, ""
+        kind = self._kind(mark)
+        self._add(Block(kind, mark + text, self._level, link_characters=links))
+
+    def _kind(self, mark: str) -> BlockKind:
+        if self._pre:
+            return "code"
+        if self._level:
+            return "heading"
+        if self._caption:
+            return "caption"
+        return "item" if mark else "prose"
+
+    def _add(self, block: Block) -> None:
+        if self._open:
+            block.boilerplate = self._open[-1].boilerplate and block.level != 1
+            block.main = self._open[-1].main
+        self.page.blocks.append(block)
+
+
+def _flowed(raw: str) -> str:
+    lines = (" ".join(line.split()) for line in raw.split(_BREAK))
+    return "\n".join(lines).strip()
+
+
+def _is_hidden(attributes: Attributes) -> bool:
+    return (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))
+    )
+
+
+def _is_boilerplate(tag: str, attributes: Attributes, in_main: bool) -> bool:
+    if tag in ("html", "body", "main", "article"):
+        return False
+    if tag in _BOILERPLATE and not (in_main and tag == "header"):
+        return True
+    if attributes.get("role", "").lower() in _BOILERPLATE_ROLES:
+        return True
+    named = f"{attributes.get('id', '')} {attributes.get('class', '')}"
+    return tag in ("div", "section", "ul", "ol", "form", "p") and bool(
+        _BOILERPLATE_NAME.search(named)
+    )
+
+
+_TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]{0,99})")
+_SPACE = re.compile(r"[\s/]*")
+_ATTRIBUTE_NAME = re.compile(r"[^\s/>=]+|=")
+_EQUALS = re.compile(r"\s*=\s*")
+_BARE_VALUE = re.compile(r"[^\s>]*")
+
+RAW_ELEMENTS = frozenset(("script", "style", "title", "textarea", "xmp"))
+"""Elements whose content holds no tags."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartTag:
+    """An opening tag; names in lower case, character references in values resolved."""
+
+    name: str
+    attributes: dict[str, str]
+    closed: bool = False
+    """Whether it ends in ``/>``."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndTag:
+    """A closing tag, its name in lower case."""
+
+    name: str
+
+
+Token = StartTag | EndTag | str
+
+
+def tokenize(page: str) -> Iterator[Token]:
+    """Yield tags and text in the order of the page; comments and declarations are left out."""
+    return _Tokenizer(page).tokens()
+
+
+class _Tokenizer:
+    def __init__(self, page: str) -> None:
+        self._page = page
+        self._missing: set[str] = set()
+
+    def _find(self, mark: str, start: int) -> int:
+        """Where the mark is found next; -1 if nowhere, which need be looked for only once."""
+        if mark in self._missing:
+            return -1
+        place = self._page.find(mark, start)
+        if place < 0:
+            self._missing.add(mark)
+        return place
+
+    def tokens(self) -> Iterator[Token]:
+        """Yield tags, and the text between them with its references resolved, as they stand."""
+        place = text_start = 0
+        while (place := self._find("<", place)) >= 0:
+            token, end = self._markup(place)
+            if end == place:
+                place += 1
+                continue
+            if text_start < place:
+                yield unescape(self._page[text_start:place])
+            if token is not None:
+                yield token
+            place = text_start = end
+            if isinstance(token, StartTag) and token.name in RAW_ELEMENTS and not token.closed:
+                end = self._raw_end(token.name, place)
+                raw = self._page[place:end]
+                yield raw if token.name in ("script", "style") else unescape(raw)
+                place = text_start = end
+        if text_start < len(self._page):
+            yield unescape(self._page[text_start:])
+
+    def _markup(self, start: int) -> tuple[Token | None, int]:
+        """The token that begins at a ``<`` and where it ends; the same place where it is text."""
+        match = _TAG.match(self._page, start)
+        if match and match[1]:
+            return EndTag(match[2].lower()), self._after(">", match.end(), match.end())
+        if match:
+            return self._start_tag(match[2].lower(), match.end())
+        if self._page.startswith("<!--", start):
+            return None, self._after("-->", start + 4, start + 4)
+        if self._page.startswith(("<![CDATA[", "<![cdata["), start):
+            return None, start + 9
+        if self._page.startswith(("<!", "<?", "</"), start):
+            return None, self._after(">", start + 2, start)
+        return None, start
+
+    def _after(self, mark: str, start: int, otherwise: int) -> int:
+        place = self._find(mark, start)
+        return place + len(mark) if place >= 0 else otherwise
+
+    def _start_tag(self, name: str, place: int) -> tuple[StartTag, int]:
+        attributes: dict[str, str] = {}
+        while True:
+            gap = _SPACE.match(self._page, place)
+            place = gap.end() if gap else place
+            if self._page.startswith(">", place):
+                closed = self._page[place - 1] == "/"
+                return StartTag(name, attributes, closed), place + 1
+            attribute = _ATTRIBUTE_NAME.match(self._page, place)
+            if attribute is None:
+                return StartTag(name, attributes), place
+            value, place = self._value(attribute.end())
+            attributes.setdefault(attribute[0].lower(), value)
+
+    def _value(self, place: int) -> tuple[str, int]:
+        equals = _EQUALS.match(self._page, place)
+        if equals is None:
+            return "", place
+        place = equals.end()
+        quote = self._page[place : place + 1]
+        if quote in ('"', "'") and (end := self._find(quote, place + 1)) >= 0:
+            return unescape(self._page[place + 1 : end]), end + 1
+        bare = _BARE_VALUE.match(self._page, place)
+        end = bare.end() if bare else place
+        return unescape(self._page[place:end]), end
+
+    def _raw_end(self, name: str, start: int) -> int:
+        """Where an element without tags in it ends; one never closed ends where it began."""
+        key = f"</{name}"
+        if key in self._missing:
+            return start
+        match = re.compile(re.escape(key), re.I).search(self._page, start)
+        if match is None:
+            self._missing.add(key)
+            return start
+        return match.start()

@@ -1,0 +1,173 @@
+"""Markdown as it is written: the file's own text, front matter included; headings make paths.
+
+Front matter that only describes the note, by title, date and the like, is told by its document:
+it stays in the text and is no evidence by itself.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
+from memctl.readers.document_properties import DocumentProperties, document_properties
+from memctl.readers.file_names import clean_title, date_from_name, title_from_name
+from memctl.readers.pieces import Piece, assemble
+from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
+from memctl.readers.text_files.decoding import text_blocks
+from memctl.readers.text_files.plain_text import hashtags, wikilinks
+from memctl.records import SourceText
+
+TABLE_CHARS = 800
+"""A table is cut into groups of rows of up to this many characters."""
+
+_FRONT = re.compile(r"(---|\+\+\+)[^\S\n]*\n(?:(.*?)\n)??(?:\1|\.\.\.)[^\S\n]*(?:\n|$)", re.S)
+_ATX = re.compile(r" {0,3}(#{1,6})[^\S\n]+(.*?)(?:[^\S\n]+#+)?[^\S\n]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SETEXT = re.compile(r" {0,3}(=+|-{2,})[^\S\n]*$")
+_ROW = re.compile(r"\s*\|.*\|\s*$")
+_MARKS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
+_INLINE_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
+
+
+def read(path: Path, name: str) -> Iterator[SourceText]:
+    """Read Markdown: paragraphs under their headings, tables, code, front matter; or turns."""
+    blocks = text_blocks(path)
+    first = next(blocks, "")
+    front, body = split_front_matter(first)
+    facts = _facts(front)
+    day = facts.created_at or date_from_name(name)
+    head = SourceText(
+        "",
+        "text/markdown",
+        "markdown/2",
+        title=facts.title or _first_heading(body) or title_from_name(name),
+        authors=facts.authors,
+        created_at=day,
+        tags=tuple(dict.fromkeys((*facts.tags, *hashtags(body)))),
+        links=wikilinks(first),
+        metadata=facts.metadata,
+    )
+    reader = ChatReader(body, day) if looks_like_chat(body) else MarkdownReader()
+    properties = [Piece(front, None if facts.only_describe else "properties")] if front else []
+    pieces = (piece for block in chain([body], blocks) for piece in reader.pieces(block))
+    return assemble(head, chain(properties, pieces))
+
+
+def split_front_matter(text: str) -> tuple[str, str]:
+    """The front matter with its fences, ``""`` where there is none, and the text after it."""
+    opened = text[: FRONT_MATTER_CHARS + 10]
+    match = _FRONT.match(opened) if opened.startswith(("---", "+++")) else None
+    if match is None or (match[1] == "---" and front_matter_facts(match[2] or "") is None):
+        return "", text
+    return text[: match.end()], text[match.end() :]
+
+
+def _facts(front: str) -> DocumentProperties:
+    match = _FRONT.match(front)
+    if match is None:
+        return DocumentProperties()
+    if match[1] == "---":
+        return front_matter_facts(match[2] or "") or DocumentProperties()
+    try:
+        return document_properties(tomllib.loads(match[2] or ""))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return DocumentProperties()
+
+
+def _first_heading(body: str) -> str:
+    for piece in MarkdownReader().pieces(body[:20_000]):
+        if piece.kind == "heading":
+            return clean_title(piece.heading.rpartition(" > ")[2])
+    return ""
+
+
+def plain_heading(text: str) -> str:
+    """A heading's words without emphasis, code marks and link targets."""
+    text = _INLINE_LINK.sub(lambda match: match[1] or match[2] or "", text)
+    return " ".join(_MARKS.sub("", text).split())
+
+
+class MarkdownReader:
+    """Cuts Markdown into pieces, line by line; remembers headings and open fences across blocks."""
+
+    def __init__(self) -> None:
+        self._path: list[tuple[int, str]] = []
+        self._fence = ""
+
+    @property
+    def _heading(self) -> str:
+        return " > ".join(title for _, title in self._path)
+
+    def pieces(self, text: str) -> Iterator[Piece]:
+        """The pieces of one block of the text, cut at line ends; together they are the block."""
+        run: list[str] = []
+        for line in text.splitlines(keepends=True):
+            bare = line.rstrip("\n")
+            if self._fence:
+                run.append(line)
+                if self._closes_fence(bare):
+                    yield from self._flush(run, "code")
+            elif fence := _FENCE.match(bare):
+                yield from self._flush(run)
+                self._fence = fence[1]
+                run.append(line)
+            elif atx := _ATX.match(bare):
+                yield from self._flush(run)
+                yield self._heading_piece(len(atx[1]), atx[2], line)
+            elif run and _SETEXT.match(bare) and _is_title(run[-1]) and len(run) == 1:
+                level = 1 if bare.lstrip()[0] == "=" else 2
+                title = run.pop()
+                yield self._heading_piece(level, title.strip(), title, line)
+            elif run and not run[-1].strip() and bare.strip():
+                yield from self._flush(run)
+                run.append(line)
+            else:
+                run.append(line)
+        yield from self._flush(run, "code" if self._fence else "")
+
+    def _closes_fence(self, line: str) -> bool:
+        match = _FENCE.match(line)
+        closes = bool(match) and line.strip() == line.strip()[0] * len(line.strip())
+        if closes and match and match[1].startswith(self._fence):
+            self._fence = ""
+        return not self._fence
+
+    def _heading_piece(self, level: int, title: str, *lines: str) -> Piece:
+        while self._path and self._path[-1][0] >= level:
+            self._path.pop()
+        name = plain_heading(title)
+        if name:
+            self._path.append((level, name))
+        return Piece("".join(lines), "heading", self._heading)
+
+    def _flush(self, run: list[str], kind: str = "") -> Iterator[Piece]:
+        lines, run[:] = list(run), []
+        if not lines:
+            return
+        if kind == "code":
+            yield Piece("".join(lines), "code", self._heading)
+        elif sum(bool(_ROW.match(line)) for line in lines) >= 2:
+            yield from _table_pieces(lines, self._heading)
+        else:
+            yield Piece("".join(lines), "prose", self._heading)
+
+
+def _is_title(line: str) -> bool:
+    return bool(re.search(r"\w", line)) and not re.match(r"\s*(?:[-*+>|]|\d+[.)])\s", line)
+
+
+def _table_pieces(lines: list[str], heading: str) -> Iterator[Piece]:
+    """Groups of a table's lines; ``row`` counts its data rows, header and rule left out."""
+    group, begin, row = "", 1, -1
+    for line in lines:
+        if group and row > 0 and len(group) + len(line) > TABLE_CHARS:
+            yield Piece(group, "table", heading, row=max(begin, 1))
+            group, begin = "", row
+        group += line
+        row += 1
+    if group:
+        yield Piece(group, "table", heading, row=max(begin, 1))

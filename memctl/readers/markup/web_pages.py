@@ -1,0 +1,199 @@
+"""Web pages: the text that a person would read, under its headings; navigation left out.
+
+The page is cut into blocks by ``page_parser``; here it is decided which of them are its content,
+and they become pieces.  The same page gives the same text on every machine: there is no optional
+library that would change what the offsets of citations point to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from memctl.files import read_regular
+from memctl.readers.data_files.separated_values import looks_like_header
+from memctl.readers.data_files.table_rows import row_pieces
+from memctl.readers.document_properties import (
+    DocumentProperties,
+    parse_authors,
+    parse_date,
+    parse_tags,
+)
+from memctl.readers.file_names import clean_title, date_from_name, shorten, title_from_name
+from memctl.readers.markup.html_parser import Block, Page, parse_page
+from memctl.readers.pieces import Piece, assemble
+from memctl.readers.reader_errors import check_size
+from memctl.readers.text_files.decoding import decode
+from memctl.records import SourceText
+
+LARGEST = 30 * 1024 * 1024
+
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9.:_-]{2,40})", re.I)
+
+_ENOUGH = 30
+"""With fewer characters than this left, nothing is taken for navigation."""
+
+_LINK_SHARE = 0.7
+_LINK_RUN = 3
+"""So many blocks in a row that are mostly links make a menu."""
+
+
+def read(path: Path, name: str) -> Iterator[SourceText]:
+    """Read a web page: its main text, tables as rows, properties from its head."""
+    check_size(path, name, LARGEST)
+    page = parse_page(page_text(read_regular(path)))
+    facts = page_properties(page)
+    first = next((block.text for block in page.blocks if block.level == 1), "")
+    head = SourceText(
+        "",
+        "text/html",
+        "html/1",
+        title=facts.title or clean_title(first) or title_from_name(name),
+        authors=facts.authors,
+        created_at=facts.created_at or date_from_name(name),
+        tags=facts.tags,
+        metadata=facts.metadata,
+    )
+    return assemble(head, page_pieces(page))
+
+
+def page_text(content: bytes) -> str:
+    """The page as text, in the encoding that its own ``<meta>`` names where it is not UTF-8."""
+    return decode(content, declared=_declared_encoding(content[:4096]))
+
+
+def _declared_encoding(head: bytes) -> str:
+    match = _CHARSET.search(head)
+    return match[1].decode("ascii") if match else ""
+
+
+def page_pieces(page: Page) -> Iterator[Piece]:
+    """The content of a page as pieces."""
+    path: list[tuple[int, str]] = []
+    for block in content_blocks(page.blocks):
+        if block.level:
+            while path and path[-1][0] >= block.level:
+                path.pop()
+            path.append((block.level, " ".join(block.text.split())))
+        yield from _block_pieces(block, " > ".join(title for _, title in path))
+
+
+def _block_pieces(block: Block, heading: str) -> Iterator[Piece]:
+    if block.rows:
+        has_header = block.header or looks_like_header(block.rows[0])
+        header, rows = (block.rows[0], block.rows[1:]) if has_header else ([], block.rows)
+        yield from row_pieces(header, rows, heading=heading)
+        yield Piece("\n", heading=heading)
+    else:
+        end = "\n" if block.kind == "item" else "\n\n"
+        kind = "prose" if block.kind == "item" else block.kind
+        yield Piece(block.text + end, kind, heading)
+
+
+def content_blocks(blocks: Sequence[Block]) -> list[Block]:
+    """Those blocks that are what the page is about."""
+    everything = list(blocks)
+    kept = _unless_too_little([b for b in everything if not b.boilerplate], everything, 0.1)
+    kept = _unless_too_little([b for b in kept if b.main], kept, 0.4)
+    return _unless_too_little(_without_menus(kept), kept, 0.3)
+
+
+def _unless_too_little(fewer: list[Block], blocks: list[Block], share: float) -> list[Block]:
+    left = _characters(fewer)
+    return fewer if left >= _ENOUGH and left >= share * _characters(blocks) else blocks
+
+
+def _characters(blocks: Sequence[Block]) -> int:
+    return sum(block.characters for block in blocks)
+
+
+def _without_menus(blocks: list[Block]) -> list[Block]:
+    kept: list[Block] = []
+    for is_link, run in groupby(blocks, key=_is_mostly_links):
+        members = list(run)
+        if not (is_link and len(members) >= _LINK_RUN):
+            kept += members
+    return kept
+
+
+def _is_mostly_links(block: Block) -> bool:
+    return block.link_characters > _LINK_SHARE * block.characters and not block.level
+
+
+_TITLES = ("og:title", "twitter:title", "dc.title", "citation_title")
+_AUTHORS = ("author", "article:author", "dc.creator", "citation_author", "parsely-author")
+_DATES = ("article:published_time", "og:published_time", "datepublished", "date", "dc.date",
+          "dc.date.issued", "citation_publication_date", "pubdate", "publish-date",
+          "article:modified_time", "last-modified")  # fmt: skip
+_SITE_SUFFIX = re.compile(r"\s+[|–—·»]\s+[^|–—·»]{1,60}$")
+_MOST_OBJECTS = 500
+
+
+def page_properties(page: Page) -> DocumentProperties:
+    """Title, authors, date and keywords: ``<meta>``, linked data, ``<title>``, ``<time>``."""
+    linked = list(_linked_objects(page.linked_data))
+    description = _first(page, ("description", "og:description"))
+    return DocumentProperties(
+        title=clean_title(_title(page, linked)),
+        authors=_authors(page, linked),
+        created_at=next(
+            (date for text in _date_texts(page, linked) if (date := parse_date(text))), None
+        ),
+        tags=tuple(dict.fromkeys(parse_tags(", ".join(page.meta.get("keywords", ()))))),
+        metadata={
+            key: value
+            for key, value in (
+                ("description", shorten(description, 1000)),
+                ("site", shorten(_first(page, ("og:site_name",)), 200)),
+                ("url", shorten(_first(page, ("og:url",)), 1000)),
+                ("declared_language", page.language),
+            )
+            if value
+        },
+    )
+
+
+def _first(page: Page, keys: tuple[str, ...]) -> str:
+    return next((value for key in keys for value in page.meta.get(key, ()) if value.strip()), "")
+
+
+def _title(page: Page, linked: list[dict[str, Any]]) -> str:
+    headline = next((o["headline"] for o in linked if isinstance(o.get("headline"), str)), "")
+    return _first(page, _TITLES) or headline or _SITE_SUFFIX.sub("", page.title) or page.title
+
+
+def _authors(page: Page, linked: list[dict[str, Any]]) -> tuple[str, ...]:
+    named = [name for key in _AUTHORS for name in page.meta.get(key, ())]
+    people = [name for name in named if not name.startswith(("http", "@"))]
+    if people:
+        return parse_authors(people)
+    return next((a for o in linked if (a := parse_authors(o.get("author")))), ())
+
+
+def _date_texts(page: Page, linked: list[dict[str, Any]]) -> Iterator[object]:
+    yield from (o["datePublished"] for o in linked if "datePublished" in o)
+    yield from (value for key in _DATES for value in page.meta.get(key, ()))
+    yield from page.times[:1]
+
+
+def _linked_objects(texts: list[str]) -> Iterator[dict[str, Any]]:
+    """Every object in the page's JSON-LD, outermost first; what is no JSON is left out."""
+    waiting: list[Any] = []
+    for text in texts:
+        try:
+            waiting.append(json.loads(text))
+        except (ValueError, RecursionError):
+            continue
+    for _ in range(_MOST_OBJECTS):
+        if not waiting:
+            return
+        value = waiting.pop(0)
+        if isinstance(value, list):
+            waiting += value[:_MOST_OBJECTS]
+        elif isinstance(value, dict):
+            yield value
+            waiting += [inner for inner in value.values() if isinstance(inner, dict | list)]

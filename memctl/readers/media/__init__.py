@@ -1,0 +1,1 @@
+"""Images, recordings, videos and their subtitles."""

@@ -1,0 +1,1 @@
+"""PDF files: their pages, properties and the layout of their text."""

@@ -1,0 +1,1 @@
+"""Plain text, logs, reStructuredText, source code and conversations written down as text."""

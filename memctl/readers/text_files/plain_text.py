@@ -1,0 +1,205 @@
+"""Plain text, logs, reStructuredText and source code, streamed; chat logs in them become turns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+from memctl.readers.document_properties import parse_date
+from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
+from memctl.readers.file_names import clean_title, date_from_name, title_from_name
+from memctl.readers.pieces import Piece, assemble
+from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
+from memctl.readers.text_files.decoding import text_blocks
+from memctl.records import SourceText
+
+LOG_GROUP_CHARS = 800
+"""Log lines are grouped up to this many characters."""
+
+PieceMaker = Callable[[str], Iterator[Piece]]
+
+_PARAGRAPH = re.compile(r".*?(?:\n(?:[^\S\n]*\n)+|\Z)", re.S)
+_LOG_TIME = re.compile(
+    r"\W{0,2}(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)[.,]?\d*\s?(Z|[+-]\d\d:?\d\d)?"
+)
+_RST_UNDERLINE = re.compile(r"([=\-~^\"'`#*+:.<>_])\1{2,}[^\S\n]*$")
+_DEFINITION = re.compile(
+    r"(?:export\s+|pub(?:\(\w+\))?\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|"
+    r"abstract\s+|final\s+|default\s+)*"
+    r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|type|module|namespace|"
+    r"package|sub|create\s+(?:or\s+replace\s+)?(?:table|view|function))\s+"
+    r"(?:\([^)\n]*\)\s*)?([A-Za-z_]\w*(?:(?:\.|::)\w+)*)",
+    re.I,
+)
+
+
+def prose_pieces(text: str, heading: str = "") -> Iterator[Piece]:
+    """One piece for each paragraph, the blank lines after it included."""
+    for match in _PARAGRAPH.finditer(text):
+        if match[0]:
+            yield Piece(match[0], heading=heading)
+
+
+def read(path: Path, name: str) -> Iterator[SourceText]:
+    """Read plain text: paragraphs, or turns where it is a chat."""
+    blocks = text_blocks(path)
+    first = next(blocks, "")
+    head = SourceText(
+        "",
+        "text/plain",
+        "text/1",
+        title=title_from_name(name),
+        created_at=date_from_name(name),
+        tags=hashtags(first),
+        links=wikilinks(first),
+    )
+    make = ChatReader(first, head.created_at).pieces if looks_like_chat(first) else prose_pieces
+    return assemble(head, _made(chain([first], blocks), make))
+
+
+def read_log(path: Path, name: str) -> Iterator[SourceText]:
+    """Read a log: groups of lines with their line number and time; turns where it is a chat."""
+    blocks = text_blocks(path)
+    first = next(blocks, "")
+    title, created_at = title_from_name(name), date_from_name(name)
+    head = SourceText("", "text/x-log", "log/1", title=title, created_at=created_at)
+    if looks_like_chat(first):
+        return assemble(head, _made(chain([first], blocks), ChatReader(first, created_at).pieces))
+    return assemble(head, log_pieces(chain([first], blocks)))
+
+
+def _made(blocks: Iterable[str], make: PieceMaker) -> Iterator[Piece]:
+    for block in blocks:
+        yield from make(block)
+
+
+def log_pieces(blocks: Iterable[str]) -> Iterator[Piece]:
+    """Groups of whole lines; ``row`` is the number of a group's first line, from 1."""
+    group, begin, number = "", 1, 1
+    for block in blocks:
+        for line in block.splitlines(keepends=True):
+            if group and len(group) + len(line) > LOG_GROUP_CHARS and not line[0].isspace():
+                yield _log_piece(group, begin)
+                group, begin = "", number
+            group += line
+            number += line.endswith("\n")
+    if group:
+        yield _log_piece(group, begin)
+
+
+def _log_piece(group: str, row: int) -> Piece:
+    match = _LOG_TIME.match(group)
+    said_at = parse_date(match[1] + (match[2] or "")) if match else None
+    return Piece(group, "table", row=row, said_at=said_at)
+
+
+# --- reStructuredText -----------------------------------------------------------------------------
+
+
+def read_rst(path: Path, name: str) -> Iterator[SourceText]:
+    """Read reStructuredText: paragraphs under their path of headings."""
+    blocks = text_blocks(path)
+    first = next(blocks, "")
+    titles = [title for title, _, _ in _rst_headings(first)]
+    head = SourceText(
+        "",
+        "text/x-rst",
+        "rst/1",
+        title=(clean_title(titles[0]) if titles else "") or title_from_name(name),
+        created_at=date_from_name(name),
+    )
+    return assemble(head, _made(chain([first], blocks), _rst_pieces))
+
+
+def _rst_headings(text: str) -> list[tuple[str, int, int]]:
+    """Title, where it starts (over- and underline included) and where it ends, of each heading."""
+    lines = text.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    found = []
+    for place in range(1, len(lines)):
+        title = lines[place - 1].rstrip()
+        underline = _RST_UNDERLINE.match(lines[place])
+        if not underline or not title.strip() or _RST_UNDERLINE.match(title):
+            continue
+        if len(lines[place].rstrip()) >= len(title):
+            over = place > 1 and lines[place - 2].rstrip() == lines[place].rstrip()
+            found.append(
+                (title.strip(), starts[place - 2 if over else place - 1], starts[place + 1])
+            )
+    return found
+
+
+def _rst_pieces(text: str) -> Iterator[Piece]:
+    ranks: list[tuple[str, bool]] = []
+    path: list[str] = []
+    place = 0
+    for title, start, end in _rst_headings(text):
+        yield from prose_pieces(text[place:start], " > ".join(path))
+        mark = text[start:end].rstrip()[-1]
+        style = (mark, text[start] == mark)
+        if style not in ranks:
+            ranks.append(style)
+        path = [*path[: ranks.index(style)], title]
+        yield Piece(text[start:end], "heading", " > ".join(path))
+        place = end
+    yield from prose_pieces(text[place:], " > ".join(path))
+
+
+# --- source code ----------------------------------------------------------------------------------
+
+
+def read_code(path: Path, name: str) -> Iterator[SourceText]:
+    """Read source code: blocks between blank lines, under the name of their definition."""
+    language = CODE_LANGUAGES.get(extension_of(name), "")
+    head = SourceText(
+        "",
+        "text/x-source",
+        "code/1",
+        title=clean_title(Path(name).name) or title_from_name(name),
+        metadata={"programming_language": language} if language else {},
+    )
+    return assemble(head, _made(text_blocks(path), code_pieces))
+
+
+def code_pieces(text: str) -> Iterator[Piece]:
+    """One piece for each block between blank lines, under the name of its definition."""
+    heading = ""
+    for match in _PARAGRAPH.finditer(text):
+        block = match[0]
+        if not block:
+            continue
+        if block[0] not in " \t})]":
+            heading = next(
+                (d[1] for line in block.split("\n") if (d := _DEFINITION.match(line))), ""
+            )
+        yield Piece(block, "code", heading)
+
+
+_CODE = re.compile(r"^(```|~~~).*?^\1[^\n]*$|`[^`\n]+`", re.M | re.S)
+_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
+_TAG = re.compile(r"(?<![^\s(\[{,;])#([^\W\d_][\w/-]*|\d+[\w/-]*[^\W\d_][\w/-]*)")
+_COLOUR = re.compile(
+    r"(?=.*\d)(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$|[fF]{3}(?:[fF]{3})?$"
+)
+
+
+def without_code(text: str) -> str:
+    """The text with code blocks and code spans taken out."""
+    return _CODE.sub(" ", text)
+
+
+def wikilinks(text: str) -> tuple[str, ...]:
+    """Targets of wikilinks, without alias and heading, each once, in order."""
+    return tuple(
+        dict.fromkeys(m[1].strip() for m in _LINK.finditer(without_code(text)) if m[1].strip())
+    )
+
+
+def hashtags(text: str) -> tuple[str, ...]:
+    """Tags without their ``#``, each once, in order; colours and numbers are none."""
+    found = (match[1].rstrip("/-") for match in _TAG.finditer(without_code(text)))
+    return tuple(dict.fromkeys(tag for tag in found if tag and not _COLOUR.match(tag)))

@@ -1,0 +1,107 @@
+"""Entities that nothing names any more: the graph follows from what is known, and goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memctl.rows.derived_rows import page_of
+from memctl.store.tables.filter_expressions import Expr, col
+
+if TYPE_CHECKING:
+    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.transaction import Transaction
+
+AT_ONCE = 10_000
+"""Ids or names that one condition has at most."""
+_COLUMNS = ("id", "name", "type", "aliases")
+
+Row = Mapping[str, Any]
+
+
+def names_in(snapshot: Snapshot, documents: Expr, memories: Expr) -> set[str]:
+    """Return the names that some documents and memories have, and the pages they link to."""
+    found = set(_pages(snapshot, documents))
+    for batch in snapshot.batches("documents", documents, ["entities"]):
+        found.update(batch["entities"].flatten().to_pylist())
+    for batch in snapshot.batches("memories", memories, ["entities"]):
+        found.update(batch["entities"].flatten().to_pylist())
+    return found
+
+
+def orphan_entities(snapshot: Snapshot, names: Collection[str] | None = None) -> Iterator[Row]:
+    """Yield id, name, type and aliases of entities that no document and no memory names.
+
+    Args:
+        snapshot: The tables.
+        names: Of what has changed: only entities with one of them are looked at; by default all.
+    """
+    if names is None:
+        yield from _orphans_among(snapshot, None, set(_in_documents(snapshot, None)))
+    for some in in_portions(sorted(names or ())):
+        where = col("name").is_in(some) | col("aliases").has_any(some)
+        rows = snapshot.scan("entities", where, _COLUMNS).to_pylist()
+        yield from _orphans_among(snapshot, where, set(_in_documents(snapshot, _all_names(rows))))
+
+
+def drop_orphan_entities(
+    transaction: Transaction, names: Collection[str] | None = None
+) -> list[Row]:
+    """Remove entities that nothing names, and the relations of each; return them.
+
+    Args:
+        transaction: What to write with, when all else has been written.
+        names: As for :func:`nameless`.
+    """
+    gone = {row["id"]: row for row in orphan_entities(transaction.snapshot(), names)}
+    for some in in_portions([*gone]):
+        transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
+        transaction.delete("entities", col("id").is_in(some))
+    return [*gone.values()]
+
+
+def _orphans_among(snapshot: Snapshot, where: Expr | None, known: Collection[str]) -> Iterator[Row]:
+    for batch in snapshot.batches("entities", where, _COLUMNS):
+        bare = [row for row in batch.to_pylist() if _own(row).isdisjoint(known)]
+        held = set(_in_memories(snapshot, _all_names(bare)))
+        yield from (row for row in bare if _own(row).isdisjoint(held))
+
+
+def _own(row: Row) -> set[str]:
+    return {row["name"], *(row["aliases"] or ())}
+
+
+def _all_names(rows: Iterable[Row]) -> list[str]:
+    return sorted({name for row in rows for name in _own(row)})
+
+
+def _in_documents(snapshot: Snapshot, names: Sequence[str] | None) -> Iterator[str]:
+    """Yield the names that documents have, perhaps of some alone, and all pages they link to."""
+    for where in _having_any(names):
+        for batch in snapshot.batches("documents", where, ["entities"]):
+            yield from batch["entities"].flatten().unique().to_pylist()
+    yield from _pages(snapshot, None)
+
+
+def _in_memories(snapshot: Snapshot, names: Sequence[str]) -> Iterator[str]:
+    for where in _having_any(names):
+        for batch in snapshot.batches("memories", where, ["entities"]):
+            yield from batch["entities"].flatten().unique().to_pylist()
+
+
+def _having_any(names: Sequence[str] | None) -> Iterator[Expr | None]:
+    if names is None:
+        yield None
+    for some in in_portions(names or ()):
+        yield col("entities").has_any(some)
+
+
+def _pages(snapshot: Snapshot, where: Expr | None) -> Iterator[str]:
+    for batch in snapshot.batches("documents", where, ["links"]):
+        yield from map(page_of, batch["links"].flatten().to_pylist())
+
+
+def in_portions(items: Sequence[str]) -> Iterator[list[str]]:
+    """Yield ids or names, so many at once as one condition may have."""
+    for at in range(0, len(items), AT_ONCE):
+        yield list(items[at : at + AT_ONCE])

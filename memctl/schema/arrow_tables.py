@@ -1,0 +1,246 @@
+"""The Arrow schemas of the four tables, and the way from records to rows and back.
+
+Knows nothing of files or of the engine: everything here is Arrow in memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from functools import cache, lru_cache
+from itertools import repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from memctl.records import Document, Entity, Memory, Relation
+from memctl.schema.storable_text import storable
+from memctl.schema.table_names import TABLES, TableName
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "TABLES",
+    "VECTOR",
+    "TableName",
+    "document_rows",
+    "documents_table",
+    "entities_table",
+    "entity_rows",
+    "memories_table",
+    "memory_rows",
+    "relation_rows",
+    "relations_table",
+    "schemas",
+    "vector_array",
+    "vector_rows",
+]
+
+VECTOR = "vector"
+
+Record = TypeVar("Record", Document, Memory, Entity, Relation)
+
+_RECORDS: Mapping[TableName, type[Any]] = {
+    "documents": Document,
+    "memories": Memory,
+    "entities": Entity,
+    "relations": Relation,
+}
+
+_INSTANT = pa.timestamp("us", tz="UTC")
+_JSON_COLUMNS = frozenset({"metadata", "signals"})
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
+# Record fields are declared with text annotations (``from __future__ import annotations``), so
+# the text is what can be looked up.  A column that wants another width is named below.
+_ARROW_TYPES: Mapping[str, pa.DataType] = {
+    "str": pa.string(),
+    "Level": pa.string(),
+    "DocumentStatus": pa.string(),
+    "int": pa.int32(),
+    "float": pa.float32(),
+    "bool": pa.bool_(),
+    "datetime": _INSTANT,
+    "tuple[str, ...]": pa.list_(pa.string()),
+    "Metadata": pa.string(),
+    "Mapping[str, float]": pa.string(),
+}
+_WIDER: Mapping[str, pa.DataType] = {
+    "size": pa.int64(),
+    "row": pa.int64(),
+    "turn": pa.int64(),
+    "time_start": pa.float64(),
+    "time_end": pa.float64(),
+}
+
+
+def schemas(dimension: int) -> dict[TableName, pa.Schema]:
+    """Return the schema of every table, for vectors of ``dimension`` numbers."""
+    records: Mapping[TableName, Any] = _RECORDS
+    result = {name: _record_schema(record) for name, record in records.items()}
+    vector = pa.field(VECTOR, pa.list_(pa.float16(), dimension))
+    result["memories"] = result["memories"].append(vector)
+    return result
+
+
+@cache
+def _record_schema(record: type[Any]) -> pa.Schema:
+    return pa.schema([_field(item.name, str(item.type)) for item in fields(record)])
+
+
+def _field(name: str, annotation: str) -> pa.Field:
+    bare = annotation.removesuffix(" | None")
+    return pa.field(name, _WIDER.get(name, _ARROW_TYPES[bare]), nullable=name != "id")
+
+
+# --- records to rows -----------------------------------------------------------------------------
+
+
+def documents_table(documents: Sequence[Document]) -> pa.Table:
+    """Return the documents as rows of the ``documents`` table."""
+    return _table(Document, documents)
+
+
+def entities_table(entities: Sequence[Entity]) -> pa.Table:
+    """Return the entities as rows of the ``entities`` table."""
+    return _table(Entity, entities)
+
+
+def relations_table(relations: Sequence[Relation]) -> pa.Table:
+    """Return the relations as rows of the ``relations`` table."""
+    return _table(Relation, relations)
+
+
+def memories_table(memories: Sequence[Memory], vectors: NDArray[np.floating[Any]]) -> pa.Table:
+    """Return the memories as rows of the ``memories`` table.
+
+    Args:
+        memories: The memories.
+        vectors: One row for each memory, shape ``(len(memories), dimension)``, any float type.
+    """
+    if vectors.ndim != 2 or len(vectors) != len(memories):
+        raise ValueError(f"{len(memories)} memories with vectors of shape {vectors.shape}")
+    return _table(Memory, memories).append_column(VECTOR, vector_array(vectors))
+
+
+def vector_array(vectors: NDArray[np.floating[Any]]) -> pa.FixedSizeListArray:
+    """Return a matrix as an Arrow column of float16 vectors."""
+    flat = np.ascontiguousarray(vectors, dtype=np.float16).reshape(-1)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat), vectors.shape[1])
+
+
+def vector_rows(column: pa.FixedSizeListArray) -> NDArray[np.float16]:
+    """Return a column of vectors as a matrix; a missing one is a row of zeros."""
+    length = column.type.list_size
+    # A null vector would make `flatten` skip its row.
+    flat = column.fill_null([0.0] * length).flatten() if column.null_count else column.flatten()
+    matrix: NDArray[np.float16] = np.asarray(flat).reshape(len(column), length)
+    return matrix
+
+
+def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
+    kind: Any = record  # mypy 1 does not see that a class is hashable
+    schema = _record_schema(kind)
+    columns = zip(*map(attrgetter(*schema.names), rows), strict=True) if rows else repeat(())
+    arrays = [_column(item, column) for item, column in zip(schema, columns, strict=False)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _column(item: pa.Field, values: Sequence[Any]) -> pa.Array:
+    if item.name == "metadata":
+        values = [_to_json(value) for value in values]
+    elif item.name == "signals":  # thousands of short texts share a few dozen
+        values = [_signals_to_json(tuple(value.items())) for value in values]
+    try:
+        return pa.array(values, item.type)
+    except UnicodeEncodeError:  # a file name that is not UTF-8 carries lone surrogates
+        return pa.array([_scrubbed(value) for value in values], item.type)
+
+
+def _to_json(value: Mapping[str, Any]) -> str:
+    if not value:
+        return "{}"
+    return _ENCODER.encode(dict(value))
+
+
+@lru_cache(maxsize=10_000)
+def _signals_to_json(signals: tuple[tuple[str, float], ...]) -> str:
+    return _to_json(dict(signals))
+
+
+def _scrubbed(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    return [_scrubbed(item) for item in value] if isinstance(value, tuple) else value
+
+
+# --- rows to records -----------------------------------------------------------------------------
+
+
+def document_rows(table: pa.Table) -> list[Document]:
+    """Return rows of ``documents`` as records."""
+    return _rows(Document, table)
+
+
+def memory_rows(table: pa.Table) -> list[Memory]:
+    """Return rows of ``memories`` as records; columns that a Memory can do without may be absent.
+
+    Vectors and scores are left out: take those from the table.
+    """
+    return _rows(Memory, table)
+
+
+def entity_rows(table: pa.Table) -> list[Entity]:
+    """Return rows of ``entities`` as records."""
+    return _rows(Entity, table)
+
+
+def relation_rows(table: pa.Table) -> list[Relation]:
+    """Return rows of ``relations`` as records."""
+    return _rows(Relation, table)
+
+
+def decodable(table: pa.Table) -> pa.Table:
+    """Return rows with nothing in place of what should be JSON and is none, as after damage."""
+    for name in _JSON_COLUMNS.intersection(table.column_names):
+        place = table.schema.get_field_index(name)
+        values = pa.array(map(_if_json, table[name].to_pylist()), pa.string())
+        table = table.set_column(place, table.schema.field(place), values)
+    return table
+
+
+def _if_json(value: str | None) -> str:
+    try:
+        return value if value and isinstance(json.loads(value), dict) else "{}"
+    except ValueError:
+        return "{}"
+
+
+def _rows(record: type[Record], table: pa.Table) -> list[Record]:
+    present = [item for item in fields(record) if item.name in table.column_names]
+    missing = {item.name for item in fields(record) if _is_required(item)} - set(table.column_names)
+    if missing:
+        raise ValueError(f"a {record.__name__} needs the columns {sorted(missing)}")
+    names = [item.name for item in present]
+    columns = [_values(table[name], _decoder(table.schema.field(name))) for name in names]
+    return [record(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def _is_required(item: Any) -> bool:
+    return item.default is MISSING and item.default_factory is MISSING
+
+
+def _values(column: pa.ChunkedArray, decode: Callable[[Any], Any] | None) -> Iterable[Any]:
+    values = column.to_pylist()
+    return values if decode is None else [decode(value) for value in values]
+
+
+def _decoder(item: pa.Field) -> Callable[[Any], Any] | None:
+    if item.name in _JSON_COLUMNS:
+        return lambda value: json.loads(value) if value else {}
+    if pa.types.is_list(item.type):
+        return lambda value: tuple(value or ())
+    return None

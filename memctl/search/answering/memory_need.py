@@ -1,0 +1,92 @@
+"""Whether a message needs memory at all, so that context can stand in front of every prompt.
+
+A message that refers to what was said or done before needs it ("what did we decide about ...").
+Any other gets it only where what is known clearly bears on it; small talk and work orders ("write
+a haiku", "fix this bug") never do, for whatever they mention is met by chance.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memctl.language.sentence_splitting import split_sentences
+from memctl.search.answering.relevance import Relevance
+from memctl.search.query.question import Question
+
+MIN_RELEVANCE = 0.45
+"""Of a message that refers to nothing; a tenth to a fifth of questions about chats score lower."""
+FEWEST_WORDS = 2
+"""Content words of such a message."""
+
+_REFERRING = (
+    r"remember|recall|remind me",
+    r"last (?:time|week|month|year|spring|summer|autumn|fall|winter|session|meeting|conversation)",
+    r"previous(?:ly)?|earlier|the other day|yesterday",
+    r"(?:you|we|i|he|she|they)(?: all| both)?(?: had)? (?:discussed|talked|spoke|decided|agreed|"
+    r"said|told|mentioned|promised|planned|chose|settled|noted|wrote down)",
+    r"(?:did|have|had|were|was) (?:we|i|you|he|she|they) (?:\w+ )?(?:discuss|talk|decide|agree|say|"
+    r"said|tell|told|mention|promise|plan|choose|settle|note|write down)\w*",
+    r"(?:what|which|when|where|who|whom|why|how)(?: \w+){0,3} (?:did|have|had|was|were) "
+    r"(?:we|i|my|our)",
+    r"(?:when|where|who|whom)(?: \w+)? (?:do|does|is|are) (?:we|i|my|our)",
+    r"(?:what|when|where|who)(?:['’]s| is| are| was| were) (?:my|our)",
+    r"(?:any|do (?:we|i|you) have(?: any)?) notes? (?:on|about)|what do (?:we|you|i) know",
+    r"erinner\w*|letzte[ns]? (?:mal|woche|jahr|monat)|neulich|gestern|haben wir|hatten wir",
+    r"wie besprochen|was wei(?:ß|ss)t du",
+    r"(?:was|wann|wo|wohin|wen|wem|wie|welche\w*)(?: \w+){0,2} (?:habe?|hatte) ich",
+    r"rappel\w*|souviens|souvenez|la dernière fois",
+    r"(?:d['’]|avant[- ])hier|hier (?:soir|matin)",  # "hier" alone is "here" in German
+    r"ai[- ]je|avons[- ]nous|on (?:a|avait) (?:dit|décidé|parlé)",
+    r"recuerd\w*|recordar|acuerdas|la última vez|ayer|hablamos|decidimos|acordamos|quedamos",
+    r"(?:qué|cuándo|dónde|quién) (?:dije|dijo|dijimos|puse|pusimos|hice|hicimos)",
+    r"ricord[aio]\w*|l['’]ultima volta|ieri",
+    r"(?:abbiamo|avevamo) (?:deciso|detto|parlato|concordato)",
+    r"(?:che cosa|cosa|quando|dove|chi) (?:ho|avevo|abbiamo|avevamo)",
+    r"lembr\w*|ontem|falamos|combinamos|(?:o que|quando|onde) (?:eu|nós)",
+    r"herinner\w*|vorige (?:keer|week|maand)|gisteren|hebben we|hadden we|(?:heb|had) ik",
+)
+_ASKING = r"please|now|ok(?:ay)?|and|then|just|bitte|por favor"
+_ORDERS = (
+    r"write|rewrite|draft|compose|translate|summari[sz]e|explain|fix|debug|refactor|rename",
+    r"implement|add|remove|delete|create|make|generate|convert|calculate|compute|solve|sort|format",
+    r"check|review|proofread|edit|run|rerun|execute|open|read|use|try|continue|go ahead|give me",
+    r"suggest|recommend",
+    r"compare|describe|define|list the|tell me (?:a|an|about)|let['’]s|leave|keep|stop",
+    r"how (?:do|can|should|would) (?:i|you|we|one)|how to",
+    r"thanks|thank you|sounds good|that['’]s (?:wrong|right|it|fine|great)|hello|hi|hey",
+    r"good (?:morning|evening)|danke|merci|gracias",
+    r"schreib\w*|übersetz\w*|erklär\w*|écris|traduis|explique|escribe|traduce|explica",
+)
+_REFERS = re.compile(rf"\b(?:{'|'.join(_REFERRING)})\b", re.IGNORECASE)
+_ORDER = re.compile(
+    rf"\W*(?:(?:{_ASKING})[, ]+|(?:can|could|would|will) you (?:please )?|"
+    rf"(?:i(?:['’]d| would) like|i want|i need) you to )*(?:{'|'.join(_ORDERS)})\b",
+    re.IGNORECASE,
+)
+
+
+def refers_back(message: str) -> str:
+    """Return the words by which a message refers to what was before; "" where none do."""
+    found = _REFERS.search(message)
+    return found.group() if found else ""
+
+
+def is_instruction(message: str) -> bool:
+    """Tell whether a message is small talk, or has something done rather than asks for anything."""
+    return _ORDER.match(message) is not None
+
+
+def is_memory_needed(message: Question, relevance: Relevance) -> bool:
+    """Tell whether what was found is worth showing to a message that refers to nothing."""
+    return len(message.slots) >= FEWEST_WORDS and relevance.score >= MIN_RELEVANCE
+
+
+_ENDING = ("?", "？", "؟")
+_AFTER = "\"'”’)]»* "
+
+
+def extract_question(message: str) -> str:
+    """Return the last question of a message; empty where there is none, or nothing else."""
+    asked = [message[start:end].strip() for start, end in split_sentences(message)]
+    questions = [each for each in asked if each.rstrip(_AFTER).endswith(_ENDING)]
+    return questions[-1] if questions and len(asked) > 1 else ""

@@ -1,0 +1,255 @@
+"""An answer that a model writes from the hits, with every sentence checked against what it cites.
+
+The model is given memories under numbers and may cite those alone.  A number that was not given is
+dropped; a sentence whose words, numbers or names are not in what it cites is marked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memctl.language.sentence_splitting import split_sentences
+from memctl.language.term_analysis import query_terms
+from memctl.prompts import fenced
+from memctl.records import Answer, AnswerSentence, Citation
+from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts, token_counter
+from memctl.search.answering.extractive_answer import NOT_FOUND
+from memctl.understanding.evidence_support import Evidence, measure_support
+
+if TYPE_CHECKING:
+    from memctl.models.chat_model import ChatModel
+    from memctl.prompts import Prompt
+    from memctl.search.answering.search_outcome import SearchOutcome
+
+UNSUPPORTED = "[unsupported]"
+
+_AS_JSON = (
+    'Reply with JSON alone: {"not_in_memory": false, "sentences": [{"text": "...", "memories": '
+    '[1]}]}, without the numbers in the text. If it is not in memory: {"not_in_memory": true, '
+    '"sentences": []}.'
+)
+_AS_TEXT = (
+    "Reply in plain text without headings or lists. Put the numbers before the full stop of each "
+    f"sentence, each in brackets of its own: It starts on Monday [1][3]. If it is not in memory, "
+    f"reply with nothing but: {NOT_FOUND}"
+)
+_NUMBERS = re.compile(r"\s*\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*\]")
+_NUMBERS_AFTER_STOP = re.compile(r"([.!?])((?:\s*\[\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*\])+)")
+_LONGEST_NUMBERS = 40
+"""Characters of an open bracket's inside after which it holds no numbers."""
+_NOT_SAID = 0.3
+"""What remains of the confidence where a model did not find the answer in the memories."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A sentence as the model gave it."""
+
+    text: str
+    memories: tuple[int, ...]
+
+
+class ModelAnswerer:
+    """Lets a model answer questions.
+
+    Args:
+        chat: The model.
+        prompt: What it is told.
+        budget: The most tokens of memories that it is given.
+    """
+
+    def __init__(self, chat: ChatModel, prompt: Prompt, budget: int) -> None:
+        self._chat = chat
+        self._prompt = prompt
+        self._budget = budget
+
+    @property
+    def method(self) -> str:
+        """Which model answers by which prompt."""
+        return f"model/{self._chat.name}/{self._prompt.id}"
+
+    def answer(self, outcome: SearchOutcome, told: Callable[[str], None] | None = None) -> Answer:
+        """Return the model's answer, checked.
+
+        Args:
+            outcome: What was found; there must be hits.
+            told: Told the answer piece by piece while the model writes it.
+
+        Raises:
+            ModelError: There is none; with ``told``, perhaps after some pieces.
+        """
+        count = token_counter(outcome.embedder)
+        given = numbered_excerpts(outcome.hits, self._budget, count)
+        blocks = fenced([item.text for item in given])
+        data = f"{blocks}\n\nThe question: {' '.join(outcome.question.text.split())}"
+        numbering = _Numbering(given)
+        written = self._asked(data) if told is None else self._streamed(data, numbering, told)
+        return self._checked(written, numbering, outcome)
+
+    def _asked(self, data: str) -> list[_Written]:
+        from memctl.search.answering.reply_schemas import AnswerReply
+
+        instructions = f"{self._prompt.text}\n\n{_AS_JSON}"
+        reply = self._chat.ask(instructions, data, AnswerReply, version=self._prompt.id)
+        if reply.not_in_memory:
+            return []
+        return [
+            replace(item, memories=(*item.memories, *sentence.memories))
+            for sentence in reply.sentences
+            for item in _sentences(sentence.text)
+        ]
+
+    def _streamed(
+        self, data: str, numbering: _Numbering, told: Callable[[str], None]
+    ) -> list[_Written]:
+        instructions = f"{self._prompt.text}\n\n{_AS_TEXT}"
+        whole = ""
+        pieces = _Renumbered(numbering)
+        for piece in self._chat.stream(instructions, data):
+            whole += piece
+            told(pieces.add(piece))
+        told(pieces.rest())
+        return [] if _is_not_found(whole) else _sentences(whole)
+
+    def _checked(
+        self, written: Sequence[_Written], numbering: _Numbering, outcome: SearchOutcome
+    ) -> Answer:
+        confidence = outcome.certainty.score
+        if not written:
+            low = round(_NOT_SAID * confidence, 3)
+            return Answer(NOT_FOUND, found=False, method=self.method, confidence=low)
+        checked = [_check(item, numbering, outcome.languages) for item in written]
+        supported = sum(not item.unsupported for item in checked)
+        return Answer(
+            text=" ".join(map(_told, checked)),
+            found=supported > 0,
+            method=self.method,
+            confidence=round(confidence * supported / len(checked), 3),
+            citations=numbering.citations(checked, outcome.languages),
+            sentences=tuple(checked),
+        )
+
+
+def _is_not_found(text: str) -> bool:
+    return _NUMBERS.search(text) is None and text.strip().lower().startswith("not in memory")
+
+
+def _sentences(text: str) -> list[_Written]:
+    """Split what a model wrote, and take the numbers out of it."""
+    moved = _NUMBERS_AFTER_STOP.sub(lambda match: f" {match[2].strip()}{match[1]}", text)
+    found = []
+    for start, end in split_sentences(moved):
+        part = moved[start:end]
+        numbers = [int(n) for inside in _NUMBERS.findall(part) for n in re.findall(r"\d+", inside)]
+        plain = " ".join(_NUMBERS.sub("", part).split())
+        if any(map(str.isalnum, plain)):
+            found.append(_Written(plain, tuple(numbers)))
+    return found
+
+
+def _told(sentence: AnswerSentence) -> str:
+    marks = [f"[{number}]" for number in sentence.citations]
+    return " ".join([sentence.text, *marks, *([UNSUPPORTED] if sentence.unsupported else [])])
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+class _Numbering:
+    """Gives the memories that are cited numbers of their own, in the order of the answer."""
+
+    def __init__(self, given: Sequence[Excerpt]) -> None:
+        self._given = {item.number: item for item in given}
+        self._shown: dict[int, int] = {}
+
+    def shown(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the answer's numbers for those that the model gave, without forged ones."""
+        known = [number for number in dict.fromkeys(numbers) if number in self._given]
+        return tuple(self._shown.setdefault(n, len(self._shown) + 1) for n in known)
+
+    def excerpt(self, shown: int) -> Excerpt:
+        """Return the memory under a number of the answer."""
+        return self._given[list(self._shown)[shown - 1]]
+
+    def citations(
+        self, checked: Sequence[AnswerSentence], languages: Sequence[str]
+    ) -> tuple[Citation, ...]:
+        """Return a citation for every number, narrowed to the sentences that are meant."""
+        return tuple(
+            _narrowed(
+                replace(self.excerpt(shown).citation, number=shown),
+                [sentence.text for sentence in checked if shown in sentence.citations],
+                languages,
+            )
+            for shown in range(1, len(self._shown) + 1)
+        )
+
+
+class _Renumbered:
+    """The pieces of a reply with the answer's numbers.
+
+    A bracket is held back until it closes, and white space until it is known what follows.
+    """
+
+    def __init__(self, numbering: _Numbering) -> None:
+        self._numbering = numbering
+        self._held = ""
+
+    def add(self, piece: str) -> str:
+        """Return what can be shown now that a piece has arrived."""
+        text = self._held + piece
+        opened = text.rfind("[")
+        is_open = opened >= 0 and "]" not in text[opened:] and len(text) - opened < _LONGEST_NUMBERS
+        ready = (text[:opened] if is_open else text).rstrip()
+        self._held = text[len(ready) :]
+        return _NUMBERS.sub(self._shown, ready)
+
+    def rest(self) -> str:
+        """Return what was held back to the end."""
+        return self._held.rstrip()
+
+    def _shown(self, match: re.Match[str]) -> str:
+        numbers = [int(number) for number in re.findall(r"\d+", match[1])]
+        return "".join(f" [{number}]" for number in self._numbering.shown(numbers))
+
+
+# --- checks --------------------------------------------------------------------------------------
+
+
+def _check(written: _Written, numbering: _Numbering, languages: Sequence[str]) -> AnswerSentence:
+    shown = numbering.shown(written.memories)
+    evidence = [_evidence(numbering.excerpt(number)) for number in shown]
+    is_supported = bool(shown) and measure_support(written.text, evidence, languages).is_enough
+    return AnswerSentence(written.text, shown, unsupported=not is_supported)
+
+
+def _evidence(item: Excerpt) -> Evidence:
+    hit = item.hit
+    return Evidence("\n".join([hit.title, hit.heading, item.citation.quote]), hit.created_at)
+
+
+def _narrowed(citation: Citation, told: Sequence[str], languages: Sequence[str]) -> Citation:
+    """Quote from the first to the last sentence that some sentences of the answer rest on."""
+    spans = [span for text in told for span in _nearest(text, citation.quote, languages)]
+    if not spans:
+        return citation
+    start, end = min(start for start, _ in spans), max(end for _, end in spans)
+    quoted = replace(citation, quote=citation.quote[start:end])
+    if citation.start is None:
+        return quoted
+    return replace(quoted, start=citation.start + start, end=citation.start + end)
+
+
+def _nearest(text: str, quote: str, languages: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield where the sentence of a quote stands that shares the most terms with a text."""
+    wanted = set(query_terms(text, languages))
+    shared = {
+        (start, end): len(wanted.intersection(query_terms(quote[start:end], languages)))
+        for start, end in split_sentences(quote)
+    }
+    best = max(shared, key=lambda span: shared[span], default=None)
+    if best is not None and shared[best]:
+        yield best

@@ -1,0 +1,439 @@
+"""Search-box syntax: what of a text is written as an expression rather than as words.
+
+    "cold brew"  pars*  aurroa~  +must  -mustnot  AND  OR  NOT  (a OR b)
+
+Plain words only rank; what is written with an operator must hold.  A sentence, which asks with a
+word such as "who" or ends as sentences do, is never an expression, whatever stands in it; only
+``pars*`` and ``aurroa~`` mean the same there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Literal
+
+from memctl.errors import UsageError
+from memctl.language.term_analysis import query_terms, terms
+from memctl.language.word_lists import stop_words
+
+Operator = Literal["AND", "OR", "NOT"]
+TermRun = tuple[str, ...]
+"""Terms that stand side by side."""
+
+_ASKING = frozenset(
+    re.findall(
+        r"\w+",
+        """who whom whose what which when where why how wer wen wem wessen was wann wo wie warum
+        welche welcher welches qui que quoi quand où comment pourquoi quién qué cuándo dónde""",
+    )
+)
+_SENTENCE_ENDS = (".", "?", "!", "…")
+_CURLY = str.maketrans({"“": '"', "”": '"', "„": '"'})
+_CODE = re.compile(
+    r"[^\W\d_](?:\d|-[^\W_])"  # v2.13.4, Q3, e-mail
+    r"|\d{4}-\d\d|\d\d?[./]\d\d?[./]\d{2}"  # days and months
+    r"|\d{3,8}(?!\d|[.,:/]\d|\s?[%°€$£])"  # 4711 and 4711-B; more digits are a telephone
+)
+"""How what begins with a digit or a single letter goes on if it is no quantity, as "-5" is."""
+_PIECE = re.compile(
+    rf'(?:(?<=[\s(])|^)(?P<sign>[+-])(?=["(]|[^\W\d_]{{2}}|{_CODE.pattern})'
+    r'|"(?P<phrase>[^"]+)"'
+    r"|(?P<open>(?:(?<=[\s(+-])|^)\()"
+    r"|(?P<close>\)(?=[\s)]|$))"
+    r'|(?P<word>(?:(?!\){1,64}(?:\s|$))[^\s"])+)'
+)
+_LONGEST = 256
+"""Words of an expression; what has more was written for something else."""
+_DEEPEST = 40
+"""Parentheses and negations within one another."""
+_LONGEST_COMPOUND = 3
+"""Words that are looked for as one, too: "state of the art", "state-of-the art"."""
+_AFTER = r"[,;:.!?)]*$"
+_FUZZY = re.compile(rf"([^\W\d_]{{3,}})~([12]?){_AFTER}")
+_PREFIX = re.compile(rf"(?=.*[^\W_].*[^\W_])(\w[\w.-]*[^\W_])\*{_AFTER}")
+_SHORTEST_NUMBER = 4
+"""Fewer digits before a star are a rating or a product."""
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f]")
+_ONE_EDIT = 5
+"""Longest word, in letters, of which one letter may differ; of longer ones two may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A word that stands for all those that begin with it, or are written nearly so."""
+
+    word: str
+    edits: int = 0
+    """So many letters may be wrong, missing or too many; 0 for a prefix."""
+
+    def __str__(self) -> str:
+        return f"{self.word}~" if self.edits else f"{self.word}*"
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """One of these runs of terms must stand in a memory; a word of no content has none."""
+
+    runs: tuple[TermRun, ...] = ()
+    pattern: Pattern | None = None
+    """What the runs are still to be found for."""
+    joined: tuple[TermRun, ...] = ()
+    """The same words with some of them written as one: "self-hosted runner"."""
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part must hold."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """One part must hold."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """The part must not hold."""
+
+    part: Node
+
+
+Node = Has | All | Some | Never
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A text, taken apart."""
+
+    text: str
+    """The words that are looked for, without marks and without what must not be there."""
+    required: All | None = None
+    """What must hold; None where words only rank."""
+    patterns: Mapping[int, Pattern] = field(default_factory=dict)
+    """By the number of the word in the text."""
+    note: str = ""
+    """What of the text may have been meant otherwise than it was taken."""
+
+
+def parse_query(text: str, languages: Sequence[str]) -> Expression:
+    """Take a text apart; a bad expression is plain words, with a note.
+
+    Args:
+        text: What was asked.
+        languages: Those that the memories are in.
+
+    Raises:
+        UsageError: It only says what is not to be found.
+    """
+    count = len(text.split())
+    if count > _LONGEST:
+        return Expression(text)
+    if not count or _is_sentence(text):
+        return _with_patterns(text)
+    plain = text.translate(_CURLY)
+    if plain.count('"') % 2:
+        plain = plain.replace('"', " ")
+    pieces = list(_pieces(plain))
+    if not any(piece.is_mark for piece in pieces):
+        return _required_patterns(_with_patterns(text), languages)
+    try:
+        expression = _Parser(pieces, languages).expression()
+        note = _interpretation_note(expression) if any(piece.in_doubt for piece in pieces) else ""
+        return replace(expression, note=note)
+    except _MalformedError as error:
+        return Expression(text, note=f"taken as plain words: {error}")
+
+
+def _is_sentence(text: str) -> bool:
+    return text.rstrip().endswith(_SENTENCE_ENDS) or text.split()[0].lower() in _ASKING
+
+
+def _interpretation_note(expression: Expression) -> str:
+    return f"what must hold: {describe_node(expression.required)}" if expression.required else ""
+
+
+def _with_patterns(text: str) -> Expression:
+    """Return plain words, of which some may stand for others."""
+    words = text.split()
+    stars = not any(word.startswith("*") for word in words)  # *such* is emphasis
+    found = {at: p for at, word in enumerate(words) if (p := _pattern(word, stars=stars))}
+    if not found:
+        return Expression(text)
+    plain = [found[at].word if at in found else word for at, word in enumerate(words)]
+    return Expression(" ".join(plain), patterns=found)
+
+
+def _required_patterns(expression: Expression, languages: Sequence[str]) -> Expression:
+    """Return words of which one must hold, where they are nothing but patterns."""
+    others = (w for at, w in enumerate(expression.text.split()) if at not in expression.patterns)
+    if not expression.patterns or query_terms(" ".join(others), languages):
+        return expression
+    some = Some(tuple(Has(pattern=pattern) for pattern in expression.patterns.values()))
+    return replace(expression, required=All((some,)))
+
+
+def _pattern(word: str, *, stars: bool = True) -> Pattern | None:
+    if fuzzy := _FUZZY.fullmatch(word):
+        edits = int(fuzzy[2]) if fuzzy[2] else 1 if len(fuzzy[1]) <= _ONE_EDIT else 2
+        return Pattern(fuzzy[1], edits)
+    prefix = _PREFIX.fullmatch(word) if stars else None
+    if prefix and (not prefix[1].isdigit() or len(prefix[1]) >= _SHORTEST_NUMBER):
+        return Pattern(prefix[1])
+    return None
+
+
+# --- pieces --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    kind: Literal["sign", "phrase", "open", "close", "word", "operator"]
+    text: str
+    in_doubt: bool = False
+    """Whether it is a sign that may not have been meant as one."""
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it makes a text an expression; brackets alone do not."""
+        return self.kind in ("sign", "phrase", "operator")
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    before, shouted = "", text.isupper()
+    for match in _PIECE.finditer(text):
+        kind, said = match.lastgroup, match.group(match.lastgroup or 0)
+        if kind == "word" and _is_operator(said, before, shouted=shouted):
+            yield _Piece("operator", said)
+        elif kind == "sign" and _CODE.match(text, match.end()):
+            if before.lower() not in stop_words("en"):  # "from -500 to +300"
+                yield _Piece("sign", said, in_doubt=True)
+        elif kind in ("sign", "phrase", "open", "close", "word"):
+            yield _Piece(kind, said)  # type: ignore[arg-type]  # a string of the pattern's own
+        before = said
+
+
+def _is_operator(word: str, before: str, *, shouted: bool) -> bool:
+    """Tell an operator from an emphasis: "do NOT", or a text in capitals throughout."""
+    if word == "NOT":
+        return not shouted and (before in ("AND", "OR") or before.lower() not in stop_words("en"))
+    return word in ("AND", "OR")
+
+
+# --- grammar -------------------------------------------------------------------------------------
+
+
+class _MalformedError(Exception):
+    """Why an expression is none."""
+
+
+class _Parser:
+    """Makes one expression: words and groups side by side, joined by OR, and that by AND and NOT.
+
+    Args:
+        pieces: Those of the text.
+        languages: Those that words are looked for in.
+    """
+
+    def __init__(self, pieces: Sequence[_Piece], languages: Sequence[str]) -> None:
+        self._pieces = list(pieces)
+        self._languages = languages
+        self._at = 0
+        self._words: list[str] = []
+        self._patterns: dict[int, Pattern] = {}
+        self._negations = 0
+        self._depth = 0
+
+    def expression(self) -> Expression:
+        """Return the whole."""
+        required = All(tuple(self._clauses(inside=False)))
+        if not self._words:
+            raise UsageError("that only says what is not to be found", 'add what is: "coffee -tea"')
+        text = " ".join(self._words)
+        return Expression(text, required if required.parts else None, self._patterns)
+
+    def _clauses(self, *, inside: bool) -> list[Node]:
+        """Return what must hold up to the end, or with ``inside`` up to the closing bracket."""
+        found: list[Node] = []
+        while (piece := self._next()) is not None:
+            if piece.kind == "close":
+                self._at += 1
+                if inside:
+                    return found
+                continue  # one that was never opened says nothing
+            node, joined = self._chain()
+            if joined or inside or piece.kind != "word":
+                found.append(node)
+        if inside:
+            raise _MalformedError("a parenthesis is not closed")
+        return found
+
+    def _chain(self) -> tuple[Node, bool]:
+        """Return operands with the operators between them, and whether there are any."""
+        ways: list[list[Node]] = [[self._operand()]]
+        joined = False
+        while (piece := self._next()) is not None and piece.kind == "operator":
+            joined = True
+            if piece.text != "NOT":
+                self._at += 1
+            if piece.text == "OR":
+                ways.append([])
+            ways[-1].append(self._operand())
+        return Some(tuple(All(tuple(way)) for way in ways)), joined
+
+    def _operand(self) -> Node:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _MalformedError(f"more than {_DEEPEST} parentheses are within one another")
+        node = self._one()
+        self._depth -= 1
+        return node
+
+    def _one(self) -> Node:
+        piece = self._next()
+        if piece is None or piece.kind == "close":
+            raise _MalformedError("an operator has nothing behind it")
+        self._at += 1
+        if piece.kind == "operator":
+            if piece.text != "NOT":
+                raise _MalformedError(f"{piece.text} joins nothing")
+            return self._negated()
+        if piece.kind == "sign":
+            return self._operand() if piece.text == "+" else self._negated()
+        if piece.kind == "open":
+            return All(tuple(self._clauses(inside=True)))
+        return self._words_of(piece)
+
+    def _negated(self) -> Node:
+        self._negations += 1
+        part = self._operand()
+        self._negations -= 1
+        return Never(part)
+
+    def _words_of(self, piece: _Piece) -> Has:
+        pattern = _pattern(piece.text) if piece.kind == "word" else None
+        if not self._negations:
+            if pattern:
+                self._patterns[len(self._words)] = pattern
+            self._words += (pattern.word if pattern else piece.text).split()
+        if pattern:
+            return Has(pattern=pattern)
+        if piece.kind == "word":
+            return Has(self._runs(_word_runs, piece.text))
+        runs = self._runs(_phrase_runs, piece.text)
+        joined = (run for run in self._runs(_joined_runs, piece.text) if run not in runs)
+        return Has(runs, joined=tuple(joined))
+
+    def _runs(
+        self, runs: Callable[[str, str], Iterator[TermRun]], text: str
+    ) -> tuple[TermRun, ...]:
+        found = (run for language in self._languages for run in runs(text, language))
+        return tuple(dict.fromkeys(found))
+
+    def _next(self) -> _Piece | None:
+        return self._pieces[self._at] if self._at < len(self._pieces) else None
+
+
+def _phrase_runs(text: str, language: str) -> Iterator[TermRun]:
+    if run := tuple(terms(text, language)):
+        yield run
+
+
+def _joined_runs(text: str, language: str) -> Iterator[TermRun]:
+    """Yield a phrase as it is with its compounds in parts, and with each few words as a compound:
+    of such a one a memory has the parts and behind them the whole."""
+    words = text.replace("-", " ").split()
+    yield from _phrase_runs(" ".join(words), language)
+    for count in range(2, _LONGEST_COMPOUND + 1):
+        for at in range(len(words) - count + 1):
+            for mark in "-_":
+                whole = mark.join(words[at : at + count])
+                yield from _phrase_runs(
+                    " ".join([*words[:at], whole, *words[at + count :]]), language
+                )
+
+
+def _word_runs(word: str, language: str) -> Iterator[TermRun]:
+    """Yield what a word is found by: ``parse_config`` also by its parts side by side."""
+    found = tuple(terms(word, language))
+    if len(found) <= 1 or _UNSPACED.search(word):
+        yield from (found,) if found else ()
+        return
+    *parts, whole = found
+    yield (whole,)
+    if len(parts) > 1 and any(map(str.isalpha, parts)):
+        yield tuple(parts)
+
+
+# --- memories ------------------------------------------------------------------------------------
+
+
+def resolve_patterns(node: Node, found: Mapping[Pattern, Sequence[str]]) -> Node | None:
+    """Return what must hold with the terms that patterns stand for; None where it says nothing."""
+    if isinstance(node, Has):
+        if node.pattern is not None:
+            return Has(tuple((term,) for term in found[node.pattern]), node.pattern)
+        return node if node.runs else None
+    if isinstance(node, Never):
+        part = resolve_patterns(node.part, found)
+        return None if part is None else Never(part)
+    parts = tuple(
+        part for each in node.parts if (part := resolve_patterns(each, found)) is not None
+    )
+    return type(node)(parts) if parts else None
+
+
+def matches_node(node: Node, text: str) -> bool:
+    """Tell whether a memory has what must be there.
+
+    Args:
+        node: What must hold, resolved.
+        text: The memory's terms, with a space before, between and behind them.
+    """
+    if isinstance(node, Has):
+        return any(f" {' '.join(run)} " in text for run in chain(node.runs, node.joined))
+    if isinstance(node, Never):
+        return not matches_node(node.part, text)
+    judged = (matches_node(part, text) for part in node.parts)
+    return all(judged) if isinstance(node, All) else any(judged)
+
+
+def iter_patterns(node: Node) -> Iterator[Pattern]:
+    """Yield the patterns in what must hold."""
+    if isinstance(node, Has):
+        yield from (node.pattern,) if node.pattern is not None else ()
+    elif isinstance(node, Never):
+        yield from iter_patterns(node.part)
+    else:
+        for part in node.parts:
+            yield from iter_patterns(part)
+
+
+def mandatory_terms(node: Node) -> tuple[str, ...]:
+    """Return terms that every memory has of which the node holds, to look for all of them."""
+    if isinstance(node, Has):
+        each = [*node.runs, *node.joined] or [()]
+        return tuple(term for term in each[0] if all(term in run for run in each))
+    if isinstance(node, Never) or (isinstance(node, Some) and len(node.parts) > 1):
+        return ()
+    return tuple(dict.fromkeys(term for part in node.parts for term in mandatory_terms(part)))
+
+
+def describe_node(node: Node) -> str:
+    """Return what must hold, as terms, for whoever wants to see how it was understood."""
+    if isinstance(node, Has):
+        if node.pattern is not None:
+            return str(node.pattern)
+        runs = [" ".join(run) if len(run) == 1 else f'"{" ".join(run)}"' for run in node.runs]
+        return runs[0] if len(runs) == 1 else f"({' | '.join(runs)})"
+    if isinstance(node, Never):
+        return f"NOT {describe_node(node.part)}"
+    parts = [describe_node(part) for part in node.parts]
+    operator = " AND " if isinstance(node, All) else " OR "
+    return parts[0] if len(parts) == 1 else f"({operator.join(parts)})"

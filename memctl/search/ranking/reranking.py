@@ -1,0 +1,67 @@
+"""Reranking: a model that reads question and memory together puts the best of a search in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memctl.errors import MemctlError
+from memctl.language.term_analysis import embedding_text
+from memctl.models.protocols import Reranker
+from memctl.search.ranking.scored_candidates import ScoredCandidate, load_hits
+from memctl.search.retrieval.candidates import Sources
+
+RERANK = "rerank"
+"""Under this name a hit's legs have the score of the model."""
+RERANK_HITS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """How the best of a search are put in order."""
+
+    model: Reranker | None = None
+    """Without one everything stays as it is."""
+    hits: int = RERANK_HITS
+    """So many of the best it looks at; those below keep their order."""
+
+
+NO_RERANKING = Reranking()
+
+
+def rerank(
+    reranking: Reranking, sources: Sources, question: str, ranked: Sequence[ScoredCandidate]
+) -> tuple[list[ScoredCandidate], tuple[str, ...]]:
+    """Return the items in the order of the model, and a note where it could not be had.
+
+    ``rerank`` tells the score that the model gave, ``fused`` the one from before.
+
+    Args:
+        reranking: By what, and how many.
+        sources: Have the texts.
+        question: In words.
+        ranked: The items, best first.
+    """
+    if reranking.model is None or not ranked:
+        return list(ranked), ()
+    best, rest = ranked[: reranking.hits], ranked[reranking.hits :]
+    texts = [embedding_text(hit.title, "", hit.text) for hit in load_hits(sources, best)]
+    try:
+        scores = reranking.model.score(question, texts)
+    except MemctlError as error:  # a question is answered, whatever is wrong with the model
+        return list(ranked), (f"not reranked: {_failure_note(error)}",)
+    ordered = sorted(map(_with_model_score, best, scores), key=lambda item: -item.score)
+    return [*ordered, *_shift_below(ordered[-1].score, rest)], ()
+
+
+def _failure_note(error: MemctlError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
+
+
+def _with_model_score(item: ScoredCandidate, score: float) -> ScoredCandidate:
+    return replace(item, score=score, legs=item.legs | {"fused": item.score, RERANK: score})
+
+
+def _shift_below(least: float, rest: Sequence[ScoredCandidate]) -> list[ScoredCandidate]:
+    """Return the items with scores that go on downwards from the least of the model's."""
+    return [replace(item, score=least - (rest[0].score - item.score)) for item in rest]

@@ -1,0 +1,111 @@
+"""How common each term is among the memories a question is asked of.
+
+Taken from a sample of the very rows that the filters leave, so that a name which is rare in the
+whole but stands in every turn of one conversation counts as common when that one is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memctl.schema.arrow_tables import TableName
+from memctl.store.tables.filter_expressions import Expr
+from memctl.store.tables.snapshot import Snapshot
+
+SAMPLE = 4_096
+"""Up to so many rows are all looked at; of more, as many in evenly spread blocks."""
+_BLOCKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """Document frequencies in a sample of memories."""
+
+    memories: int
+    """How many memories there are, of which the sample was taken."""
+    sampled: int
+    terms: int
+    """How many terms the sampled memories have in all, repetitions included."""
+    frequencies: Mapping[str, int]
+    """In how many sampled memories a term occurs."""
+
+    @property
+    def average_length(self) -> float:
+        """Terms a memory."""
+        return self.terms / self.sampled if self.sampled else 1.0
+
+    def idf(self, term: str) -> float:
+        """Return the inverse document frequency as BM25 has it (Robertson and Zaragoza 2009)."""
+        found = self.frequencies.get(term, 0)
+        return math.log(1 + (self.sampled - found + 0.5) / (found + 0.5))
+
+    @property
+    def highest_idf(self) -> float:
+        """The idf of a term that does not occur."""
+        return math.log(1 + (self.sampled + 0.5) / 0.5)
+
+    def __add__(self, other: TermStatistics) -> TermStatistics:
+        return TermStatistics(
+            self.memories + other.memories,
+            self.sampled + other.sampled,
+            self.terms + other.terms,
+            Counter(self.frequencies) + Counter(other.frequencies),
+        )
+
+
+NO_STATISTICS = TermStatistics(0, 0, 0, {})
+
+
+def sample_term_statistics(snapshot: Snapshot, where: Expr | None) -> TermStatistics:
+    """Count terms in a sample of the memories for which the condition holds."""
+    count = snapshot.count("memories", where)
+    texts = pa.concat_arrays(
+        [
+            chunk
+            for table in read_spread_sample(snapshot, "memories", where, "search_text", count)
+            for chunk in table["search_text"].chunks
+        ]
+        or [pa.array([], pa.string())]
+    )
+    lists = pc.split_pattern(texts, " ")
+    return TermStatistics(count, len(texts), *_counted(lists))
+
+
+def read_spread_sample(
+    snapshot: Snapshot, table: TableName, where: Expr | None, column: str, count: int
+) -> Iterator[pa.Table]:
+    """Yield a column of rows for which the condition holds.
+
+    Args:
+        snapshot: Has the table.
+        table: Its name.
+        where: The condition.
+        column: The column.
+        count: For how many rows it holds; of many only a sample is read.
+    """
+    if count <= SAMPLE:
+        yield snapshot.scan(table, where, [column])
+        return
+    size = SAMPLE // _BLOCKS
+    for block in range(_BLOCKS):
+        offset = block * (count - size) // (_BLOCKS - 1)
+        yield snapshot.scan(table, where, [column], limit=size, offset=offset)
+
+
+def _counted(lists: pa.ListArray) -> tuple[int, dict[str, int]]:
+    """Return the number of terms and, for each term, the number of lists that hold it."""
+    encoded = pc.list_flatten(lists).dictionary_encode()
+    codes = np.asarray(encoded.indices, dtype=np.int64)
+    owners = np.asarray(pc.list_parent_indices(lists), dtype=np.int64)
+    size = max(len(encoded.dictionary), 1)
+    pairs = np.sort(owners * size + codes)  # `np.unique` hashes them, which takes ten times as long
+    is_first = np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]
+    counts = np.bincount(pairs[is_first] % size, minlength=size).tolist()
+    return len(codes), dict(zip(encoded.dictionary.to_pylist(), counts, strict=False))

@@ -1,0 +1,292 @@
+"""The stages of one knowledge base, made as its settings and those of the program want them.
+
+What is private gets stages of its own, that know of no model on another machine and keep no reply.
+
+Knows which model or built-in way each stage gets; does none of their work, and opens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memctl.config import Config
+from memctl.errors import ConfigError
+from memctl.kb_settings import KnowledgeBaseSettings, Layout
+
+if TYPE_CHECKING:
+    from memctl.consolidation.consolidator import Consolidator
+    from memctl.consolidation.model_insights import InsightWriter
+    from memctl.ingest.document_processing import PrivateNamespaces
+    from memctl.ingest.fact_comparison import FactComparer
+    from memctl.ingest.ingest_pipeline import Ingestor
+    from memctl.ingest.ingest_preview import Estimator, Estimators
+    from memctl.ingest.media_enrichment import MediaEnricher
+    from memctl.literals import Purpose, Task, WhenUnavailable
+    from memctl.memories.memory_editing import Editor
+    from memctl.models.chat_model import ChatModels
+    from memctl.models.protocols import Embedder
+    from memctl.models.providers import Providers
+    from memctl.readers import Readers
+    from memctl.store.store import Store
+    from memctl.understanding.understander import Understander
+
+_ROUNDS = 2
+"""So many documents in a row each place of an endpoint gets before there may be a commit."""
+
+
+@dataclass
+class ServiceFactory:
+    """Makes the stages of a knowledge base when they are first wanted."""
+
+    layout: Layout
+    settings: KnowledgeBaseSettings
+    """What is pinned; other settings need other stages."""
+    store: Store
+    config: Config
+    """The program's settings; of a private one, without models that are on other machines."""
+    clock: Callable[[], datetime]
+
+    @classmethod
+    def wanted(
+        cls,
+        layout: Layout,
+        settings: KnowledgeBaseSettings,
+        store: Store,
+        config: Config,
+        clock: Callable[[], datetime],
+    ) -> ServiceFactory:
+        """Return the stages that settings want, of a private one without distant models."""
+        if settings.private and not settings.may_send:
+            from memctl.models.providers import without_remote_models
+
+            config = without_remote_models(config)
+        return cls(layout, settings, store, config, clock)
+
+    @cached_property
+    def for_private(self) -> ServiceFactory:
+        """The stages of private namespaces; these where it has none, or is private itself."""
+        if self.settings.private or not self.settings.private_namespaces:
+            return self
+        settings = replace(self.settings, private=True)
+        return ServiceFactory.wanted(self.layout, settings, self.store, self.config, self.clock)
+
+    @cached_property
+    def providers(self) -> Providers:
+        """The models that the settings name; what they reply and cost is kept in the ledger."""
+        from memctl.models.call_accounting import (
+            ModelAccount,
+            NoReplyCache,
+            RedactedReplyCache,
+            ReplyCache,
+        )
+        from memctl.models.providers import Providers
+
+        ledger = self.store.ledger
+        replies: ReplyCache = ledger.replies
+        if self.settings.private:
+            replies = NoReplyCache(replies)
+        elif self.settings.redact:
+            replies = RedactedReplyCache(replies)
+        account = ModelAccount(replies, ledger.usage, self.config.budget, self.clock)
+        return Providers(self.config, account)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model that the vectors are from, those of private namespaces among them.
+
+        Raises:
+            ConfigError: It cannot be had as things are configured, or is not the one that the
+                vectors are from.
+        """
+        if self.for_private is not self:
+            return self.for_private.embedder
+        from memctl.models import BUILTIN_EMBEDDER, load_embedder
+
+        wanted = self.settings.embedder
+        if wanted != (self.store.embedder or wanted):
+            raise self._of_another_embedder(wanted, self.settings.dimension)
+        if wanted == BUILTIN_EMBEDDER:  # spares those that have no endpoint its settings
+            found: Embedder = load_embedder(wanted)
+        else:
+            found = self.providers.embedder(wanted, self.settings.dimension, self.layout.name)
+        if found.dimension != self.store.dimension:
+            raise self._of_another_embedder(wanted, found.dimension)
+        return found
+
+    def _of_another_embedder(self, wanted: str, dimension: int) -> ConfigError:
+        name, made, its = self.layout.name, self.store.embedder or wanted, self.store.dimension
+        return ConfigError(
+            f"{name!r} is set to {wanted} with {dimension} dimensions, but its vectors are"
+            f" from {made} with {its}",
+            f"make new ones: memctl kb reembed {name} --embedder {wanted}",
+        )
+
+    @cached_property
+    def ingestor(self) -> Ingestor:
+        """What takes sources in, and waits for models or not, as configured."""
+        return self.ingestor_that(self.config.models.when_unavailable)
+
+    def ingestor_that(self, when_unavailable: WhenUnavailable) -> Ingestor:
+        """Return an ingestor that waits for models, or does without them while they are away."""
+        from memctl.ingest.batch_preparation import IngestLimits
+        from memctl.ingest.ingest_pipeline import Ingestor
+
+        # A call takes seconds: small groups, so that what is paid for is soon committed.
+        models = self.config.models
+        is_slow = bool(models.understand or models.transcribe or models.image)
+        together = _ROUNDS * self.config.endpoint.concurrency if is_slow else None
+        return Ingestor(
+            self.store,
+            self.settings,
+            self.embedder,
+            self._understander(when_unavailable),
+            self.clock,
+            enricher=self._perceiver(self.readers),
+            private=self._private(when_unavailable),
+            limits=IngestLimits(together=together),
+            comparer=self._comparer(),
+            readers=self.readers,
+        )
+
+    def _private(self, when_unavailable: WhenUnavailable) -> PrivateNamespaces | None:
+        """Return what works on private namespaces, where there are any."""
+        from memctl.ingest.document_processing import PrivateNamespaces
+
+        stages = self.for_private
+        if stages is self:
+            return None
+        return PrivateNamespaces(
+            frozenset(self.settings.private_namespaces),
+            stages._understander(when_unavailable),
+            stages._perceiver(self.readers),
+        )
+
+    @cached_property
+    def readers(self) -> Readers:
+        """What reads files, in processes that end when the stages are closed."""
+        from memctl.readers import Readers
+
+        return Readers(self.config.limits)
+
+    def close(self) -> None:
+        """End the processes that wait for work."""
+        if "readers" in vars(self):
+            self.readers.close()
+
+    def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
+        """Return what turns text into structure: a model where one is configured for it.
+
+        Raises:
+            ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
+        """
+        from memctl.understanding import BuiltinUnderstander
+
+        builtin = BuiltinUnderstander()
+        model = self.providers.chat("understand") if self.config.models.understand else None
+        if model is None:
+            return builtin
+        from memctl.prompts import load_prompt
+        from memctl.understanding.model_understander import ModelUnderstander
+
+        prompt = load_prompt("understand", self.layout.prompts)
+        at_once, most = self.config.endpoint.concurrency, self.config.models.most_windows
+        return ModelUnderstander(model, prompt, builtin, at_once, most, when_unavailable)
+
+    def _comparer(self) -> FactComparer | None:
+        """Return what compares new facts with what is known; None where no model understands.
+
+        Raises:
+            ConfigError: As :meth:`_understander`.
+        """
+        if not self.config.models.understand:
+            return None
+        from memctl.ingest.fact_comparison import FactComparer
+        from memctl.prompts import load_prompt
+
+        models = self._chats("understand", "compare")
+        prompt = load_prompt("compare", self.layout.prompts)
+        at_once = self.config.endpoint.concurrency
+        return FactComparer(self.store, models, prompt, at_once, self.clock) if models else None
+
+    def _perceiver(self, readers: Readers) -> MediaEnricher | None:
+        """Return what looks at pictures and listens to recordings; None where no model does."""
+        if not self.config.models.transcribe and not self.config.models.image:
+            return None
+        from memctl.ingest.media_enrichment import MediaEnricher
+        from memctl.prompts import load_prompt
+
+        prompt = load_prompt("image", self.layout.prompts)
+        return MediaEnricher(
+            self.providers.transcriber(),
+            self.providers.image_reader(prompt.text, prompt.id),
+            self.config.endpoint.concurrency,
+            readers,
+        )
+
+    def estimators(self) -> Estimators:
+        """Return what tells beforehand what models would be asked by an ingest."""
+        from memctl.ingest.ingest_preview import Estimators
+
+        private = self.for_private
+        usual = self._estimator
+        namespaces = frozenset(self.settings.private_namespaces)
+        return Estimators(usual, usual if private is self else private._estimator, namespaces)
+
+    @property
+    def _estimator(self) -> Estimator:
+        from memctl.ingest.ingest_preview import Estimator, plan_of
+
+        return Estimator(plan_of(self.config, self.settings, self.layout.prompts))
+
+    def consolidator(self, *, asks_model: bool) -> Consolidator:
+        """Return what draws insights.
+
+        Args:
+            asks_model: Whether the model that is configured, if any, may be asked.
+
+        Raises:
+            ConfigError: It may, but no endpoint is configured, or its prompt or key cannot be read.
+        """
+        from memctl.consolidation.consolidator import Consolidator
+        from memctl.consolidation.memory_grouping import Thresholds
+
+        return Consolidator(
+            self.store,
+            self.embedder,
+            self.clock,
+            kb=self.layout.name,
+            thresholds=Thresholds(near_duplicate=self.config.consolidate.near_duplicate),
+            writer=self._insight_writer() if asks_model else None,
+        )
+
+    def _insight_writer(self) -> InsightWriter | None:
+        if not self.config.models.consolidate:
+            return None
+        from memctl.consolidation.model_insights import InsightWriter
+        from memctl.prompts import load_prompt
+
+        chats = self._chats("consolidate")
+        prompt = load_prompt("consolidate", self.layout.prompts)
+        waits = self.config.models.when_unavailable == "wait"
+        return InsightWriter(chats, prompt, waits=waits) if chats else None
+
+    def _chats(self, task: Task, purpose: Purpose | None = None) -> ChatModels | None:
+        """Return the model for a task, with that for private namespaces; None without any."""
+        from memctl.models.chat_model import ChatModels
+
+        usual = self.providers.chat(task, purpose)
+        if usual is None or self.for_private is self:
+            return ChatModels(usual) if usual else None
+        private = self.for_private.providers.chat(task, purpose)
+        return ChatModels(usual, private, frozenset(self.settings.private_namespaces))
+
+    def editor(self) -> Editor:
+        """Return what changes single memories and documents."""
+        from memctl.memories.memory_editing import Editor
+
+        redacts = self.settings.redact
+        return Editor(self.store, lambda: self.embedder, self.clock, redacts=redacts)

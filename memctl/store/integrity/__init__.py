@@ -1,0 +1,4 @@
+"""Whether the tables' files are whole, and what to do when they are not:
+
+checksums, inspection, rescue and repair.
+"""

@@ -1,0 +1,209 @@
+"""Checksums of the tables' files, by which a byte that has changed on the disk is found.
+
+The engine has none of its own: a flipped bit in a text, a number or a vector is read as it stands.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from memctl.files import open_regular
+from memctl.schema.table_names import TABLES, TableName
+from memctl.store.integrity.inspection import (
+    INDEXES,
+    LostRow,
+    broken_indexes,
+    can_be_read,
+    damaged_version_files,
+    fragment_files,
+    index_files,
+    index_is_complete,
+    version_files,
+)
+from memctl.store.ledger.version_repositories import Checksum
+from memctl.store.tables.durability import files_below
+
+if TYPE_CHECKING:
+    from lance import LanceDataset, LanceFragment
+
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.tables.engine import Datasets
+
+
+_SUMMED = ("data", "_deletions", INDEXES)
+"""Folders of a table.  Of manifests the ledger has copies, and nothing else is ever read."""
+_READ_BYTES = 1 << 20
+"""At once."""
+CHECKSUM_BATCH_BYTES = 1 << 30
+"""An upkeep reads so much, and one file more, of what memctl of before has written without sums."""
+
+
+def checksum_of(path: Path) -> Checksum:
+    """Return the length and the checksum of a file.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    size = crc32 = 0
+    buffer = bytearray(_READ_BYTES)
+    view = memoryview(buffer)
+    with open_regular(path) as file:
+        while read := file.readinto(buffer):
+            size, crc32 = size + read, zlib.crc32(view[:read], crc32)
+    return Checksum(size, crc32)
+
+
+def checksums_of(folder: Path, paths: Iterable[str]) -> dict[str, Checksum]:
+    """Return the sums of those of some files that a table cannot do without.
+
+    Args:
+        folder: The table's.
+        paths: Of files in it; some may be gone by now.
+    """
+    found: dict[str, Checksum] = {}
+    for path in map(Path, paths):
+        place = path.relative_to(folder)
+        if place.parts[0] in _SUMMED:
+            try:
+                found[place.as_posix()] = checksum_of(path)
+            except FileNotFoundError:
+                continue
+    return found
+
+
+def add_missing_checksums(datasets: Datasets, ledger: Ledger, most: int | None = None) -> None:
+    """Take the sums of files of HEAD that have none, of which some are from before there were any.
+
+    Args:
+        datasets: The tables; the caller holds the lock.
+        ledger: Where they are noted.
+        most: Stop when so many bytes have been read; by default at the end.
+    """
+    read = 0
+    for table, version in ledger.head().items():
+        known, folder = ledger.sums.all(table), datasets.path(table)
+        found: dict[str, Checksum] = {}
+        for part in version_files(datasets.at(table, version)):
+            if part not in known and (most is None or read < most):
+                found |= checksums_of(folder, [f"{folder}/{part}"])
+                read += found[part].size if part in found else 0
+        ledger.sums.add(table, found)
+
+
+def drop_checksums(datasets: Datasets, ledger: Ledger) -> None:
+    """Drop the sums of files that have been pruned."""
+    for table in TABLES:
+        folder = datasets.path(table)
+        there = {Path(path).relative_to(folder).as_posix() for path in files_below(folder)}
+        ledger.sums.keep(table, there)
+
+
+State = Literal["same", "changed", "unknown"]
+_NAMING = ("id", "document_id", "source")
+"""Columns that say which row it is."""
+
+
+class Verifier:
+    """Compares files with the sums that the ledger took of them; each is read once.
+
+    Args:
+        datasets: The tables.
+        ledger: Knows the sums; of files that memctl of before has written it has none.
+        reads_rows: Of what has no sum, read every row; else the ends of its files are looked at.
+    """
+
+    def __init__(self, datasets: Datasets, ledger: Ledger, *, reads_rows: bool) -> None:
+        self.datasets = datasets
+        self._sums = {datasets.path(table): ledger.sums.all(table) for table in TABLES}
+        self._reads_rows = reads_rows
+        self._same: dict[Path, bool] = {}
+        self._read: dict[tuple[Path, ...], bool] = {}
+
+    def of_rows(self, dataset: LanceDataset, fragment: LanceFragment) -> State:
+        """Tell of the files of some rows, with their deletions, whether all are the same."""
+        return self._of(Path(dataset.uri), fragment_files(fragment))
+
+    def can_be_read(self, dataset: LanceDataset, fragment: LanceFragment) -> bool:
+        """Tell whether some rows can be read, which those of the same files as before can."""
+        files = tuple(Path(dataset.uri) / part for part in fragment_files(fragment))
+        if files not in self._read:
+            is_same = self.of_rows(dataset, fragment) == "same"
+            self._read[files] = is_same or can_be_read(dataset, fragment)
+        return self._read[files]
+
+    def is_whole(self, dataset: LanceDataset) -> bool:
+        """Tell whether every row of a version can be read."""
+        return all(self.can_be_read(dataset, fragment) for fragment in dataset.get_fragments())
+
+    def doubtful(self, versions: Mapping[TableName, int]) -> dict[TableName, list[LostRow]]:
+        """Return the rows that can be read, and stand in files that are not as they were."""
+        found = {each[0]: self.doubtful_in(self.datasets.at(*each)) for each in versions.items()}
+        return {table: rows for table, rows in found.items() if rows}
+
+    def doubtful_in(self, dataset: LanceDataset) -> list[LostRow]:
+        """Return those of one version of a table."""
+        changed = [
+            fragment
+            for fragment in dataset.get_fragments()
+            if self.of_rows(dataset, fragment) == "changed" and self.can_be_read(dataset, fragment)
+        ]
+        if not changed:
+            return []
+        columns = [name for name in _NAMING if name in dataset.schema.names]
+        rows = dataset.scanner(columns=columns, fragments=changed).to_table().to_pylist()
+        return [LostRow(r["id"], r.get("document_id"), r.get("source") or "") for r in rows]
+
+    def broken_indexes(self, dataset: LanceDataset) -> list[str]:
+        """Return the names of indexes that are not as they were written, or cannot be read."""
+        folder, broken, unknown = Path(dataset.uri), list[str](), set[str]()
+        for index in dataset.describe_indices():
+            state = self._of(folder, index_files(folder, index))
+            if state == "changed":
+                broken.append(index.name)
+            elif state == "unknown" or not index_is_complete(folder, index):
+                unknown.add(index.name)
+        return [*broken, *broken_indexes(dataset, unknown)]
+
+    def damaged(self, versions: Mapping[TableName, int]) -> list[Path]:
+        """Return the files of versions that are gone or not as they were written.
+
+        Raises:
+            DamagedError: A manifest cannot be read.
+        """
+        return [path for each in versions.items() for path in self._damaged(*each)]
+
+    def _damaged(self, table: TableName, version: int) -> Iterator[Path]:
+        dataset = self.datasets.at(table, version)
+        folder = self.datasets.path(table)
+        seen = {folder / part for part in damaged_version_files(dataset)}
+        yield from seen
+        for fragment in dataset.get_fragments():
+            first, *_ = (folder / part for part in fragment_files(fragment))
+            state = self.of_rows(dataset, fragment)
+            unread = state == "unknown" and self._reads_rows
+            is_damaged = state == "changed" or (unread and not self.can_be_read(dataset, fragment))
+            if first not in seen and is_damaged:
+                yield first
+        for index in dataset.describe_indices():
+            for part in index_files(folder, index):
+                if (folder / part).parent not in seen and self._is_same(folder, part) is False:
+                    yield folder / part
+
+    def _of(self, folder: Path, parts: Iterable[str]) -> State:
+        found = [self._is_same(folder, part) for part in parts]
+        if False in found:
+            return "changed"
+        return "unknown" if None in found else "same"
+
+    def _is_same(self, folder: Path, part: str) -> bool | None:
+        known = self._sums[folder].get(part)
+        path = folder / part
+        if known is not None and path not in self._same:
+            try:
+                self._same[path] = checksum_of(path) == known
+            except FileNotFoundError:
+                self._same[path] = False
+        return self._same.get(path)

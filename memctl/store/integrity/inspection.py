@@ -1,0 +1,332 @@
+"""Looking at the tables' files without changing any: what can be read of them and what cannot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memctl.errors import DamagedError
+from memctl.schema.table_names import TableName
+from memctl.store.tables.durability import manifest_version
+from memctl.store.tables.engine import Datasets, bounded_scan, lance, without_panics
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lance import LanceDataset, LanceFragment
+    from lance.lance import IndexDescription
+    from numpy.typing import NDArray
+
+    from memctl.store.integrity.checksums import Verifier
+    from memctl.store.tables.snapshot import Snapshot
+
+INDEXES = "_indices"
+ENGINE_ERRORS = (OSError, ValueError, RuntimeError)
+READ_BYTES = 8 << 20
+"""Rows are read in pieces of about so many bytes."""
+
+_LARGE_INDEXES = ("Inverted", "IVF")
+"""How the types begin of indexes that the engine (lance 13) loads whole, however large, when it is
+asked to load them: of a million memories into some 300 MB."""
+_END_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """What the files of one table are like at the version that counts."""
+
+    table: TableName
+    version: int
+    rows: int = 0
+    files: int = 0
+    problem: str = ""
+    """Why the version cannot be opened at all."""
+    lost_files: int = 0
+    """How many of its files of rows cannot be read, with the deletions in them."""
+    changed_files: int = 0
+    """How many of the others are not as they were written: what is read of them may be wrong."""
+    broken_indexes: tuple[str, ...] = ()
+    unindexed: int = 0
+    """Rows that the index which is furthest behind does not know."""
+    versions: tuple[int, ...] = ()
+    """Every version that can be opened, the newest first."""
+    lost_versions: tuple[int, ...] = ()
+    """Versions that cannot, though there is a manifest of them."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether every row can be read, and is what was written."""
+        return not self.problem and not self.lost_files and not self.changed_files
+
+    @property
+    def later_versions(self) -> tuple[int, ...]:
+        """Versions beyond this one: of a change in progress, or left by one that was cut off."""
+        return tuple(n for n in (*self.versions, *self.lost_versions) if n > self.version)
+
+
+def inspect_table(
+    datasets: Datasets, table: TableName, version: int, verifier: Verifier
+) -> TableState:
+    """Open a table at a version and read each of its files and indexes once."""
+    present = versions_on_disk(datasets, table)
+    versions = tuple(number for number in present if can_be_opened(datasets, table, number))
+    lost = tuple(sorted(set(present).difference(versions), reverse=True))
+    try:
+        dataset = datasets.fresh(table, version)
+    except DamagedError as error:
+        return TableState(
+            table, version, problem=error.message, versions=versions, lost_versions=lost
+        )
+    fragments = dataset.get_fragments()
+    readable = [each for each in fragments if verifier.can_be_read(dataset, each)]
+    changed = [each for each in readable if verifier.of_rows(dataset, each) == "changed"]
+    unreadable = len(fragments) - len(readable)
+    rows = int(dataset.count_rows()) if not unreadable else 0
+    indexed = min((item.num_rows_indexed for item in dataset.describe_indices()), default=rows)
+    return TableState(
+        table,
+        version,
+        rows,
+        len(fragments),
+        lost_files=unreadable,
+        changed_files=len(changed),
+        broken_indexes=tuple(verifier.broken_indexes(dataset)),
+        unindexed=max(rows - indexed, 0),
+        versions=versions,
+        lost_versions=lost,
+    )
+
+
+def versions_on_disk(datasets: Datasets, table: TableName) -> list[int]:
+    """Return the versions that there are manifests of, the newest first."""
+    manifests = (datasets.path(table) / "_versions").glob("*.manifest")
+    return sorted(map(manifest_version, manifests), reverse=True)
+
+
+def can_be_opened(datasets: Datasets, table: TableName, version: int) -> bool:
+    """Tell whether the manifest of a version can be read."""
+    try:
+        datasets.fresh(table, version)
+    except DamagedError:
+        return False
+    return True
+
+
+def rows_of(dataset: LanceDataset, fragment: LanceFragment) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one file, in pieces; reading can raise one of ``ENGINE_ERRORS``."""
+    with without_panics():
+        yield from dataset.scanner(fragments=[fragment], **bounded_scan(READ_BYTES)).to_reader()
+
+
+def broken_indexes(dataset: LanceDataset, names: Container[str]) -> Iterator[str]:
+    """Yield those of some indexes of which a file is gone, or cannot be read to its end."""
+    for index in (each for each in dataset.describe_indices() if each.name in names):
+        folders = [Path(dataset.uri) / INDEXES / str(each.uuid) for each in index.segments]
+        sizes = [each.size_bytes for each in index.segments]
+        try:
+            is_whole = all(map(index_sizes_match, folders, sizes))
+            for path in (path for folder in folders if is_whole for path in folder.iterdir()):
+                for _ in read_file(path):
+                    pass
+            if is_whole and not index.index_type.startswith(_LARGE_INDEXES):
+                with without_panics():
+                    dataset.prewarm_index(index.name)
+        except ENGINE_ERRORS:
+            is_whole = False
+        if not is_whole:
+            yield index.name
+
+
+def read_file(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield what stands in a file of the engine; reading can raise one of ``ENGINE_ERRORS``."""
+    from lance.file import LanceFileReader
+
+    lance()
+    with without_panics():
+        yield from LanceFileReader(str(path)).read_all(batch_size=1024).to_batches()
+
+
+def index_sizes_match(folder: Path, size: int | None) -> bool:
+    """Tell whether the files of an index have the bytes that they had; older ones say no size."""
+    files = list(folder.iterdir()) if folder.is_dir() else []
+    total = sum(path.stat().st_size for path in files)
+    return bool(files) and size in (None, 0, total) and all(map(_has_an_end, files))
+
+
+def _has_an_end(path: Path) -> bool:
+    """Tell whether the last bytes of a file are anything but zeros, as the engine's mark is."""
+    with path.open("rb") as file:
+        file.seek(-min(_END_BYTES, path.stat().st_size), os.SEEK_END)
+        return any(file.read())
+
+
+def vector_length(snapshot: Snapshot) -> int:
+    """Return the length that the table itself gives its vectors."""
+    return int(snapshot.dataset("memories").schema.field("vector").type.list_size)
+
+
+def can_be_read(dataset: LanceDataset, fragment: LanceFragment) -> bool:
+    """Tell whether every row of a file can be read, and which of them are deleted."""
+    try:
+        for batch in rows_of(dataset, fragment):
+            batch.validate(full=True)  # bytes that have changed may be no text any more
+    except ENGINE_ERRORS:
+        return False
+    return True
+
+
+def version_entries(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
+    """Yield the files and folders of a version, below the table's, with their sizes."""
+    for fragment in dataset.get_fragments():
+        for part in fragment.metadata.files:
+            yield f"data/{part.path}", part.file_size_bytes or 0
+        if (deleted := fragment.deletion_file()) is not None:
+            yield deleted, 0  # some bytes a row
+    for index in dataset.describe_indices():
+        for segment in index.segments:
+            yield f"{INDEXES}/{segment.uuid}", segment.size_bytes or 0
+
+
+def version_files(dataset: LanceDataset) -> Iterator[str]:
+    """Yield the files of a version, below its table's folder, those in folders of indexes too."""
+    for fragment in dataset.get_fragments():
+        yield from fragment_files(fragment)
+    for index in dataset.describe_indices():
+        yield from index_files(Path(dataset.uri), index)
+
+
+def fragment_files(fragment: LanceFragment) -> list[str]:
+    """Return the files that some rows stand in, below the table's folder, their deletions last."""
+    deleted = fragment.deletion_file()
+    rows = [f"data/{part.path}" for part in fragment.metadata.files]
+    return [*rows, deleted] if deleted is not None else rows
+
+
+def index_files(folder: Path, index: IndexDescription) -> Iterator[str]:
+    """Yield the files of an index that are there, below the table's folder."""
+    for segment in index.segments:
+        place = f"{INDEXES}/{segment.uuid}"
+        if (folder / place).is_dir():
+            yield from (f"{place}/{path.name}" for path in (folder / place).iterdir())
+
+
+def index_is_complete(folder: Path, index: IndexDescription) -> bool:
+    """Tell whether an index of the table in a folder has all of its files, as long as they were."""
+    return all(
+        index_sizes_match(folder / INDEXES / str(segment.uuid), segment.size_bytes)
+        for segment in index.segments
+    )
+
+
+def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list[Path]:
+    """Return the files of versions that are gone, cut short or zeroed, as their ends tell.
+
+    The end of a file says where everything stands in it.
+
+    Raises:
+        DamagedError: A manifest cannot be read.
+    """
+    return [
+        datasets.path(table) / part
+        for table, version in versions.items()
+        for part in damaged_version_files(datasets.at(table, version))
+    ]
+
+
+def damaged_version_files(dataset: LanceDataset) -> Iterator[str]:
+    """Yield those of one version, below the table's folder."""
+    for fragment in dataset.get_fragments():
+        if not _has_its_files(fragment):
+            yield f"data/{fragment.metadata.files[0].path}"
+    for index in dataset.describe_indices():
+        for segment in index.segments:
+            place = f"{INDEXES}/{segment.uuid}"
+            if not index_sizes_match(Path(dataset.uri) / place, segment.size_bytes):
+                yield place
+
+
+def _has_its_files(fragment: LanceFragment) -> bool:
+    """Tell whether the files of rows can be opened, and its file of deletions read."""
+    try:
+        with without_panics():
+            fragment.validate()
+    except ENGINE_ERRORS:
+        return False
+    return True
+
+
+PLACES = 1 << 32
+"""So many addresses each file has."""
+_PAGES = "page_data.lance"
+"""In the folder of a B-tree: its values in order, each with the address of its row."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostRow:
+    """A row that cannot be read any more."""
+
+    id: str
+    document_id: str | None = None
+    """The document that it was of, where that is known."""
+    source: str = ""
+    """The file that it was from, where that is known."""
+
+
+def named_rows(
+    table: TableName, dataset: LanceDataset, fragments: Sequence[LanceFragment]
+) -> list[LostRow]:
+    """Return the rows of unreadable files that indexes name; newer ones stand in no index yet.
+
+    Args:
+        table: Which table.
+        dataset: It, at the version that counts.
+        fragments: Its files of rows that cannot be read.
+    """
+    places = {fragment.fragment_id: live_places(dataset, fragment) for fragment in fragments}
+    ids = _indexed(dataset, "id", places)
+    documents = _indexed(dataset, "document_id", places) if table == "memories" else {}
+    return [LostRow(id_, documents.get(address)) for address, id_ in ids.items()]
+
+
+def live_places(dataset: LanceDataset, fragment: LanceFragment) -> NDArray[np.int64]:
+    """Return the places of the rows of a file that are not deleted; all where nothing says so."""
+    try:
+        with without_panics():
+            addresses = dataset.scanner(
+                columns=[], with_row_address=True, fragments=[fragment]
+            ).to_table()["_rowaddr"]
+    except ENGINE_ERRORS:
+        return np.arange(fragment.physical_rows)
+    return np.asarray(addresses).astype(np.int64) % PLACES
+
+
+def _indexed(
+    dataset: LanceDataset, column: str, places: dict[int, NDArray[np.int64]]
+) -> dict[int, str]:
+    """Return the values of a column by address, as far as its index can be read."""
+    found: dict[int, str] = {}
+    for index in dataset.describe_indices():
+        for part in index.segments if index.name == f"{column}_idx" else ():
+            path = Path(dataset.uri) / INDEXES / str(part.uuid) / _PAGES
+            try:
+                for batch in read_file(path):
+                    found |= _of_files(batch, places)
+            except ENGINE_ERRORS:
+                continue
+    return found
+
+
+def _of_files(batch: pa.RecordBatch, places: dict[int, NDArray[np.int64]]) -> dict[int, str]:
+    import pyarrow as pa
+
+    addresses = np.asarray(batch["ids"]).astype(np.int64)
+    wanted = np.zeros(len(addresses), dtype=bool)
+    for number, live in places.items():
+        wanted |= (addresses // PLACES == number) & np.isin(addresses % PLACES, live)
+    values = batch["values"].filter(pa.array(wanted)).to_pylist()
+    pairs = zip(addresses[wanted].tolist(), values, strict=True)
+    return {address: value for address, value in pairs if value is not None}

@@ -1,0 +1,434 @@
+"""Putting a store back into working order with as little loss as can be.
+
+Nothing is thrown away: what is unreadable is left beside, and every step is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from memctl.errors import DamagedError
+from memctl.files import quarantine, save_file
+from memctl.schema.arrow_tables import VECTOR, schemas
+from memctl.schema.table_names import TABLES, TableName
+from memctl.store.integrity.checksums import Verifier, add_missing_checksums
+from memctl.store.integrity.inspection import (
+    LostRow,
+    can_be_opened,
+    damaged_files,
+    versions_on_disk,
+)
+from memctl.store.integrity.rescue import Believed, Rescued, Trust, rescue
+from memctl.store.ledger.ledger import HEAD, Ledger
+from memctl.store.store import (
+    DIMENSION,
+    EMBEDDER,
+    EMBEDDER_SINCE,
+    FORMER_EMBEDDER,
+    LEDGER_FILE,
+    TABLES_FOLDER,
+)
+from memctl.store.tables.durability import (
+    copy_manifests,
+    files_below,
+    lost_manifests,
+    manifest_path,
+    manifest_version,
+    sync_new,
+)
+from memctl.store.tables.engine import Datasets, translate_open_errors
+from memctl.store.tables.indexes import remake_indexes
+from memctl.store.tables.snapshot_tags import Tag, damaged_tags, repair_tags, snapshot_tags
+from memctl.store.tables.upkeep import VECTOR_ROWS
+from memctl.store.write_lock import WriteLock
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+
+_WITNESSES: Mapping[TableName, tuple[TableName, str, str]] = {
+    "documents": ("memories", "document_id", "id"),
+    "memories": ("documents", "id", "document_id"),
+}
+"""What knows of the rows of a table: another one, by which column, and by which of its own."""
+FILES_UNKNOWN = "files_unknown"
+"""Set in a ledger that was made anew until its book of inbox files has been, too."""
+SET_ASIDE = "damaged"
+"""The folder beside the tables that manifests are moved to which cannot be read."""
+MAX_LISTED = 5
+"""Rows that a step names; its ``lost`` has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that was done about damage."""
+
+    subject: str
+    """``ledger`` or the name of a table."""
+    message: str
+    lost_rows: int = 0
+    """Rows that nothing brought back; 1 where nothing says how many."""
+    lost: tuple[LostRow, ...] = ()
+    """Those of them that something names, and rows that are as they were before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Rows of a table that could not be read anywhere; documents may be read again."""
+
+    rows: int = 0
+    named: tuple[LostRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What was done about tables and the ledger, and what they lack by now."""
+
+    verifier: Verifier
+    """Has read all files."""
+    steps: list[Step] = field(default_factory=list)
+    losses: dict[TableName, Loss] = field(default_factory=dict)
+
+
+def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
+    """Put right what cannot be read, and return what was done.
+
+    A lost ledger is made anew from the newest readable version of each table and the tags of
+    snapshots, and the unreadable one is kept beside it; jobs and logs are lost with it.  Of a
+    damaged table every row is kept that can be read anywhere; broken indexes are made anew.
+
+    Raises:
+        LockedError: Somebody is writing.
+        DamagedError: Nothing of a table can be read.
+    """
+    done: list[Step] = []
+    with WriteLock(folder, clock).held(5.0):
+        datasets = Datasets(folder / TABLES_FOLDER)
+        with closing(_ledger(folder, done)) as ledger:
+            named = ledger.head()
+            # Before anything is written: then the numbers of versions that are lost come again.
+            done += _with_manifests(datasets, ledger)
+            verifier = Verifier(datasets, ledger, reads_rows=True)
+            repaired = RepairReport(verifier, done)
+            tagged = set() if named else _readable_by_tag(verifier)
+            with ledger.transaction():
+                done += _without_lost_names(ledger, verifier)
+            since = _newest_version(datasets, "memories", named.get("memories"))
+            columns = schemas(int(ledger.meta(DIMENSION) or 0)) if named else {}
+            head = {}
+            for table in TABLES:
+                gone = ledger.deletions.all() | ledger.forgotten.gone()
+                blocked = ledger.forgotten.blocked()
+                trust = Trust(_known(verifier, table, named), gone, blocked)
+                version = named.get(table)
+                head[table] = _repaired(
+                    verifier, table, version, columns.get(table), trust, repaired
+                )
+            with ledger.transaction():
+                done += _went_back(ledger, since)
+                ledger.set_meta(DIMENSION, str(_dimension(datasets, head["memories"])))
+                if any(step.subject == "memories" for step in done):
+                    ledger.set_meta(VECTOR_ROWS, "0")
+                ledger.set_head(head, clock())
+                if not named:
+                    done += _named_by_tags(ledger, datasets, tagged)
+                copy_manifests(datasets, ledger)
+                add_missing_checksums(datasets, ledger)
+            done += _tags_put_right(ledger, datasets)
+            done += _damaged_snapshots(ledger, verifier)
+    return repaired
+
+
+def _ledger(folder: Path, done: list[Step]) -> Ledger:
+    path = folder / LEDGER_FILE
+    try:
+        ledger = Ledger.open(path)
+        if not ledger.complaints():
+            return ledger
+        ledger.close()
+    except DamagedError:
+        pass
+    parts = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm")]
+    beside = [part for part in parts if part.exists()]
+    for part in beside:
+        quarantine(part)
+    told = "; the old one is kept beside it" if beside else ""
+    done.append(Step("ledger", f"made anew from the tables{told}"))
+    ledger = Ledger.create(path)
+    ledger.set_meta(FILES_UNKNOWN, "1")
+    return ledger
+
+
+def _repaired(
+    verifier: Verifier,
+    table: TableName,
+    version: int | None,
+    columns: pa.Schema | None,
+    trust: Trust,
+    repaired: RepairReport,
+) -> int:
+    done, datasets = repaired.steps, verifier.datasets
+    if datasets.path(table).is_file():
+        _set_aside(datasets, table, datasets.path(table))
+        done.append(Step(table, "what stood in its place, a file, is put aside"))
+    known = files_below(datasets.path(table))
+    if version is None:  # the ledger is lost, and with it which one counts
+        version = _newest_if_unreadable(datasets, table)
+    done += _without_lost_manifests(datasets, table, version)
+    newest = _newest_version(datasets, table, version)
+    dataset = None if newest is None else datasets.fresh(table, newest)
+    is_head = dataset is not None and version in (None, newest)
+    if dataset is None or not is_head or not verifier.is_whole(dataset):
+        doubtful = verifier.doubtful_in(dataset) if dataset is not None else []
+        found = _rescued(datasets, table, dataset, version, columns, trust, done)
+        repaired.losses[table] = Loss(found.lost, (*found.named, *doubtful))
+        dataset = found.dataset
+    elif dataset.version != dataset.latest_version:
+        dataset.restore()  # type: ignore[no-untyped-call]
+    if broken := verifier.broken_indexes(dataset):
+        remake_indexes(table, dataset)
+        done.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
+    sync_new(datasets.path(table), known)
+    return int(dataset.version)
+
+
+def _with_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[Step]:
+    """Write manifests again that are lost alone: with them every row is back."""
+    ledger.manifests.drop_nameless()
+    for (table, version), content in lost_manifests(datasets, ledger):
+        path = manifest_path(datasets.path(table), version)
+        if not path.parent.parent.is_dir():
+            continue
+        path.parent.mkdir(exist_ok=True)
+        former = path.read_bytes() if can_be_opened(datasets, table, version) else None
+        if path.exists():
+            _set_aside(datasets, table, path)
+        save_file(path, content)
+        datasets.renew()
+        if former is None or not damaged_files(datasets, {table: version}):
+            yield Step(table, f"wrote the manifest of version {version} again, from the ledger")
+            continue
+        save_file(path, former)  # its own files are there, those of the one that counted are not
+        datasets.renew()
+        ledger.manifests.drop((table, version))
+        told = f"version {version} is not the one that was committed, of which files are gone"
+        yield Step(table, f"{told}: what differed is lost", lost_rows=1)
+
+
+def _without_lost_manifests(
+    datasets: Datasets, table: TableName, head: int | None
+) -> Iterator[Step]:
+    """Put manifests aside that cannot be read: the engine stumbles over them when it prunes."""
+    for path in (datasets.path(table) / "_versions").glob("*.manifest"):
+        version = manifest_version(path)
+        if can_be_opened(datasets, table, version):
+            continue
+        _set_aside(datasets, table, path)
+        if version != head:
+            yield Step(table, f"put the unreadable manifest of version {version} aside")
+
+
+def _newest_version(datasets: Datasets, table: TableName, most: int | None) -> int | None:
+    """Return the newest version that can be opened, up to one; None where none can."""
+    for version in versions_on_disk(datasets, table):
+        if (most is not None and version > most) or not can_be_opened(datasets, table, version):
+            continue
+        # A change of the embedder drops the vectors in one version and adds others in the next.
+        if table != "memories" or VECTOR in datasets.fresh(table, version).schema.names:
+            return version
+    return None
+
+
+def _newest_if_unreadable(datasets: Datasets, table: TableName) -> int | None:
+    """Return the newest version there is a manifest of, where that cannot be opened."""
+    newest = next(iter(versions_on_disk(datasets, table)), None)
+    return None if newest is None or can_be_opened(datasets, table, newest) else newest
+
+
+def _rescued(
+    datasets: Datasets,
+    table: TableName,
+    dataset: LanceDataset | None,
+    version: int | None,
+    columns: pa.Schema | None,
+    trust: Trust,
+    done: list[Step],
+) -> Rescued:
+    before = 0 if dataset is None else int(dataset.count_rows())
+    opened = None if dataset is None else int(dataset.version)
+    names_all = opened is not None and version == opened
+    found = rescue(datasets, table, dataset, names_all=names_all, columns=columns, trust=trust)
+    if found is None:
+        raise DamagedError(
+            f"nothing of the table {table} can be read", "restore the knowledge base from a backup"
+        )
+    if version is not None and opened != version:
+        done.append(_told_of_going_back(table, version, opened, found.undone))
+    if opened is None and table == "memories":
+        told = "no version says any more what it had; what has no file in processed/ is lost"
+        done.append(Step(table, told, lost_rows=1))
+    told = f"kept {found.kept} of {before} rows" if found.lost else f"kept {found.kept} rows"
+    more = ((found.earlier, "an earlier version"), (found.loose, "files that no version names"))
+    told += "".join(f", {rows} more from {where}" for rows, where in more if rows)
+    done.append(Step(table, f"{told}; the others cannot be read" if found.lost else told))
+    return found
+
+
+def _told_of_going_back(
+    table: TableName, version: int, opened: int | None, undone: tuple[LostRow, ...]
+) -> Step:
+    if opened is None:
+        return Step(table, f"went back from version {version} to what can be read of its files")
+    told = f"went back from version {version} to {opened}: what was changed since may be undone"
+    if undone:
+        named = ", ".join(row.id for row in undone[:MAX_LISTED])
+        more = f" and {len(undone) - MAX_LISTED:,} others" if len(undone) > MAX_LISTED else ""
+        told += f", that of {named}{more} is"
+    return Step(table, told, max(1, len(undone)), undone)
+
+
+def _known(verifier: Verifier, table: TableName, head: Mapping[TableName, int]) -> Believed:
+    """Tell rows of documents and memories that were deleted from those that are lost, as a rule.
+
+    A document without a memory and a memory without its document were deleted, where the other
+    table, which would know them, is whole.
+    """
+
+    def all_are(batch: pa.RecordBatch) -> pa.Array:
+        """Believe every row."""
+        return batch["id"].is_valid()
+
+    if table not in _WITNESSES:
+        return all_are
+    other, named, own = _WITNESSES[table]
+    version = head.get(other)
+    if version is None or not _is_readable(verifier, other, version):
+        return all_are
+    dataset = verifier.datasets.fresh(other, version)
+
+    @cache
+    def known() -> set[str]:
+        """Return what the other table names; asked for only when something is to be rescued."""
+        return set(dataset.to_table(columns=[named])[named].to_pylist())
+
+    def is_known(batch: pa.RecordBatch) -> pa.Array:
+        """Believe rows that the other table knows of, and memories of no document."""
+        values = batch[own].to_pylist()
+        return pa.array([value is None or value in known() for value in values], pa.bool_())
+
+    return is_known
+
+
+def _without_lost_names(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
+    """Forget names, as snapshots have, of versions that are lost: their numbers come again.
+
+    Of a ledger that was made anew those go too whose rows cannot be read: they are what says which
+    files such a state had.
+    """
+    by_rows = ledger.meta(FILES_UNKNOWN) == "1"
+    is_there = partial(_is_readable, verifier) if by_rows else partial(_can_be_opened, verifier)
+    for name, head in ledger.heads().items():
+        if name != HEAD and not all(is_there(*each) for each in head.items()):
+            ledger.forget_head(name)
+            ledger.snapshots.remove(name)
+            yield Step("ledger", f"the state called {name} is lost")
+
+
+def _damaged_snapshots(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
+    """Tell of the snapshots that lack files, which nothing brings back; some rows may be left."""
+    for name, head in ledger.heads().items():
+        if name != HEAD and (files := verifier.damaged(head)):
+            told = f"the snapshot {name} cannot be restored: {len(files)} of its files are lost"
+            yield Step("ledger", f"{told}; memctl snapshot delete {name} lets it go", lost_rows=1)
+
+
+def _can_be_opened(verifier: Verifier, table: TableName, version: int) -> bool:
+    return can_be_opened(verifier.datasets, table, version)
+
+
+def _is_readable(verifier: Verifier, table: TableName, version: int) -> bool:
+    """Tell whether every row of a version can be read."""
+    datasets = verifier.datasets
+    if not can_be_opened(datasets, table, version):
+        return False
+    return verifier.is_whole(datasets.fresh(table, version))
+
+
+def _readable_by_tag(verifier: Verifier) -> set[tuple[TableName, int]]:
+    """Return the versions with a snapshot's tag of which every row can be read."""
+    datasets = verifier.datasets
+    tags = ((table, tag) for table in TABLES for tag in snapshot_tags(datasets, table).values())
+    named = {(table, tag.version) for table, tag in tags if tag is not None}
+    return {each for each in named if _is_readable(verifier, *each)}
+
+
+def _named_by_tags(
+    ledger: Ledger, datasets: Datasets, readable: Set[tuple[TableName, int]]
+) -> Iterator[Step]:
+    """Write down the snapshots that the tables' tags tell of, in a ledger that knows none."""
+    tags = {table: snapshot_tags(datasets, table) for table in TABLES}
+    for name in sorted({name for each in tags.values() for name in each}):
+        found = {table: tag for table in TABLES if (tag := tags[table].get(name)) is not None}
+        heads = {table: tag.version for table, tag in found.items()}
+        if lacking := [table for table in TABLES if table not in found]:
+            why = f"no tag says which version it is of {', '.join(lacking)}"
+        elif not heads.items() <= readable:
+            why = "versions of it cannot be read"
+        elif pinned := _pinned(datasets, found["memories"], int(ledger.meta(DIMENSION) or 0)):
+            ledger.name_head(name, heads)
+            ledger.snapshots.add(name, found["memories"].created_at, pinned)
+            yield Step("ledger", f"read the snapshot {name} back from the tables' tags")
+            continue
+        else:
+            why = "nothing says what its vectors are from"
+        yield Step("ledger", f"the snapshot {name} is lost: {why}")
+
+
+def _pinned(datasets: Datasets, tag: Tag, dimension: int) -> Mapping[str, str]:
+    """Return what a tag says of its memories; of one that says nothing, whether they are alike."""
+    if tag.metadata:
+        return tag.metadata
+    alike = _dimension(datasets, tag.version) == dimension
+    return {DIMENSION: str(dimension)} if alike else {}
+
+
+def _tags_put_right(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+    """Have the tables' tags say what the ledger says: nothing is pruned while one is damaged."""
+    for table in TABLES:
+        mended = repair_tags(datasets, ledger, table)
+        for name in mended.written:
+            yield Step(table, f"wrote the tag of the snapshot {name} anew")
+        for name in mended.removed:
+            yield Step(table, f"removed the unreadable tag of the snapshot {name}")
+        for path in damaged_tags(datasets, table):
+            _set_aside(datasets, table, path)
+            yield Step(table, f"put the unreadable tag {path.stem} aside")
+
+
+def _set_aside(datasets: Datasets, table: TableName, path: Path) -> None:
+    aside = datasets.folder.parent / SET_ASIDE
+    aside.mkdir(mode=0o700, exist_ok=True)
+    path.replace(aside / f"{table}-{path.name}")
+
+
+def _went_back(ledger: Ledger, version: int | None) -> Iterator[Step]:
+    """Name the former embedder again where the memories are those from before the change."""
+    former = ledger.meta(FORMER_EMBEDDER)
+    if former is None or version is None or version >= int(ledger.meta(EMBEDDER_SINCE) or 0):
+        return
+    ledger.set_meta(EMBEDDER, former)
+    yield Step("memories", f"their vectors are those from before the change, from {former}")
+
+
+def _dimension(datasets: Datasets, version: int) -> int:
+    with translate_open_errors(datasets.path("memories")):
+        schema = datasets.fresh("memories", version).schema
+        return int(schema.field("vector").type.list_size)

@@ -1,0 +1,531 @@
+"""The ledger: what is going on in a knowledge base, and which table versions count (HEAD).
+
+SQLite alone: importing this module loads neither Arrow nor the engine, so that ``status`` and the
+watcher's bookkeeping are cheap.  It must never know what the tables hold.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from memctl.errors import (
+    CoverageLost,
+    DamagedError,
+    DiskRefused,
+    KnowledgeBaseNotFound,
+    KnowledgeBaseUnavailable,
+    LockedError,
+)
+from memctl.schema.table_names import TableName
+from memctl.store.ledger.decision_repositories import (
+    ChangeRepository,
+    DeletionRepository,
+    ForgottenRepository,
+    NameDecisionRepository,
+)
+from memctl.store.ledger.ledger_schema import is_current, lacking, prepare, require_content
+from memctl.store.ledger.log_repositories import (
+    ComparisonRepository,
+    ProvenanceRepository,
+    QueryRepository,
+    ReplyRepository,
+    UsageRepository,
+)
+from memctl.store.ledger.version_repositories import (
+    ChecksumRepository,
+    ManifestRepository,
+    SnapshotRepository,
+)
+from memctl.store.ledger.work_repositories import (
+    AccessRepository,
+    DaemonRepository,
+    EventRepository,
+    FileRepository,
+    JobRepository,
+    from_text,
+    to_text,
+)
+
+BUSY_SECONDS = 30.0
+HEAD = "HEAD"
+ASKING_FOLDER = "asking"
+"""Beside the ledger: a file for each question that a model is being asked."""
+
+
+class Ledger:
+    """One knowledge base's ledger; usable from several threads and processes at once.
+
+    Calls inside ``with ledger.transaction():`` join it; every other call is its own transaction.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        obstacle: str = "",
+        frozen: Fingerprint | None = None,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._obstacle = obstacle
+        self._frozen = frozen
+        self._identity = file_identity(path)
+        self._mutex = threading.RLock()
+        self._depth = 0
+        self.files = FileRepository(self)
+        self.jobs = JobRepository(self)
+        self.events = EventRepository(self)
+        self.daemon = DaemonRepository(self)
+        self.queries = QueryRepository(self)
+        self.accesses = AccessRepository(self)
+        self.replies = ReplyRepository(self, path.parent / ASKING_FOLDER)
+        self.usage = UsageRepository(self)
+        self.comparisons = ComparisonRepository(self)
+        self.names = NameDecisionRepository(self)
+        self.snapshots = SnapshotRepository(self)
+        self.receipts = ProvenanceRepository(self)
+        self.deletions = DeletionRepository(self)
+        self.forgotten = ForgottenRepository(self)
+        self.manifests = ManifestRepository(self)
+        self.changes = ChangeRepository(self)
+        self.sums = ChecksumRepository(self)
+
+    @classmethod
+    def create(cls, path: Path) -> Ledger:
+        """Make an empty ledger at ``path``, or open the one that is there."""
+        with translate_sqlite_errors(path):
+            return cls(_writable(path, "rwc"), path)
+
+    @classmethod
+    def open(cls, path: Path) -> Ledger:
+        """Open the ledger at ``path``; to read from alone where it cannot be written.
+
+        Raises:
+            DamagedError: It is missing or is not a ledger.
+            KnowledgeBaseUnavailable: A newer version of memctl has written it.
+        """
+        if not path.is_file():
+            raise DamagedError(f"there is no ledger at {path}", "run `memctl doctor --repair`")
+        with translate_sqlite_errors(path):
+            why = write_obstacle(path)
+            try:
+                if not why:
+                    return cls(_writable(path, "rw"), path)
+            except sqlite3.OperationalError as error:  # a full disk has no room for its log
+                if not is_refusal(error):
+                    raise
+                why = why_refused(error)
+            connection, frozen = _readable(path)
+            return cls(connection, path, why, frozen)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether this process may write it."""
+        return not self._obstacle
+
+    def require_writable(self) -> None:
+        """Raise where it cannot be written.
+
+        Raises:
+            DiskRefused: This process may only read it.
+        """
+        if self._obstacle:
+            raise refusal_error(self._path.parent, self._obstacle)
+
+    def require_in_place(self) -> None:
+        """Raise where what was opened has gone: nothing must be written to what is there instead.
+
+        Raises:
+            KnowledgeBaseNotFound: It has been renamed or deleted, or another one stands there.
+        """
+        if file_identity(self._path) != self._identity:
+            raise KnowledgeBaseNotFound(
+                f"the knowledge base in {self._path.parent} has been renamed, deleted or replaced",
+                "memctl kb list shows what there is",
+            )
+
+    def is_replaced(self) -> bool:
+        """Tell whether another ledger stands where the one stood that was opened."""
+        return self._path.exists() and file_identity(self._path) != self._identity
+
+    def close(self) -> None:
+        """Close the file; the ledger is of no use afterwards."""
+        with self._mutex:
+            self._connection.close()
+
+    def complaints(self) -> list[str]:
+        """Read the whole file and return what SQLite finds wrong with it."""
+        try:
+            with self.reading() as connection:
+                found = connection.execute("PRAGMA integrity_check(10)").fetchall()
+                missing = lacking(connection)
+        except DamagedError as error:
+            return [error.message]
+        return [*(str(row[0]) for row in found if row[0] != "ok"), *missing]
+
+    def rewrite(self) -> bool:
+        """Write the whole file anew, so that nothing which was deleted can be read from it.
+
+        Returns:
+            Whether the log could be emptied too: not while somebody else is reading.
+
+        Raises:
+            LockedError: Somebody else is writing.
+        """
+        with self._mutex, translate_sqlite_errors(self._path):
+            self.require_writable()
+            self._connection.execute("VACUUM")
+            busy, *_ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+
+    # --- transactions ---
+
+    @contextmanager
+    def transaction(
+        self, wait: float | None = None, *, durable: bool = True
+    ) -> Iterator[sqlite3.Connection]:
+        """Do all that happens inside as one durable change, or none of it.
+
+        Args:
+            wait: Seconds to wait for another process's transaction to end, if not BUSY_SECONDS.
+            durable: False for what a power cut may take back: it is not waited for that it is on
+                disk.  A durable change that follows makes it durable too.
+
+        Raises:
+            LockedError: It did not end.
+            DiskRefused: The disk is full, or this process may only read.
+        """
+        with self._mutex, translate_sqlite_errors(self._path):
+            if self._depth:
+                yield self._connection
+                return
+            self.require_writable()
+            self._begin(BUSY_SECONDS if wait is None else wait, durable=durable)
+            self._depth += 1
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite itself rolls back on a full disk
+                    self._connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth -= 1
+
+    def _begin(self, wait: float, *, durable: bool) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
+        self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Read; what is read by one statement is consistent."""
+        with self._mutex, translate_sqlite_errors(self._path):
+            self._refresh()
+            yield self._connection
+
+    def _refresh(self) -> None:
+        """Copy the ledger again when what is read is a copy and the file has changed."""
+        if self._frozen is not None and fingerprint(self._path) != self._frozen:
+            former = self._connection
+            self._connection, self._frozen = _readable(self._path)
+            former.close()
+
+    # --- settings of the store itself ---
+
+    def meta(self, key: str) -> str | None:
+        """Return a setting of the store, such as ``dimension``."""
+        with self.reading() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a setting of the store."""
+        with self.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    # --- HEAD ---
+
+    def head(self, name: str = HEAD) -> dict[TableName, int]:
+        """Return the version of every table that counts; empty before the first commit."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                "SELECT table_name, version FROM heads WHERE name = ?", (name,)
+            ).fetchall()
+        return dict(rows)
+
+    def heads(self) -> dict[str, dict[TableName, int]]:
+        """Return every named set of versions, HEAD among them."""
+        with self.reading() as connection:
+            rows = connection.execute("SELECT name, table_name, version FROM heads").fetchall()
+        result: dict[str, dict[TableName, int]] = {}
+        for name, table, version in rows:
+            result.setdefault(name, {})[table] = version
+        return result
+
+    def set_head(self, versions: Mapping[TableName, int], now: datetime) -> None:
+        """Make these versions HEAD, and remember since when the former ones are not."""
+        with self.transaction() as connection:
+            former = self.head()
+            retired = [
+                (table, version, to_text(now))
+                for table, version in former.items()
+                if versions.get(table) != version
+            ]
+            connection.executemany("INSERT OR REPLACE INTO retired VALUES (?, ?, ?)", retired)
+            self.name_head(HEAD, versions)
+
+    def name_head(self, name: str, versions: Mapping[TableName, int]) -> None:
+        """Keep a set of versions under a name of its own."""
+        with self.transaction() as connection:
+            connection.execute("DELETE FROM heads WHERE name = ?", (name,))
+            connection.executemany(
+                "INSERT INTO heads VALUES (?, ?, ?)",
+                [(name, table, version) for table, version in versions.items()],
+            )
+
+    def forget_head(self, name: str) -> None:
+        """Drop a named set of versions; they may be pruned from now on."""
+        with self.transaction() as connection:
+            connection.execute("DELETE FROM heads WHERE name = ?", (name,))
+
+    def retired(self, table: TableName) -> dict[int, datetime]:
+        """Return the versions of a table that were HEAD once, with when they ceased to be."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                "SELECT version, retired_at FROM retired WHERE table_name = ?", (table,)
+            ).fetchall()
+        return {version: from_text(at) for version, at in rows}
+
+    def clamp_retired(self, now: datetime) -> None:
+        """Let no version cease to be HEAD in the future, as when the clock was ahead for a time."""
+        with self.transaction() as connection:
+            connection.execute(
+                "UPDATE retired SET retired_at = min(retired_at, ?)", (to_text(now),)
+            )
+
+    def forget_retired(self, table: TableName, versions: list[int]) -> None:
+        """Drop versions that no longer exist."""
+        with self.transaction() as connection:
+            connection.executemany(
+                "DELETE FROM retired WHERE table_name = ? AND version = ?",
+                [(table, version) for version in versions],
+            )
+
+
+def _writable(path: Path, mode: str) -> sqlite3.Connection:
+    connection = connect(path, f"mode={mode}", BUSY_SECONDS)
+    try:
+        if mode == "rw":
+            require_content(connection, path)
+        prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _readable(path: Path) -> tuple[sqlite3.Connection, Fingerprint | None]:
+    try:
+        connection, frozen = connect_read_only(path, BUSY_SECONDS)
+    except OSError as error:
+        raise DiskRefused(
+            f"cannot read {path}: {error.strerror}", "check its permissions"
+        ) from error
+    try:
+        require_content(connection, path)
+        if not is_current(connection, path):
+            raise KnowledgeBaseUnavailable(
+                f"{path} was written by an older memctl and cannot be brought up to date here",
+                "use it once where it can be written",
+            )
+    except BaseException:
+        connection.close()
+        raise
+    return connection, frozen
+
+
+_REFUSALS = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+}
+
+
+@contextmanager
+def translate_sqlite_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's failures into ours."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise LockedError(
+                f"{path} is in use by another process", "wait for it to finish, then try again"
+            ) from error
+        if is_refusal(error):
+            raise refusal_error(path, why_refused(error)) from error
+        raise _damaged(path, error) from error
+    except sqlite3.DatabaseError as error:
+        raise _damaged(path, error) from error
+
+
+def is_refusal(error: sqlite3.OperationalError) -> bool:
+    """Tell a disk that takes nothing more, or nothing from this user, from damage."""
+    code = error.sqlite_errorcode
+    return code in _REFUSALS or code & 0xFF in _REFUSALS
+
+
+def why_refused(error: sqlite3.OperationalError) -> str:
+    """Return SQLite's words; for a disk without room for its log they are "disk I/O error"."""
+    is_vague = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR
+    return f"{error}, perhaps no space is left" if is_vague else str(error)
+
+
+def refusal_error(path: Path, why: str) -> DiskRefused:
+    """Return the error that says why something cannot be written."""
+    return DiskRefused(f"cannot write to {path}: {why}", "check the disk's space and permissions")
+
+
+def _damaged(path: Path, error: sqlite3.Error) -> DamagedError:
+    return DamagedError(f"cannot use the ledger {path}: {error}", "run `memctl doctor --repair`")
+
+
+Fingerprint = tuple[tuple[int, int, int], ...]
+
+_ATTEMPTS = 5
+
+
+def write_obstacle(path: Path) -> str:
+    """Return why this process may not write a ledger; empty when it may."""
+    if not os.access(path.parent, os.W_OK):
+        return "it is read-only for this user"
+    return "" if os.access(path, os.W_OK) else f"{path.name} is read-only for this user"
+
+
+def connect(path: Path, mode: str, wait: float) -> sqlite3.Connection:
+    """Open a database file for use from any thread; nothing of it is read yet."""
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}",
+        uri=True,
+        timeout=wait,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def connect_read_only(path: Path, wait: float) -> tuple[sqlite3.Connection, Fingerprint | None]:
+    """Open a ledger without writing a byte beside it.
+
+    Returns:
+        The connection and, when it is to a copy, what the file looked like when it was copied.
+    """
+    connection = connect(path, "mode=ro", wait)
+    try:
+        connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOTADB):
+            raise
+        return _copied(path)
+    return connection, None
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Return what tells one state of a ledger's files from another."""
+    return tuple(_state(item) for item in (path, _log_of(path)))
+
+
+def file_identity(path: Path) -> tuple[int, int]:
+    """Return what tells a file from another that stands in its place; zeros where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _copied(path: Path) -> tuple[sqlite3.Connection, Fingerprint]:
+    """Copy a ledger into memory, again if somebody who may write it did so meanwhile."""
+    for _ in range(_ATTEMPTS):
+        before = fingerprint(path)
+        connection = _in_memory(path)
+        if fingerprint(path) == before:
+            return connection, before
+        connection.close()
+    raise LockedError(f"{path} kept changing while it was read", "try again in a moment")
+
+
+def _in_memory(path: Path) -> sqlite3.Connection:
+    if _state(_log_of(path))[1]:  # what it holds must not be lost, so it is read along
+        with tempfile.TemporaryDirectory(prefix="memctl-") as folder:
+            copy = Path(folder) / path.name
+            for item in (path, _log_of(path)):
+                shutil.copyfile(item, copy.with_name(item.name))
+            return _loaded(copy, "mode=rw")
+    return _loaded(path, "mode=ro&immutable=1")
+
+
+def _loaded(path: Path, mode: str) -> sqlite3.Connection:
+    result = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        with closing(connect(path, mode, 0.0)) as source:
+            source.backup(result)
+        result.execute("PRAGMA query_only = 1")
+    except BaseException:
+        result.close()
+        raise
+    return result
+
+
+@dataclass
+class JobContext:
+    """A job that is in the ledger and runs."""
+
+    id: int
+    detail: Mapping[str, int] = field(default_factory=dict)
+    """What it comes to; noted at its end."""
+
+
+@contextmanager
+def job_context(ledger: Ledger, kind: str, clock: Callable[[], datetime]) -> Iterator[JobContext]:
+    """Note what is done inside as a job, whoever wanted it."""
+    job = JobContext(ledger.jobs.start(kind, clock()))
+    try:
+        yield job
+    except CoverageLost as error:
+        ledger.jobs.fail(job.id, clock(), error.message, error.hint)
+        raise
+    except BaseException:
+        ledger.jobs.finish(job.id, "failed", clock())
+        raise
+    ledger.jobs.finish(job.id, "done", clock(), job.detail)

@@ -1,0 +1,203 @@
+"""Striking from the ledger what it knows of documents and memories that are to be forgotten."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memctl.schema.table_names import FORGET
+from memctl.store.ledger.work_repositories import Connections, to_text
+
+Says = Callable[[str], bool]
+_TEXTS_OF_RECEIPTS = ("path", "place", "reason", "hint", "error")
+_OLDER = {
+    "receipts": "decided_at < ?1 AND (document_id IS NULL"
+    " OR document_id IN (SELECT id FROM deleted_rows))",
+    "events": "at < ?1",
+    "query_log": "at < ?1 AND question != ''",
+}
+"""What each book has that was noted before an instant, and can go without what stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What the ledger is to forget."""
+
+    ids: frozenset[str]
+    """Of whole documents, and of memories."""
+    answers: frozenset[str]
+    """Memories that questions may have been answered by which are not kept."""
+    blocked: Sequence[str]
+    """Documents that stay without some of their words."""
+    names: frozenset[str]
+    """Names that nothing names any more, as names are compared."""
+    sources: frozenset[str]
+    """What the documents go by."""
+    says: Says
+    """Whether a text holds any of what is to be forgotten."""
+    without: Callable[[str], str] | None = None
+    """Gives a text without it; None where a row that has it goes whole."""
+    before: datetime | None = None
+    """What was noted before that goes too, but for readings of documents that stay."""
+
+
+def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
+    """Strike it, within a transaction of the ledger's.
+
+    All replies of models go, for which of them rest on a text cannot be told from their keys.
+    Questions that hold some of it, or were answered by it, lose their text.
+    """
+    ids = [(id_,) for id_ in erased.ids]
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("DELETE FROM model_replies")
+    places = _erase_receipts(connection, erased)
+    connection.executemany("DELETE FROM document_usage WHERE document_id = ?", ids)
+    connection.executemany("UPDATE files SET document_id = NULL WHERE document_id = ?", ids)
+    connection.executemany("DELETE FROM blocked_documents WHERE document_id = ?", ids)
+    blocked = [(id_,) for id_ in erased.blocked]
+    connection.executemany("INSERT OR IGNORE INTO blocked_documents VALUES (?)", blocked)
+    _note_for_snapshots(connection, erased)
+    _erase_files(connection, erased)
+    connection.executemany("DELETE FROM access_log WHERE memory_id = ?", ids)
+    for book in ("comparisons", "snapshot_comparisons"):
+        connection.executemany(f"DELETE FROM {book} WHERE memory_id = ?", ids)
+    connection.executemany("DELETE FROM snapshot_files WHERE document_id = ?", ids)
+    connection.executemany("DELETE FROM job_changes WHERE row_id = ?", ids)
+    _erase_decisions(connection, erased)
+    _erase_questions(connection, erased)
+    _erase_events(connection, erased, places | erased.sources)
+    _erase_details(connection, erased)
+    if erased.before is not None:
+        _erase_older(connection, erased.before)
+
+
+def _note_for_snapshots(connection: sqlite3.Connection, erased: Erasure) -> None:
+    """Note what must not come back with a snapshot, where there is any."""
+    where = "WHERE EXISTS (SELECT 1 FROM snapshots)"
+    connection.executemany(
+        f"INSERT OR REPLACE INTO forgotten SELECT ?, FALSE {where}", [(i,) for i in erased.ids]
+    )
+    connection.executemany(  # but for what has gone whole before
+        f"INSERT OR IGNORE INTO forgotten SELECT ?, TRUE {where}", [(i,) for i in erased.blocked]
+    )
+
+
+def has_older_entries(ledger: Connections, before: datetime) -> bool:
+    """Tell whether something was noted before an instant that goes with what is older."""
+    rows = (f"EXISTS (SELECT 1 FROM {book} WHERE {noted})" for book, noted in _OLDER.items())
+    with ledger.reading() as connection:
+        (found,) = connection.execute(f"SELECT {' OR '.join(rows)}", (to_text(before),)).fetchone()
+    return bool(found)
+
+
+def _erase_older(connection: sqlite3.Connection, before: datetime) -> None:
+    """Strike what was noted before an instant; of questions, the text."""
+    then = (to_text(before),)
+    for book in ("receipts", "events"):
+        connection.execute(f"DELETE FROM {book} WHERE {_OLDER[book]}", then)
+    connection.execute(
+        "UPDATE query_log SET question = '', filters = '{}', hit_ids = '[]'"
+        f" WHERE {_OLDER['query_log']}",
+        then,
+    )
+
+
+def _erase_receipts(connection: sqlite3.Connection, erased: Erasure) -> frozenset[str]:
+    """Strike every reading of the documents' files, and what others say of it.
+
+    Returns:
+        Where those files were found and put.
+    """
+    columns = ", ".join(_TEXTS_OF_RECEIPTS)
+    rows = connection.execute(
+        f"SELECT id, document_id, {columns} FROM receipts ORDER BY id"
+    ).fetchall()
+    owners = _owners(rows)
+    gone = {number for number, *_ in rows if owners[number] in erased.ids}
+    places = frozenset(
+        place for number, _, *texts in rows if number in gone for place in texts[:2] if place
+    )
+    spoken = {
+        number: texts
+        for number, _, *texts in rows
+        if number not in gone and any(map(erased.says, texts))
+    }
+    if erased.without is None:
+        gone |= spoken.keys()
+    else:
+        told = [(*map(erased.without, texts), number) for number, texts in spoken.items()]
+        settings = ", ".join(f"{column} = ?" for column in _TEXTS_OF_RECEIPTS)
+        connection.executemany(f"UPDATE receipts SET {settings} WHERE id = ?", told)
+    connection.executemany("DELETE FROM receipts WHERE id = ?", [(number,) for number in gone])
+    return places
+
+
+def _owners(rows: Sequence[tuple[Any, ...]]) -> dict[int, str | None]:
+    """Say of each reading which document it is of, for files of one name may be of several.
+
+    One that came to nothing is of the next one there that came to something, else of the last.
+    """
+    owners: dict[int, str | None] = {}
+    for ordered in (reversed(rows), rows):
+        near: dict[str, str] = {}
+        for number, document, path, place, *_ in ordered:
+            owners[number] = owners.get(number) or document or near.get(path) or near.get(place)
+            if document:
+                near |= dict.fromkeys(filter(None, (path, place)), document)
+    return owners
+
+
+def _erase_files(connection: sqlite3.Connection, erased: Erasure) -> None:
+    """Strike why files failed; that they are known has to stay, or they would be taken in anew."""
+    for book in ("files", "snapshot_files"):
+        rows = connection.execute(f"SELECT path, reason, hint FROM {book}").fetchall()
+        spoken = [(path,) for path, *texts in rows if any(map(erased.says, texts))]
+        connection.executemany(f"UPDATE {book} SET reason = '', hint = '' WHERE path = ?", spoken)
+
+
+def _erase_decisions(connection: sqlite3.Connection, erased: Erasure) -> None:
+    for book in ("name_decisions", "snapshot_names"):
+        rows = connection.execute(f"SELECT one, other FROM {book}").fetchall()
+        gone = [
+            pair
+            for pair in rows
+            if not erased.names.isdisjoint(pair) or any(map(erased.says, pair))
+        ]
+        connection.executemany(f"DELETE FROM {book} WHERE one = ? AND other = ?", gone)
+
+
+def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
+    rows = connection.execute("SELECT id, question, filters, hit_ids FROM query_log").fetchall()
+    told = []
+    for number, question, filters, hits in rows:
+        ids = json.loads(hits)
+        left = [id_ for id_ in ids if id_ not in erased.ids]
+        if not erased.answers.isdisjoint(ids) or erased.says(question) or erased.says(filters):
+            told.append((json.dumps(left), number))
+    connection.executemany(
+        "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", told
+    )
+
+
+def _erase_events(
+    connection: sqlite3.Connection, erased: Erasure, subjects: frozenset[str]
+) -> None:
+    events = connection.execute("SELECT id, message, hint, subject FROM events").fetchall()
+    gone = [
+        (number,)
+        for number, message, hint, subject in events
+        if subject in subjects or any(map(erased.says, (message, hint, subject)))
+    ]
+    connection.executemany("DELETE FROM events WHERE id = ?", gone)
+
+
+def _erase_details(connection: sqlite3.Connection, erased: Erasure) -> None:
+    """Strike what jobs say of it, but for forgets that are unfinished: they need it still."""
+    others = "SELECT id, detail FROM jobs WHERE kind != ? OR state = 'done'"
+    jobs = connection.execute(others, (FORGET,)).fetchall()
+    spoken = [(number,) for number, detail in jobs if erased.says(detail)]
+    connection.executemany("UPDATE jobs SET detail = '{}' WHERE id = ?", spoken)

@@ -1,0 +1,346 @@
+"""Looking for text in everything that a knowledge base has on disk.
+
+What is packed is unpacked first: tables at every version that is left, model replies, archives,
+office files and streams of PDFs.  Besides, every file is searched byte by byte.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import itertools
+import lzma
+import os
+import re
+import sqlite3
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from memctl.errors import DamagedError
+from memctl.files import NotRegular, open_regular
+from memctl.schema.storable_text import storable
+from memctl.schema.table_names import TABLES, TableName
+from memctl.store.search_patterns import LIST_SEPARATOR, SearchPattern
+from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
+from memctl.store.tables.engine import Datasets, translate_open_errors
+from memctl.store.tables.filter_expressions import Expr, render
+from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.store import Store
+
+
+_CHUNK = 1 << 20
+_STEMS = "search_text"
+"""A column of stems, which are the same for different words."""
+_IDS_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A place where some of a text still is."""
+
+    place: str
+    """A file below the knowledge base's folder, a table, or a book of the ledger."""
+    snapshots: tuple[str, ...] = ()
+    """The snapshots that a version of a table belongs to; empty for other places."""
+    ids: tuple[str, ...] = ()
+    """Some of the rows of the present state that have it."""
+    is_present: bool = True
+    """Whether it is in the present state, not in an earlier version."""
+    path: Path | None = None
+    """The file, where it is one."""
+
+
+def find_leftovers(store: Store, wanted: Sequence[SearchPattern]) -> Iterator[Leftover]:
+    """Yield every place that has something of what is looked for.
+
+    Args:
+        store: Where to look; its folder is that of the knowledge base.
+        wanted: What to look for; what is too short, in tables and the ledger alone.
+    """
+    if wanted:
+        places = list(_in_tables(store, wanted))
+        yield from places
+        books = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
+        yield from books
+        told = [f"{TABLES_FOLDER}/{trace.place}.lance/" for trace in places]
+        if books:
+            told.append(LEDGER_FILE)
+        for trace in _in_files(store.folder, wanted):
+            if not trace.place.startswith(tuple(told)):  # rows of it are told of already
+                yield trace
+
+
+class _Look:
+    """Looks into bytes.
+
+    Args:
+        wanted: What for.
+        folder: Where everything stands, which is in many places and is told of by none.
+    """
+
+    def __init__(self, wanted: Sequence[SearchPattern], folder: Path) -> None:
+        self._wanted = wanted
+        is_named = any(text.is_in(str(folder)) for text in wanted)
+        self._own = os.fsencode(folder) if is_named else b""
+        self._reach = max((text.reach for text in wanted), default=0) + len(self._own)
+
+    def finds(self, content: bytes, *, is_of_tables: bool = False) -> bool:
+        """Tell whether bytes have something of it."""
+        if self._own:
+            content = content.replace(self._own, b"")
+        if is_of_tables:
+            return any(text.is_written_in(content) for text in self._wanted)
+        return any(text.is_in_bytes(content) for text in self._wanted)
+
+    def finds_in(self, pieces: Iterable[bytes], *, is_of_tables: bool = False) -> bool:
+        """Search pieces that follow on one another, each with the end of the one before it."""
+        rest = b""
+        for piece in pieces:
+            content = rest + piece
+            if self.finds(content, is_of_tables=is_of_tables):
+                return True
+            rest = content[-self._reach :]
+        return False
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _in_tables(store: Store, texts: Sequence[SearchPattern]) -> Iterator[Leftover]:
+    datasets = Datasets(store.folder / TABLES_FOLDER)
+    heads = store.ledger.heads()
+    present = store.ledger.head()
+    for table in TABLES:
+        for item in datasets.fresh(table).version_refs():
+            version = item["version"]
+            ids = _rows_with(datasets, table, version, texts)
+            if not ids:
+                continue
+            names = sorted(name for name, head in heads.items() if head[table] == version)
+            is_present = present[table] == version
+            snapshots = tuple(name for name in names if heads[name] != present)
+            yield Leftover(table, snapshots, tuple(ids[:_IDS_NAMED]), is_present)
+
+
+def _rows_with(
+    datasets: Datasets, table: TableName, version: int, texts: Sequence[SearchPattern]
+) -> list[str]:
+    """Return the ids of rows that have one of the texts, in any column."""
+    dataset = datasets.fresh(table, version)
+    kinds = {field.name: field.type for field in dataset.schema}
+    columns = [name for name, kind in kinds.items() if name != _STEMS and _is_text(kind)]
+    texts = [text for text in texts if storable(text.in_tables) == text.in_tables]
+    found: list[str] = []
+    for batch in dataset.scanner(columns=columns).to_batches():
+        found += batch["id"].filter(_has_any(batch, texts)).to_pylist()
+    return found
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(type_) or type_ == pa.list_(pa.string()))
+
+
+def _has_any(batch: pa.RecordBatch, texts: Sequence[SearchPattern]) -> pa.Array:
+    """Tell of each row whether any of its columns has one of the texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    has = pa.array([False] * batch.num_rows)
+    for column in batch.columns:
+        if pa.types.is_list(column.type):
+            column = pc.binary_join(column, LIST_SEPARATOR)
+        for text in texts:
+            said = pc.match_substring_regex(column, text.in_tables)
+            has = pc.or_(has, pc.fill_null(said, False))
+    return has
+
+
+def rows_of_any_version(
+    store: Store, table: TableName, where: Expr, columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return rows that any version of a table has, as the latest of those has each."""
+    datasets = Datasets(store.folder / TABLES_FOLDER)
+    found: dict[str, dict[str, Any]] = {}
+    for item in reversed(datasets.fresh(table).version_refs()):
+        with (
+            suppress(DamagedError),
+            translate_open_errors(datasets.path(table)),
+        ):  # a repair may keep such
+            dataset = datasets.fresh(table, item["version"])
+            rows = dataset.to_table(columns=["id", *columns], filter=render(where)).to_pylist()
+            found = {row["id"]: row for row in rows} | found
+    return list(found.values())
+
+
+# --- the ledger ----------------------------------------------------------------------------------
+
+
+def _in_ledger(ledger: Ledger, look: _Look) -> Iterator[Leftover]:
+    with ledger.reading() as connection:
+        for book in _ledger_values(connection):
+            rows = connection.execute(f"SELECT * FROM {book}")
+            if any(look.finds(_bytes(value)) for row in rows for value in row):
+                yield Leftover(f"{LEDGER_FILE}: {book}")
+
+
+def _ledger_values(connection: sqlite3.Connection) -> list[str]:
+    rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    return [name for (name,) in rows.fetchall()]
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, bytes):
+        try:
+            return zlib.decompress(value)
+        except zlib.error:  # a path
+            return value
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _in_files(folder: Path, texts: Sequence[SearchPattern]) -> Iterator[Leftover]:
+    wanted = _long_enough(texts)
+    if not wanted:
+        return
+    look = _Look(wanted, folder)
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder)
+        is_of_tables = place.parts[0] == TABLES_FOLDER
+        if look.finds(os.fsencode(path.name)) or _file_has(path, look, is_of_tables=is_of_tables):
+            shown = os.fsencode(place).decode("utf-8", "backslashreplace")
+            yield Leftover(shown, path=path)
+
+
+def file_contains(path: Path, wanted: Sequence[SearchPattern], folder: Path) -> bool:
+    """Tell whether a regular file has something of what is looked for, packed or not.
+
+    Args:
+        path: The file; what is none has nothing.
+        wanted: What to look for; what is too short is passed over.
+        folder: Where everything stands, which is told of by nothing.
+    """
+    texts = _long_enough(wanted)
+    return bool(texts) and _file_has(path, _Look(texts, folder))
+
+
+def _long_enough(texts: Iterable[SearchPattern]) -> list[SearchPattern]:
+    return [text for text in texts if not text.is_too_short]
+
+
+def _file_has(path: Path, look: _Look, *, is_of_tables: bool = False) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    if is_of_tables:
+        return look.finds_in(_pieces(path), is_of_tables=True)
+    return look.finds_in(_pieces(path)) or any(map(look.finds_in, unpack(path)))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    try:
+        with open_regular(path) as file:
+            while piece := file.read(_CHUNK):
+                yield piece
+    except (FileNotFoundError, NotRegular):  # removed meanwhile, or another thing by now
+        return
+
+
+_LARGEST_FILE = 64 << 20
+_MOST_BYTES = 256 << 20
+"""Of what is unpacked from one file."""
+_MOST_MEMBERS = 10_000
+_PIECE = 1 << 20
+_STREAM = re.compile(rb"stream\r?\n")
+_OPENERS: Mapping[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+_CANNOT = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
+    OSError, ValueError,
+)  # fmt: skip
+"""What the libraries raise for what is damaged, encrypted or packed in a way of its own."""
+
+
+def unpack(path: Path) -> Iterator[Iterator[bytes]]:
+    """Yield what is packed in a file, each part of it as pieces that follow on one another."""
+    try:
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > _LARGEST_FILE:
+                return
+            left = _UnpackingBudget()
+            for part in _packed_parts(path, file):
+                yield left.of(part)
+    except (FileNotFoundError, NotRegular):  # removed meanwhile, or another thing by now
+        return
+
+
+class _UnpackingBudget:
+    """How much of a file may still be unpacked."""
+
+    def __init__(self) -> None:
+        self._bytes = _MOST_BYTES
+
+    def of(self, part: IO[bytes] | bytes) -> Iterator[bytes]:
+        """Yield the pieces of a part, as far as it can be unpacked."""
+        if isinstance(part, bytes):
+            self._bytes -= len(part)
+            yield part
+            return
+        try:
+            while self._bytes > 0 and (piece := part.read(_PIECE)):
+                self._bytes -= len(piece)
+                yield piece
+        except _CANNOT:
+            return
+
+
+def _packed_parts(path: Path, file: IO[bytes]) -> Iterator[IO[bytes] | bytes]:
+    start = file.read(6)
+    file.seek(0)
+    if start.startswith(b"PK") and directory_bytes(path) <= MAX_DIRECTORY_BYTES:
+        yield from _members(file)
+    elif start.startswith(b"%PDF"):
+        yield from _streams(file.read())
+    for magic, opened in _OPENERS.items():
+        if start.startswith(magic):
+            with opened(file) as part:
+                yield part
+
+
+def _members(file: IO[bytes]) -> Iterator[IO[bytes] | bytes]:
+    try:
+        archive = zipfile.ZipFile(file)
+    except _CANNOT:
+        return
+    with archive:
+        for info in itertools.islice(archive.infolist(), _MOST_MEMBERS):
+            yield info.filename.encode("utf-8", "surrogatepass")
+            try:
+                with archive.open(info) as member:
+                    yield member
+            except _CANNOT:
+                continue
+
+
+def _streams(content: bytes) -> Iterator[bytes]:
+    whole = memoryview(content)
+    for found in _STREAM.finditer(content):
+        try:
+            yield zlib.decompressobj().decompress(whole[found.end() :][:_PIECE], _PIECE)
+        except zlib.error:  # not packed, or in another way
+            continue

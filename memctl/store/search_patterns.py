@@ -1,0 +1,173 @@
+"""What is looked for in texts, tables and bytes: a text as it stands, or a name as people write it.
+
+A name is found in any case, with spaces, a hyphen, an underscore or a full stop between its words,
+as in the address ``ann.lee@example.org``, and only where words begin and end.  Of both, bytes may
+be UTF-8, UTF-16 or escaped as in JSON.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+MIN_PATTERN_BYTES = 5
+"""What is shorter is not looked for byte by byte: vectors and packed tables have it by chance."""
+LIST_SEPARATOR = "\0"
+"""Stands between items of a list that are searched as one text: no name spans two of them."""
+_GAP = r"(?:\.?(?:\s|%20)+|[._+-])"
+_GAP_IN_TABLES = r"(?:\.?(?:[\s\pZ]|%20)+|[._+-])"
+_GAP_IN_BYTES = rb"(?:\.?(?:\s|%20|\xc2\xa0)+|[._+-])"
+_GAPS_IN_WIDE = {
+    "utf-16-le": rb"(?:(?:\.\x00)?(?:\s\x00)+|[._+-]\x00)",
+    "utf-16-be": rb"(?:(?:\x00\.)?(?:\x00\s)+|\x00[._+-])",
+}
+_LONGEST_GAP = 64
+_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+
+
+class SearchPattern:
+    """A text or a name that is looked for.
+
+    Args:
+        text: What.
+        is_name: Whether it is a name.
+    """
+
+    def __init__(self, text: str, *, is_name: bool) -> None:
+        self.is_name = is_name
+        self._text = text
+        self._words = text.split() if is_name else [text]
+        self._forms = list(_forms(text))
+        self._folded = list(dict.fromkeys(form.casefold() for form in self._forms))
+        self.pattern = self._pattern()
+        """Finds it in text; a name with its ends."""
+        self._raw = self._raw_pattern() if is_name else None
+        self._raw_forms = list(dict.fromkeys(_encoded(self._forms)))
+        self._raw_words = [
+            [form.lower() for form in dict.fromkeys(_encoded(_cases([word])))]
+            for word in self._words
+        ]
+        self._written = list(dict.fromkeys(_encoded(_as_written(text)))) if is_name else []
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether it is not looked for byte by byte."""
+        return len(self._text.encode("utf-8", "surrogatepass")) < MIN_PATTERN_BYTES
+
+    @property
+    def reach(self) -> int:
+        """More bytes than it can take."""
+        return 6 * len(self._text) + _LONGEST_GAP
+
+    @property
+    def in_tables(self) -> str:
+        """What finds it in a column, as the engine's regular expressions are written."""
+        if not self.is_name:
+            return f"(?i){'|'.join(map(re.escape, self._forms))}"
+        words = _GAP_IN_TABLES.join(map(_any_of, map(_spellings, self._words)))
+        return rf"(?i)(?:^|[^\pL\pN]){words}(?:$|[^\pL\pN])"
+
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text has it; one that is JSON may have it escaped."""
+        read = _unescaped(text)
+        if self.is_name:
+            return self.pattern.search(read) is not None
+        folded = read.casefold()
+        return any(form in folded for form in self._folded)
+
+    def is_in_bytes(self, content: bytes) -> bool:
+        """Tell whether bytes have it."""
+        if self._raw is None:
+            return any(form in content for form in self._raw_forms)
+        lowered = content.lower()  # far faster than the pattern, which few pieces need then
+        if not all(any(form in lowered for form in forms) for forms in self._raw_words):
+            return False
+        return self._raw.search(content) is not None
+
+    def is_written_in(self, packed: bytes) -> bool:
+        """Tell whether the bytes of a table have it, whose stems of other words may be the same."""
+        if not self.is_name:
+            return self.is_in_bytes(packed)
+        return any(form in packed for form in self._written)
+
+    # --- inside ---
+
+    def _pattern(self) -> re.Pattern[str]:
+        words = _GAP.join(map(_any_of, map(_spellings, self._words)))
+        ends = (r"(?<![^\W_])", r"(?![^\W_])") if self.is_name else ("", "")
+        return re.compile(f"{ends[0]}{words}{ends[1]}", re.IGNORECASE)
+
+    def _raw_pattern(self) -> re.Pattern[bytes]:
+        joined = _GAP_IN_BYTES.join(_any_bytes(_narrow(_cases([word]))) for word in self._words)
+        narrow = rb"(?<![A-Za-z0-9])" + joined + rb"(?![A-Za-z0-9])"
+        wide = (
+            gap.join(_any_bytes(_wide(_cases([word]), (kind,))) for word in self._words)
+            for kind, gap in _GAPS_IN_WIDE.items()
+        )
+        return re.compile(b"|".join((narrow, *wide)), re.IGNORECASE)
+
+
+def _any_of(forms: Iterator[str]) -> str:
+    return f"(?:{'|'.join(map(re.escape, forms))})"
+
+
+def _any_bytes(forms: list[bytes]) -> bytes:
+    return b"(?:" + b"|".join(map(re.escape, forms)) + b")"
+
+
+def _forms(text: str) -> Iterator[str]:
+    """Yield a text with its accents in one letter and apart, as names of files on a Mac are."""
+    yield from dict.fromkeys(
+        (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
+    )
+
+
+def _spellings(word: str) -> Iterator[str]:
+    """Yield a word of a name as it is, and as it is in capitals, where an ß is two letters."""
+    yield from dict.fromkeys((*_forms(word), *_forms(word.upper())))
+
+
+def _cases(words: list[str]) -> Iterator[str]:
+    """Yield words in the cases that they are written in, with one space between them."""
+    text = " ".join(words)
+    titled = " ".join(word[:1].upper() + word[1:].lower() for word in words)
+    for cased in dict.fromkeys((text, text.lower(), text.upper(), titled)):
+        yield from _forms(cased)
+
+
+def _as_written(text: str) -> Iterator[str]:
+    """Yield a name in capitals or with them, as stems of words are not."""
+    forms = list(_cases(text.split()))
+    yield from [form for form in forms if form != form.lower()] or forms
+
+
+def _narrow(forms: Iterator[str]) -> list[bytes]:
+    found: dict[bytes, None] = {}
+    for form in forms:
+        plain = form.encode("utf-8", "surrogatepass")
+        found |= dict.fromkeys((plain, json.dumps(form)[1:-1].encode()))
+    return list(found)
+
+
+def _wide(forms: Iterator[str], kinds: Iterable[str] = tuple(_GAPS_IN_WIDE)) -> list[bytes]:
+    pairs = itertools.product(forms, kinds)
+    return list(dict.fromkeys(form.encode(kind, "surrogatepass") for form, kind in pairs))
+
+
+def _encoded(forms: Iterator[str] | list[str]) -> list[bytes]:
+    known = list(forms)
+    return [*_narrow(iter(known)), *_wide(iter(known))]
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with what JSON escapes as it is read."""
+    return _ESCAPED.sub(lambda found: _read(found[0]), text) if "\\u" in text else text
+
+
+def _read(escaped: str) -> str:
+    units = [int(digits, 16) for digits in escaped.split("\\u")[1:]]
+    raw = b"".join(unit.to_bytes(2, "little") for unit in units)
+    return raw.decode("utf-16-le", "replace")

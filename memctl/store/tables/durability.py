@@ -1,0 +1,111 @@
+"""Making new files of a table survive a power cut.
+
+Lance 13 never calls fsync: without this a cut can leave the newest manifest or data file empty.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from memctl.errors import DamagedError
+from memctl.files import sync_file, sync_folder
+from memctl.schema.table_names import TableName
+from memctl.store.ledger.ledger import Ledger
+from memctl.store.ledger.version_repositories import TableVersion
+from memctl.store.tables.engine import Datasets
+
+_LARGEST_VERSION = 2**64 - 1
+_UNFINISHED = ".tmp"
+"""How lance 13 has the names of files begin until they are whole.  It leaves them alone for a week
+after, and as long as there is nothing else to prune."""
+
+
+def files_below(folder: Path) -> set[str]:
+    """Return the paths of all files below a folder."""
+    return {f"{root}{os.sep}{name}" for root, _, names in os.walk(folder) for name in names}
+
+
+def drop_unfinished(paths: Iterable[str]) -> None:
+    """Remove those that a writer was killed over; the caller has the lock, so none is in work."""
+    for path in map(Path, paths):
+        if path.name.startswith(_UNFINISHED):
+            path.unlink(missing_ok=True)
+
+
+def sync_new(folder: Path, known: set[str]) -> set[str]:
+    """Make files below ``folder`` that are not ``known`` durable, and their names; return them."""
+    new = files_below(folder) - known
+    for path in new:
+        sync_file(path)  # a temporary file of the engine may be gone by now
+    for parent in _folders(new, folder):
+        sync_folder(parent)
+    return new
+
+
+def _folders(paths: Iterable[str], top: Path) -> set[Path]:
+    """Return the folders of the paths and those between them and ``top``, included."""
+    result: set[Path] = set()
+    for path in paths:
+        folder = Path(path).parent
+        while folder not in result and folder != top.parent:
+            result.add(folder)
+            folder = folder.parent
+    return {folder for folder in result if folder.is_dir()}
+
+
+def drop_unreadable(datasets: Datasets, table: TableName, head: int) -> None:
+    """Remove manifests beyond HEAD that a power cut has left empty or in part.
+
+    They were never acknowledged, and while one is there the engine can commit nothing.
+    """
+    for path in (datasets.path(table) / "_versions").glob("*.manifest"):
+        version = manifest_version(path)
+        if version > head and not _is_readable(datasets, table, version):
+            path.unlink()
+
+
+def manifest_version(path: Path) -> int:
+    """Return the version that a manifest describes: names count down, so that the newest is first.
+
+    Tables made by early versions of the engine count up.
+    """
+    number = int(path.stem)
+    return _LARGEST_VERSION - number if number > _LARGEST_VERSION // 2 else number
+
+
+def manifest_path(folder: Path, version: int) -> Path:
+    """Return where the manifest of a version stands, below the folder of its table."""
+    return folder / "_versions" / f"{_LARGEST_VERSION - version:020}.manifest"
+
+
+def _is_readable(datasets: Datasets, table: TableName, version: int) -> bool:
+    try:
+        datasets.fresh(table, version)
+    except DamagedError:
+        return False
+    return True
+
+
+def copy_manifests(datasets: Datasets, ledger: Ledger) -> None:
+    """Have the ledger keep a copy of the manifest of every version with a name, and no others.
+
+    It belongs into the transaction that gives versions their names.
+    """
+    ledger.manifests.drop_nameless()
+    for table, version in ledger.manifests.lacking():
+        try:
+            content = manifest_path(datasets.path(table), version).read_bytes()
+            rows = int(datasets.at(table, version).count_rows())
+        except (FileNotFoundError, DamagedError):  # of a snapshot that is damaged
+            continue
+        ledger.manifests.put((table, version), content, rows)
+
+
+def lost_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[tuple[TableVersion, bytes]]:
+    """Yield the versions with a name whose manifest is not the one that the ledger has."""
+    for (table, version), content in ledger.manifests.all().items():
+        path = manifest_path(datasets.path(table), version)
+        if not path.is_file() or path.read_bytes() != content:
+            yield (table, version), content

@@ -1,0 +1,475 @@
+"""A knowledge base's tables as they were at one commit, to read from.
+
+A snapshot never changes and needs no lock; whatever is written meanwhile is not in it.  Files that
+are gone because the whole knowledge base has been renamed or deleted are no damage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memctl.errors import DamagedError, UsageError
+from memctl.schema.arrow_tables import VECTOR, TableName, schemas, vector_rows
+from memctl.store.tables.engine import (
+    bounded_scan,
+    damaged_error,
+    is_about_files,
+    lance,
+    reason,
+    without_panics,
+)
+from memctl.store.tables.filter_expressions import Expr, col, is_user_written, render
+from memctl.store.tables.indexes import probes, refinement
+
+if TYPE_CHECKING:
+    from lance import LanceDataset, LanceFragment, LanceScanner
+    from numpy.typing import NDArray
+
+    from memctl.store.file_caches import DerivedCache
+    from memctl.store.tables.engine import Datasets
+
+Order = Sequence[tuple[str, Literal["asc", "desc"]]]
+
+IDS_A_LOOKUP = 10_000
+SCORE = "_score"
+DISTANCE = "_distance"
+ROW = "_rowoffset"
+"""The number of a row, which holds for this one version of its table; may be read as a column."""
+ROW_ID = "_rowid"
+"""What the engine itself tells a row by, as a column."""
+
+
+class Snapshot:
+    """The tables at one set of versions."""
+
+    def __init__(
+        self,
+        datasets: Datasets,
+        versions: Mapping[TableName, int],
+        dimension: int,
+        require_in_place: Callable[[], None] = lambda: None,
+        derived: DerivedCache | None = None,
+    ) -> None:
+        self.derived = derived
+        """What is kept of it on disk; None of what is not committed."""
+        self.versions: Mapping[TableName, int] = dict(versions)
+        self._datasets = datasets
+        self._require_in_place = require_in_place
+        self._dimension = dimension
+        self._schemas = schemas(dimension)
+        self._opened: dict[TableName, LanceDataset] = {}
+
+    @property
+    def state(self) -> str:
+        """Tells these tables from any others: their versions, and the files that they are in.
+
+        A table that was put back from a backup may get the number of a version again.
+
+        Raises:
+            DamagedError: A table cannot be read.
+        """
+        files = {
+            table: [part.metadata.to_json() for part in self.dataset(table).get_fragments()]
+            for table in self.versions
+        }
+        return json.dumps([dict(self.versions), files], sort_keys=True)
+
+    def schema(self, table: TableName) -> pa.Schema:
+        """Return the schema of a table."""
+        return self._schemas[table]
+
+    def dataset(self, table: TableName) -> LanceDataset:
+        """Return the engine's own handle on a table, for reading; opened on first use.
+
+        Raises:
+            DamagedError: The table cannot be read.
+            KnowledgeBaseNotFound: The knowledge base has been renamed or deleted meanwhile.
+        """
+        if table not in self._opened:
+            try:
+                self._opened[table] = self._datasets.at(table, self.versions[table])
+            except DamagedError:
+                self._require_in_place()
+                raise
+        return self._opened[table]
+
+    def scan(
+        self,
+        table: TableName,
+        where: Expr | None = None,
+        columns: Sequence[str] | None = None,
+        order_by: Order = (),
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> pa.Table:
+        """Return rows of a table; without ``columns`` all of them, vectors included.
+
+        Raises:
+            UsageError: A column does not exist, or a user's condition cannot be used.
+            DamagedError: The table cannot be read.
+        """
+        names = list(columns) if columns is not None else self._schemas[table].names
+        # lance 13 fails to order by a column that it does not read ("TakeExec requires ...").
+        read = list(dict.fromkeys([*names, *(name for name, _ in order_by)]))
+        with self._reading(table, where):
+            rows = self._scanner(
+                table, where, read, limit=limit, offset=offset, order_by=_ordering(order_by)
+            ).to_table()
+        return rows.select(names)
+
+    def batches(
+        self,
+        table: TableName,
+        where: Expr | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        batch_bytes: int | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return rows of a table as a stream of bounded size.
+
+        Args:
+            table: Which one.
+            where: A condition; by default none.
+            columns: By default all.
+            batch_bytes: So many bytes at most in a batch; by default 8,192 rows, however long.
+
+        Raises:
+            UsageError, DamagedError: As :meth:`scan`; reading the stream can raise them too.
+        """
+        options = {} if batch_bytes is None else bounded_scan(batch_bytes)
+        with self._reading(table, where):
+            reader = self._scanner(table, where, columns, **options).to_reader()
+        return pa.RecordBatchReader.from_batches(reader.schema, self._stream(table, where, reader))
+
+    def get(
+        self, table: TableName, ids: Sequence[str], columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Return the rows with these ids in their order; ids that do not exist are skipped."""
+        wanted = list(columns) if columns is not None else self._schemas[table].names
+        asked = wanted if "id" in wanted else ["id", *wanted]
+        distinct = list(dict.fromkeys(ids))
+        parts = [
+            self.scan(table, col("id").is_in(distinct[at : at + IDS_A_LOOKUP]), asked)
+            for at in range(0, max(len(distinct), 1), IDS_A_LOOKUP)
+        ]
+        found = pa.concat_tables(parts)
+        places = pc.index_in(pa.array(ids, pa.string()), value_set=found["id"])
+        return found.take(places.drop_null()).select(wanted)
+
+    def rows(self, table: TableName, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Return the rows of these numbers (``ROW``) in their order; faster than by their ids."""
+        self._check_columns(table, columns)
+        with self._reading(table, None):
+            return self.dataset(table).take(pa.array(numbers, pa.uint64()), columns=list(columns))
+
+    def spread(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
+        """Return some rows from all over a table, the first and the last among them."""
+        return self.rows(table, spread_positions(self.count(table), most), columns)
+
+    def unlike(
+        self, other: Snapshot, table: TableName, where: Expr | None, columns: Sequence[str]
+    ) -> pa.Table:
+        """Return the rows in files that the table has not got, or has changed, in another snapshot.
+
+        All that the two differ in is among them.  Raises as :meth:`scan` does.
+        """
+        theirs = {_named(part) for part in other.dataset(table).get_fragments()}
+        own = [part for part in self.dataset(table).get_fragments() if _named(part) not in theirs]
+        if not own:
+            return pa.schema([self._schemas[table].field(name) for name in columns]).empty_table()
+        with self._reading(table, where):
+            return self._scanner(table, where, columns, fragments=own).to_table()
+
+    def count(self, table: TableName, where: Expr | None = None) -> int:
+        """Return how many rows there are.  Raises as :meth:`scan` does."""
+        with self._reading(table, where):
+            return int(self.dataset(table).count_rows(filter=_text(where)))
+
+    def keyword(
+        self,
+        terms: Sequence[str],
+        where: Expr | None = None,
+        limit: int = 100,
+        columns: Sequence[str] | None = None,
+        require_all: bool = False,
+        edits: int = 0,
+    ) -> pa.Table:
+        """Return memories that contain terms, best first, with their BM25 as ``_score``.
+
+        Args:
+            terms: Terms as the analyser made them for ``search_text``; compared as they are.
+            where: Looked at before the search, so ``limit`` rows come back if there are as many.
+            limit: The most rows to return.
+            columns: All but the vector by default.
+            require_all: Whether a memory must contain every term rather than any.
+            edits: By so many letters a memory's terms may differ from these, up to 2.
+        """
+        query = " ".join(" ".join(terms).split())
+        names = self._columns_or_all_but_vector(columns)
+        if not query or limit < 1:
+            return self._nothing(names, SCORE)
+        operator = "AND" if require_all else "OR"
+        with self._reading("memories", where):
+            match = lance().query.MatchQuery(
+                query,
+                "search_text",
+                operator=lance().query.FullTextOperator(operator),
+                fuzziness=edits,
+            )
+            found = self._scanner(
+                "memories", where, [*names, SCORE], full_text_query=match, limit=limit
+            ).to_table()
+        return _sorted(found, SCORE, "descending")
+
+    def nearest(
+        self,
+        vector: NDArray[np.floating[Any]],
+        where: Expr | None = None,
+        limit: int = 100,
+        columns: Sequence[str] | None = None,
+        refined: bool = True,
+    ) -> pa.Table:
+        """Return the memories nearest to a vector, with their cosine distance as ``_distance``.
+
+        Memories whose vector is zero have no direction and are never found, and nothing is near
+        a zero ``vector``.  Other arguments are as for :meth:`keyword`.
+
+        Args:
+            vector: The vector.
+            where: Looked at before the search.
+            limit: The most rows to return.
+            columns: All but the vector by default.
+            refined: Whether distances are those of the vectors themselves, which are read for it,
+                where there is an index of them; it has the numbers rounded.
+        """
+        names = self._columns_or_all_but_vector(columns)
+        query = np.asarray(vector, dtype=np.float32)
+        if limit < 1 or not query.any():
+            return self._nothing(names, DISTANCE)
+        with self._reading("memories", where):
+            rows = self.dataset("memories").count_rows()
+            thorough = probes(rows, filtered=where is not None, refined=refined)
+            nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine", **thorough}
+            found = self._scanner("memories", where, [*names, DISTANCE], nearest=nearest).to_table()
+        return _sorted(found, DISTANCE, "ascending")
+
+    def keyword_rows(
+        self,
+        terms: Sequence[str],
+        where: Expr | None = None,
+        limit: int = 100,
+        require_all: bool = False,
+    ) -> list[int]:
+        """Return the numbers of what :meth:`keyword` finds."""
+        by = self._numbered_by
+        return self._numbers(self.keyword(terms, where, limit, (by,), require_all)[by])
+
+    def nearest_rows(
+        self, vector: NDArray[np.floating[Any]], where: Expr | None = None, limit: int = 100
+    ) -> list[int]:
+        """Return the numbers of what :meth:`nearest` finds."""
+        by = self._numbered_by
+        return self._numbers(self.nearest(vector, where, limit, (by,))[by])
+
+    # --- inside ---
+
+    @property
+    def _numbered_by(self) -> str:
+        """The column that tells the numbers of rows."""
+        return ROW
+
+    def _numbers(self, found: pa.ChunkedArray) -> list[int]:
+        """Return the numbers that such a column tells."""
+        numbers: list[int] = found.to_pylist()
+        return numbers
+
+    def _scanner(
+        self,
+        table: TableName,
+        where: Expr | None,
+        columns: Sequence[str] | None,
+        **options: Any,
+    ) -> LanceScanner:
+        names = list(columns) if columns is not None else self._schemas[table].names
+        self._check_columns(table, names)
+        return self.dataset(table).scanner(
+            columns=names, filter=_text(where), prefilter=True, **options
+        )
+
+    def _check_columns(self, table: TableName, names: Sequence[str]) -> None:
+        known = {*self._schemas[table].names, SCORE, DISTANCE, ROW, ROW_ID}
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"{table} has no column {name!r}", _columns_hint(self._schemas[table].names)
+                )
+
+    def _columns_or_all_but_vector(self, columns: Sequence[str] | None) -> list[str]:
+        if columns is not None:
+            return [name for name in columns if name not in (SCORE, DISTANCE)]
+        return [name for name in self._schemas["memories"].names if name != VECTOR]
+
+    def _nothing(self, names: Sequence[str], measure: str) -> pa.Table:
+        numbers = [pa.field(name, pa.uint64()) for name in (ROW, ROW_ID)]
+        schema = pa.schema([*self._schemas["memories"], *numbers])
+        items = [schema.field(name) for name in names]
+        return pa.schema([*items, (measure, pa.float32())]).empty_table()
+
+    def _stream(
+        self, table: TableName, where: Expr | None, reader: pa.RecordBatchReader
+    ) -> Iterator[pa.RecordBatch]:
+        with self._reading(table, where):
+            yield from reader
+
+    @contextmanager
+    def _reading(self, table: TableName, where: Expr | None) -> Iterator[None]:
+        """Tell a condition that cannot be used from a table that cannot be read."""
+        try:
+            with without_panics():
+                yield
+        except (OSError, ValueError, RuntimeError) as error:
+            if is_about_files(error):
+                self._require_in_place()
+                raise damaged_error(self._datasets.path(table), error) from error
+            if where is None or not is_user_written(where):
+                raise
+            raise UsageError(
+                f"the condition cannot be used on {table}: {reason(error)}",
+                _columns_hint(self._schemas[table].names),
+            ) from error
+
+
+def spread_positions(count: int, most: int) -> list[int]:
+    """Return so many numbers below a count, from all over, the first and the last among them."""
+    numbers: list[int] = np.linspace(0, count - 1, min(most, count)).astype(int).tolist()
+    return numbers
+
+
+def _named(part: LanceFragment) -> str:
+    """What tells the rows of a file, as far as they are not deleted, from those of any other."""
+    return json.dumps(part.metadata.to_json(), sort_keys=True)
+
+
+def _text(where: Expr | None) -> str | None:
+    return None if where is None else render(where)
+
+
+def _ordering(order_by: Order) -> list[Any] | None:
+    lance()
+    from lance.dataset import ColumnOrdering  # not `lance.dataset`, which is a function
+
+    return [ColumnOrdering(name, ascending=way == "asc") for name, way in order_by] or None
+
+
+def _columns_hint(names: Sequence[str]) -> str:
+    return f"columns: {', '.join(names)}; text stands in single quotes, timestamp '2025-01-31'"
+
+
+def _sorted(found: pa.Table, measure: str, way: str) -> pa.Table:
+    keys = [(measure, way)]
+    if "id" in found.column_names:
+        keys.append(("id", "ascending"))
+    return found.sort_by(keys)
+
+
+MAX_CACHED_ROWS = 150_000
+"""Memories whose columns may be kept: with texts and vectors of 256 numbers 1 kB each."""
+A_LOOKUP, A_ROW = 1_000, 60
+"""What looking rows up costs, and each of them, next to a row when all are read one after another:
+of 100,000 memories lance 13 finds 200 in 17 ms, and reads all in 120."""
+_PATIENCE = 2
+"""Reading all pays when so many times its cost has gone into single rows; no one question does."""
+
+
+class CachedSnapshot(Snapshot):
+    """The same tables as another snapshot has, kept for as long as anybody likes.
+
+    It keeps nothing from being pruned: whoever reads has to hold that other one meanwhile.
+    """
+
+    def __init__(self, of: Snapshot) -> None:
+        super().__init__(of._datasets, of.versions, of._dimension, of._require_in_place, of.derived)
+        self._paid: Counter[str] = Counter()
+        self._held: dict[str, pa.ChunkedArray] = {}
+
+    def rows(self, table: TableName, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Return the rows of these numbers in their order, as far as possible from memory."""
+        if table != "memories" or not self._is_small:
+            return super().rows(table, numbers, columns)
+        self._hold([name for name in columns if self._pays(name)])
+        missing = [name for name in columns if name not in self._held]
+        found: dict[str, pa.ChunkedArray] = {}
+        if missing:
+            self._paid.update(dict.fromkeys(missing, A_LOOKUP + A_ROW * len(numbers)))
+            found |= zip(missing, super().rows(table, numbers, missing).columns, strict=True)
+        places = pa.array(numbers, pa.int64())
+        found |= {name: self._held[name].take(places) for name in columns if name in self._held}
+        return pa.table({name: found[name] for name in columns})
+
+    def _pays(self, column: str) -> bool:
+        return column not in self._held and self._paid[column] > _PATIENCE * self._count
+
+    def _hold(self, columns: Sequence[str]) -> None:
+        if columns:
+            read = self.scan("memories", None, columns).combine_chunks()
+            self._held |= zip(columns, read.columns, strict=True)
+
+    @cached_property
+    def _count(self) -> int:
+        return self.count("memories")
+
+    @property
+    def _is_small(self) -> bool:
+        return self._count <= MAX_CACHED_ROWS
+
+    def nearest_rows(
+        self, vector: NDArray[np.floating[Any]], where: Expr | None = None, limit: int = 100
+    ) -> list[int]:
+        """Return the numbers of what :meth:`nearest` finds.
+
+        With vectors at hand the nearest are told from the fairly near in half the time.
+        """
+        if VECTOR not in self._held:
+            return super().nearest_rows(vector, where, limit)
+        by, several = self._numbered_by, limit * refinement(self._count)
+        fairly_near = self._numbers(self.nearest(vector, where, several, (by,), refined=False)[by])
+        if len(fairly_near) <= limit:
+            return fairly_near
+        found = self._held[VECTOR].take(pa.array(fairly_near, pa.int64())).combine_chunks()
+        vectors = vector_rows(found).astype(np.float32)
+        # Not by a BLAS, whose threads wait for each other on a machine that is busy.
+        cosines = np.einsum("ij,j->i", vectors, vector) / np.linalg.norm(vectors, axis=1)
+        best = np.argsort(-cosines, kind="stable")[:limit]
+        return [fairly_near[at] for at in best.tolist()]
+
+    # --- numbers of rows -------------------------------------------------------------------------
+
+    @property
+    def _numbered_by(self) -> str:
+        # With lance 13 a search that gives the numbers themselves takes half as long again.
+        return ROW_ID if self._is_small else ROW
+
+    def _numbers(self, found: pa.ChunkedArray) -> list[int]:
+        if not self._is_small:
+            return super()._numbers(found)
+        ids, numbers = self._row_ids
+        places = np.searchsorted(ids, np.asarray(found, dtype=np.uint64))
+        result: list[int] = numbers[places].tolist()
+        return result
+
+    @cached_property
+    def _row_ids(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """The ids of all rows in ascending order, and the number of each."""
+        read = self.scan("memories", None, (ROW_ID, ROW))
+        ids = np.asarray(read[ROW_ID], dtype=np.uint64)
+        order = np.argsort(ids)
+        return ids[order], np.asarray(read[ROW], dtype=np.int64)[order]

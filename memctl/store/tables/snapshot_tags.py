@@ -1,0 +1,151 @@
+"""The tags by which the tables themselves say which of their versions snapshots need.
+
+LanceDB's own tools prune no version that has one.  The ledger is what counts; tags are written
+after it, are put right from it, and stand in for it where it is lost.  They are read from their
+files, for the engine (lance 13) lists none while one of them is damaged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from memctl.files import save_file, sync_folder
+from memctl.schema.table_names import TableName
+from memctl.store.integrity.inspection import ENGINE_ERRORS, can_be_opened
+from memctl.store.ledger.ledger import HEAD, Ledger
+from memctl.store.tables.engine import Datasets, translate_write_errors
+
+_PREFIX = "snapshot."
+"""Of the tags of snapshots; other tags are somebody else's."""
+_FOLDER = Path("_refs/tags")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """What the file of a tag says."""
+
+    version: int
+    created_at: datetime
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """The tags of which snapshots have been put right."""
+
+    written: tuple[str, ...]
+    removed: tuple[str, ...]
+    """Those that could not be read and that no snapshot needs."""
+
+
+Tags = Mapping[str, Tag | None]
+"""The tags of one table by the names of their snapshots; None for one that cannot be read."""
+
+
+def snapshot_tags(datasets: Datasets, table: TableName) -> Tags:
+    """Return the tags of snapshots."""
+    files = _files(datasets, table)
+    return {
+        name.removeprefix(_PREFIX): _read(path)
+        for name, path in files.items()
+        if name.startswith(_PREFIX)
+    }
+
+
+def damaged_tags(datasets: Datasets, table: TableName) -> list[Path]:
+    """Return the files of others' tags that cannot be read: nobody knows what they said."""
+    files = _files(datasets, table)
+    others = [path for name, path in files.items() if not name.startswith(_PREFIX)]
+    return [path for path in others if _read(path) is None]
+
+
+def write_tag(
+    datasets: Datasets,
+    table: TableName,
+    name: str,
+    version: int,
+    metadata: Mapping[str, str],
+) -> None:
+    """Say durably that a snapshot needs a version, whatever was said of its name before."""
+    path = datasets.path(table)
+    tag = f"{_PREFIX}{name}"
+    dataset = datasets.fresh(table)
+    with translate_write_errors(path):
+        said = snapshot_tags(datasets, table)
+        if name in said and not _names(said[name], version):
+            dataset.tags.delete(tag)  # damaged, or of one whose deletion was cut short
+        try:
+            dataset.tags.create(tag, version)
+        except ENGINE_ERRORS:
+            if not _names(snapshot_tags(datasets, table).get(name), version):
+                raise  # else another process has just written it
+        _describe(path / _FOLDER / f"{tag}.json", metadata)
+    for folder in (path / _FOLDER.parent, path):
+        sync_folder(folder)  # the first one makes both
+
+
+def _describe(path: Path, metadata: Mapping[str, str]) -> None:
+    """Write the metadata of a tag durably.
+
+    The engine (lance 13) writes over the tag itself: on a full disk that leaves an empty file, and
+    nothing is raised.
+    """
+    said = json.loads(path.read_bytes())
+    save_file(path, json.dumps(said | {"metadata": dict(metadata)}).encode())
+
+
+def wrong_tags(tags: Tags, wanted: Mapping[str, int]) -> list[str]:
+    """Return the snapshots whose tag is missing, cannot be read or names another version."""
+    return [name for name, version in wanted.items() if not _names(tags.get(name), version)]
+
+
+def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> Mended:
+    """Have the tags of snapshots on a table say what the ledger says.
+
+    A version with a tag is never pruned, and none at all is while a tag is damaged.
+    """
+    tags = snapshot_tags(datasets, table)  # before the ledger, which a new snapshot is in first
+    wanted = wanted_versions(ledger, table)
+    wrong = wrong_tags(tags, wanted)
+    writable = [name for name in wrong if can_be_opened(datasets, table, wanted[name])]
+    lost = {name for name in wrong if name not in writable}
+    removed = [name for name in tags if name not in wanted or name in lost]
+    if removed:
+        dataset = datasets.fresh(table)
+        with translate_write_errors(datasets.path(table)):
+            for name in removed:
+                dataset.tags.delete(f"{_PREFIX}{name}")
+    pinned = {entry.name: entry.pinned for entry in ledger.snapshots.all()} if writable else {}
+    for name in writable:
+        write_tag(datasets, table, name, wanted[name], pinned.get(name, {}))
+    return Mended(tuple(writable), tuple(name for name in removed if tags[name] is None))
+
+
+def wanted_versions(ledger: Ledger, table: TableName) -> dict[str, int]:
+    """Return the version of a table that each snapshot needs."""
+    return {name: head[table] for name, head in ledger.heads().items() if name != HEAD}
+
+
+def _names(tag: Tag | None, version: int) -> bool:
+    return tag is not None and tag.version == version
+
+
+def _files(datasets: Datasets, table: TableName) -> dict[str, Path]:
+    found = sorted((datasets.path(table) / _FOLDER).glob("*.json"))
+    return {path.stem: path for path in found}
+
+
+def _read(path: Path) -> Tag | None:
+    try:
+        said = json.loads(path.read_bytes())
+        return Tag(
+            int(said["version"]),
+            datetime.fromisoformat(said["createdAt"]),
+            {str(key): str(value) for key, value in said.get("metadata", {}).items()},
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None

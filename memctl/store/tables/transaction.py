@@ -1,0 +1,455 @@
+"""One change of a knowledge base: all of it becomes HEAD, or none of it ever happened.
+
+Tables commit one by one as the change goes on, but only HEAD counts: readers look at it alone, and
+what lies beyond it after a failure is rolled back, here or by the next writer.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from memctl.errors import DamagedError
+from memctl.schema.arrow_tables import TABLES, VECTOR, TableName, schemas, vector_array
+from memctl.store.integrity.checksums import Verifier, checksums_of
+from memctl.store.integrity.inspection import ENGINE_ERRORS
+from memctl.store.ledger.decision_repositories import (
+    CONSOLIDATED_FLAG,
+    DELETABLE,
+    Deletions,
+    RowChange,
+    Value,
+)
+from memctl.store.ledger.ledger import Ledger
+from memctl.store.ledger.version_repositories import Checksums
+from memctl.store.tables.durability import (
+    copy_manifests,
+    drop_unfinished,
+    drop_unreadable,
+    files_below,
+    sync_new,
+)
+from memctl.store.tables.engine import (
+    Datasets,
+    first_line,
+    lance,
+    translate_write_errors,
+    without_panics,
+)
+from memctl.store.tables.filter_expressions import Expr, col, render
+from memctl.store.tables.snapshot import IDS_A_LOOKUP, Snapshot
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from numpy.typing import NDArray
+
+    from memctl.store.ledger.decision_repositories import ChangeRepository
+
+_log = logging.getLogger(__name__)
+
+ROWS_HELD = 50_000
+BYTES_HELD = 64 << 20
+"""Appended rows are held back until there are this many, so that files do not get small."""
+
+Statement = Callable[[sqlite3.Connection], None]
+
+
+class _Held:
+    """Rows appended to a table and not yet written."""
+
+    def __init__(self) -> None:
+        self.parts: list[pa.Table] = []
+        self.rows = 0
+        self.bytes = 0
+        self._ids: set[str] | None = None
+
+    def add(self, rows: pa.Table) -> None:
+        """Hold rows, and their ids where those have been asked for."""
+        self.parts.append(rows)
+        self.rows += rows.num_rows
+        self.bytes += rows.nbytes
+        if self._ids is not None:
+            self._ids.update(rows["id"].to_pylist())
+
+    def known_ids(self) -> set[str]:
+        """Return the ids of the rows; gathered on first use, for bulk appends never ask."""
+        if self._ids is None:
+            self._ids = {name for part in self.parts for name in part["id"].to_pylist()}
+        return self._ids
+
+
+class Transaction:
+    """A change in progress; made by ``Store.write``, which commits it or rolls it back."""
+
+    def __init__(
+        self, datasets: Datasets, ledger: Ledger, dimension: int, clock: Callable[[], datetime]
+    ) -> None:
+        self._datasets = datasets
+        self._ledger = ledger
+        self._dimension = dimension
+        self._clock = clock
+        self._schemas = schemas(dimension)
+        self._held: dict[TableName, _Held] = {}
+        self._open: dict[TableName, LanceDataset] = {}
+        self._known: dict[TableName, set[str]] = {}
+        self._statements: list[Statement] = []
+        self._head = self._recovered()
+        self.deletions = Deletions(ledger.deletions, ledger.forgotten)
+        """What is deleted by hand in it, and what was before."""
+
+    # --- changing ---
+
+    def append(self, table: TableName, rows: pa.Table) -> None:
+        """Add rows whose ids are new: the caller vouches for that; the fast way in bulk."""
+        if not rows.num_rows:
+            return
+        self.deletions.written(table, rows)
+        held = self._held.setdefault(table, _Held())
+        held.add(self._fitted(table, rows))
+        if held.rows >= ROWS_HELD or held.bytes >= BYTES_HELD:
+            self._flush(table)
+
+    def upsert(self, table: TableName, rows: pa.Table) -> int:
+        """Add rows, replacing those with the same ids; of twins in ``rows`` the last one counts.
+
+        Returns:
+            How many rows were added or replaced.
+        """
+        distinct = _last_of_each_id(self._fitted(table, rows))
+        if self._has_any(table, distinct["id"].to_pylist()):
+            self.deletions.written(table, distinct)
+            return self._merge(table, distinct, insert=True)
+        self.append(table, distinct)
+        return int(distinct.num_rows)
+
+    def update(self, table: TableName, rows: pa.Table) -> int:
+        """Change some columns of existing rows.
+
+        Args:
+            table: The table.
+            rows: ``id`` and the columns to change; ids that do not exist are passed over.
+
+        Returns:
+            How many rows were changed.
+        """
+        distinct = _last_of_each_id(self._fitted(table, rows))
+        if not distinct.num_rows or distinct.num_columns < 2:
+            return 0
+        return self._merge(table, distinct, insert=False)
+
+    def delete(self, table: TableName, where: Expr) -> int:
+        """Remove the rows for which the condition holds; return how many."""
+        count = self.snapshot().count(table, where)
+        if count:
+            with translate_write_errors(self._datasets.path(table)):
+                self._writable(table).delete(render(where))
+        return count
+
+    def replace_vectors(
+        self,
+        dimension: int,
+        columns: Sequence[str],
+        vectors: Callable[[pa.RecordBatch], NDArray[np.floating[Any]]],
+    ) -> None:
+        """Give every memory another vector; the vector index, which is of the old ones, goes.
+
+        Args:
+            dimension: Length of the new ones.
+            columns: What to know of the memories.
+            vectors: Gets these columns of some memories and returns a row for each.
+        """
+        dataset = self._writable("memories")
+        schema = pa.schema([schemas(dimension)["memories"].field(VECTOR)])
+
+        def made(batch: pa.RecordBatch) -> pa.RecordBatch:
+            """Return the vectors of the memories of a batch."""
+            return pa.record_batch([vector_array(vectors(batch))], schema=schema)
+
+        with translate_write_errors(self._datasets.path("memories")):
+            dataset.drop_columns([VECTOR])
+            dataset.add_columns(
+                lance().batch_udf(output_schema=schema)(made), read_columns=list(columns)
+            )
+        self._dimension, self._schemas = dimension, schemas(dimension)
+
+    def restore(self, versions: Mapping[TableName, int], dimension: int) -> None:
+        """Make the tables what they were at earlier versions, which stay as they are.
+
+        Args:
+            versions: Of every table, one that is still there.
+            dimension: Length of the vectors then.
+        """
+        for table, version in versions.items():
+            if version == self._versions()[table]:
+                continue
+            self._writable(table)
+            with translate_write_errors(self._datasets.path(table)):
+                dataset = self._datasets.fresh(table, version)
+                dataset.restore()  # type: ignore[no-untyped-call]
+            self._open[table] = dataset
+        self._dimension, self._schemas = dimension, schemas(dimension)
+        deleted = sorted(self.deletions.returning)
+        for table in DELETABLE if deleted else ():
+            self.deletions.written(table, self.snapshot().get(table, deleted, ["id"]))
+
+    def ledger(self, statement: Statement) -> None:
+        """Have something done in the very SQLite transaction that moves HEAD.
+
+        It gets the connection, and may as well call methods of the store's ledger: they join.
+        """
+        self._statements.append(statement)
+
+    def snapshot(self) -> Snapshot:
+        """Return the tables as they are now, with what this transaction has written.
+
+        Good until the transaction ends: a version that never was HEAD may be pruned after it.
+        """
+        self._flush_all()
+        return Snapshot(self._datasets, self._versions(), self._dimension)
+
+    @property
+    def versions(self) -> Mapping[TableName, int]:
+        """The versions of all tables at HEAD when this began; when it has ended, at its end."""
+        return self._head
+
+    def version(self, table: TableName) -> int:
+        """Return the version of a table at HEAD when this began; when it has ended, at its end."""
+        return self._head[table]
+
+    def dataset(self, table: TableName) -> LanceDataset:
+        """Return the engine's handle that this transaction writes through, for upkeep."""
+        return self._writable(table)
+
+    def second_handle(self, table: TableName) -> LanceDataset:
+        """Return a handle to write through at the same time as through ``dataset``, in a thread.
+
+        When both are done, ``dataset`` has to check out the latest version.
+        """
+        return self._datasets.fresh(table, int(self._writable(table).version))
+
+    def verifier(self) -> Verifier:
+        """Return what tells whether files are as they were written."""
+        return Verifier(self._datasets, self._ledger, reads_rows=False)
+
+    # --- ending ---
+
+    def commit(self) -> None:
+        """Make the change durable and make it HEAD."""
+        self._flush_all()
+        versions = self._versions()
+        if versions == self._head and not self._statements:
+            return
+        sums = {table: self._synced(table) for table in self._open}
+        with self._ledger.transaction() as connection:
+            self._ledger.set_head(versions, self._clock())
+            self.deletions.note()
+            for statement in self._statements:
+                statement(connection)
+            for table, found in sums.items():
+                self._ledger.sums.add(table, found)
+            copy_manifests(self._datasets, self._ledger)
+        self._head = dict(versions)
+
+    def roll_back(self) -> None:
+        """Put every table back to HEAD."""
+        self._held.clear()
+        self._statements.clear()
+        self._open.clear()
+        self._known.clear()
+        self._head = self._recovered()
+        self.deletions = Deletions(self._ledger.deletions, self._ledger.forgotten)
+
+    # --- inside ---
+
+    def _synced(self, table: TableName) -> Checksums:
+        """Make what was written of a table durable; return the sums of its files."""
+        path = self._datasets.path(table)
+        return checksums_of(path, sync_new(path, self._known[table]))
+
+    def _recovered(self) -> dict[TableName, int]:
+        """Return HEAD's versions after rolling back whatever lies beyond them."""
+        named = self._ledger.head()
+        head: dict[TableName, int] = {}
+        for table in TABLES:
+            if table not in named:
+                raise DamagedError(
+                    f"the ledger names no version of the table {table}",
+                    "run `memctl doctor --repair`",
+                )
+            head[table] = self._rolled_back(table, named[table])
+        if head != named:
+            with self._ledger.transaction():
+                self._ledger.set_head(head, self._clock())
+                copy_manifests(self._datasets, self._ledger)
+        return head
+
+    def _rolled_back(self, table: TableName, version: int) -> int:
+        path = self._datasets.path(table)
+        with translate_write_errors(path):
+            if self._datasets.at(table, version).latest_version == version:
+                return version
+            known = files_below(path)
+            drop_unreadable(self._datasets, table, version)
+            dataset = self._datasets.fresh(table, version)
+            dataset.restore()  # type: ignore[no-untyped-call]
+            sync_new(path, known)
+            _drop_between(version, dataset)
+            return int(dataset.version)
+
+    def _writable(self, table: TableName) -> LanceDataset:
+        self._flush(table)
+        return self._opened(table)
+
+    def _opened(self, table: TableName) -> LanceDataset:
+        if table not in self._open:
+            self._known[table] = files_below(self._datasets.path(table))
+            drop_unfinished(self._known[table])
+            self._open[table] = self._datasets.fresh(table, self._head[table])
+        return self._open[table]
+
+    def _flush_all(self) -> None:
+        for table in list(self._held):
+            self._flush(table)
+
+    def _flush(self, table: TableName) -> None:
+        held = self._held.pop(table, None)
+        if held is not None:
+            dataset = self._opened(table)
+            with translate_write_errors(self._datasets.path(table)):
+                self._open[table] = lance().write_dataset(
+                    pa.concat_tables(held.parts), dataset, mode="append"
+                )
+
+    def _has_any(self, table: TableName, ids: list[str]) -> bool:
+        """Tell whether rows with some of these ids exist: looking is cheaper than merging."""
+        if table in self._held and not self._held[table].known_ids().isdisjoint(ids):
+            return True
+        dataset = self._open.get(table) or self._datasets.at(table, self._head[table])
+        parts = (ids[at : at + IDS_A_LOOKUP] for at in range(0, len(ids), IDS_A_LOOKUP))
+        with translate_write_errors(self._datasets.path(table)):
+            return any(dataset.count_rows(filter=render(col("id").is_in(part))) for part in parts)
+
+    def _merge(self, table: TableName, rows: pa.Table, *, insert: bool) -> int:
+        dataset = self._writable(table)
+        with translate_write_errors(self._datasets.path(table)):
+            merge = dataset.merge_insert("id").when_matched_update_all()
+            if insert:
+                merge = merge.when_not_matched_insert_all()
+            done = merge.execute(rows)
+        return int(done["num_inserted_rows"]) + int(done["num_updated_rows"])
+
+    def _fitted(self, table: TableName, rows: pa.Table) -> pa.Table:
+        """Return the rows with the columns in the table's own order and types."""
+        if rows.schema.equals(self._schemas[table]):
+            return rows
+        given = set(rows.column_names)
+        items = [item for item in self._schemas[table] if item.name in given]
+        if len(items) != rows.num_columns:
+            strange = set(rows.column_names) - set(self._schemas[table].names)
+            raise ValueError(f"{table} has no columns {sorted(strange)}")
+        schema = pa.schema(items)
+        chosen = rows.select(schema.names)
+        return chosen if chosen.schema.equals(schema) else chosen.cast(schema)
+
+    def _versions(self) -> Mapping[TableName, int]:
+        return self._head | {table: int(item.version) for table, item in self._open.items()}
+
+
+def _drop_between(head: int, restored: LanceDataset) -> None:
+    """Remove what was written beyond HEAD: nobody reads it, and it may be what fills the disk."""
+    versions = (int(item["version"]) for item in restored.version_refs())
+    gone = [version for version in versions if head < version < restored.version]
+    try:
+        with without_panics():
+            restored.cleanup_old_versions(versions=gone, error_if_tagged_old_versions=False)
+    except ENGINE_ERRORS as error:  # where anything is damaged it stays until that is repaired
+        _log.warning("what was cut off stays on the disk: %s", first_line(error))
+
+
+def _last_of_each_id(rows: pa.Table) -> pa.Table:
+    numbered = pa.table({"id": rows["id"], "at": np.arange(rows.num_rows)})
+    last = numbered.group_by("id").aggregate([("at", "max")])["at_max"]
+    return rows if len(last) == rows.num_rows else rows.take(last.combine_chunks().sort())
+
+
+TrackedRow = dict[str, Value]
+
+TRACKED_COLUMNS: Mapping[TableName, tuple[str, ...]] = {
+    "memories": (CONSOLIDATED_FLAG, "valid_from", "valid_to", "superseded_by", "version"),
+    "relations": ("valid_from", "valid_to", "weight", "confidence"),
+}
+"""The columns that jobs change in rows that are there; what a row says they leave as it is."""
+
+
+def record_changes(
+    transaction: Transaction,
+    book: ChangeRepository,
+    job: int,
+    before: Snapshot,
+    after: Snapshot,
+    written: Mapping[TableName, Sequence[str]],
+) -> None:
+    """Have it noted what a job has changed, in the very step that makes it HEAD.
+
+    Args:
+        transaction: What it has written with.
+        book: Where to.
+        job: Its number.
+        before: The tables when the transaction began.
+        after: The tables as it leaves them.
+        written: The rows that it may have changed or added.
+    """
+    found = [
+        change
+        for table, ids in written.items()
+        for change in _changed(
+            table, tracked_values(before, table, ids), tracked_values(after, table, ids)
+        )
+    ]
+    if found:
+        transaction.ledger(lambda _: book.add(job, found))
+
+
+def tracked_values(
+    snapshot: Snapshot, table: TableName, ids: Sequence[str]
+) -> dict[str, TrackedRow]:
+    """Return the tracked columns of rows as the ledger keeps them, by id."""
+    rows = snapshot.get(table, list(ids), ["id", *TRACKED_COLUMNS[table]])
+    for place, item in enumerate(rows.schema):
+        if pa.types.is_timestamp(item.type) or pa.types.is_boolean(item.type):
+            plain = rows.column(place).cast(pa.int64())
+            rows = rows.set_column(place, item.name, plain)
+    return {row.pop("id"): row for row in rows.to_pylist()}
+
+
+def rows_from_tracked(
+    table: TableName, rows: Mapping[str, TrackedRow], schema: pa.Schema
+) -> pa.Table:
+    """Return what :func:`tracked` gave as rows to update a table with."""
+    columns: dict[str, Any] = {"id": pa.array(rows, pa.string())}
+    for name in TRACKED_COLUMNS[table]:
+        values = pa.array([row[name] for row in rows.values()])
+        columns[name] = values.cast(schema.field(name).type)
+    return pa.table(columns)
+
+
+def _changed(
+    table: TableName, before: Mapping[str, TrackedRow], after: Mapping[str, TrackedRow]
+) -> list[RowChange]:
+    found = []
+    for id_, row in after.items():
+        was = before.get(id_)
+        if was is None:
+            values = row if table == "memories" else {}  # of many connections, ids will do
+            found.append(RowChange(table, id_, {}, values, is_added=True))
+        elif was != row:
+            names = [name for name, value in row.items() if was[name] != value]
+            old, new = ({name: each[name] for name in names} for each in (was, row))
+            found.append(RowChange(table, id_, old, new))
+    return found

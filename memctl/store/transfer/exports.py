@@ -1,0 +1,514 @@
+"""Tables leave for other programs, and a whole knowledge base leaves and comes back as it was.
+
+The export of everything is an uncompressed tar: ``manifest.json`` first, then what of the ledger
+goes along (``ledger/names.jsonl``, see ``transfer_books``), then every table in parts, each an
+Arrow IPC stream of its own (``memories/000000.arrow``), vectors as stored.  A part is small enough
+to be built in memory, since a tar names the size of a member before its content; so it can go
+through a pipe, and each carries its checksum.  Nothing is ever unpacked to disk: members are taken
+by their exact names and read as what they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import NoneType
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, get_args
+
+import pyarrow as pa
+
+from memctl.errors import DamagedError, MemctlError, UsageError
+from memctl.files import atomic_write
+from memctl.literals import QueryKind, Verdict
+from memctl.records import Progress, ProgressListener
+from memctl.schema.arrow_tables import TABLES, TableName, schemas
+from memctl.store.ledger.decision_repositories import NameDecision
+from memctl.store.ledger.log_repositories import QueryEntry
+from memctl.store.ledger.work_repositories import from_text, to_text
+from memctl.store.transfer.export_formats import (
+    ExportFormat,
+    format_of,
+    is_streamed,
+    widened,
+    writer,
+)
+from memctl.store.transfer.import_checks import ImportedRows
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.store import Store
+    from memctl.store.tables.filter_expressions import Expr
+    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.transaction import Statement, Transaction
+
+__all__ = [
+    "ExportFormat",
+    "Manifest",
+    "export_all",
+    "export_batches",
+    "export_table",
+    "format_of",
+    "import_all",
+    "read_manifest",
+]
+
+LEDGER_PARTS = ("names", "queries", "comparisons")
+_Kinds = Mapping[str, type | tuple[type, ...]]
+"""The keys of a line, and what may stand under each."""
+_NUMBER = (int, float)
+_NAME: _Kinds = {"one": str, "other": str, "same": bool, "at": str}
+_COMPARISON: _Kinds = {"memory_id": str}
+_QUERY: _Kinds = {
+    "at": str, "question": str, "mode": str, "hits": int, "seconds": _NUMBER, "query_id": str,
+    "kind": str, "found": bool, "mean_score": (*_NUMBER, NoneType), "filters": dict,
+    "hit_ids": list, "feedback": (str, NoneType),
+}  # fmt: skip
+
+
+def export_ledger(ledger: Ledger) -> Iterator[tuple[str, bytes]]:
+    """Yield the books that go along, each by its name with its content."""
+    names = ({**each._asdict(), "at": to_text(each.at)} for each in ledger.names.all())
+    yield "names", _lines(names)
+    queries = ledger.queries.all()
+    yield "queries", _lines({**asdict(each), "at": to_text(each.at)} for each in queries)
+    yield "comparisons", _lines({"memory_id": id_} for id_ in ledger.comparisons.pending())
+
+
+def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+
+
+def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) -> Statement:
+    """Return what puts a book back, after its content has been checked.
+
+    Args:
+        ledger: Where to.
+        name: Which of the books.
+        content: As :func:`exported_books` gives it.
+        now: Since when facts wait here.
+
+    Raises:
+        DamagedError: The content is something else.
+    """
+    try:
+        rows = [json.loads(line) for line in content.splitlines()]
+        if name == "names":
+            decisions = [_decision(_checked(row, _NAME)) for row in rows]
+            return lambda _: ledger.names.restore(decisions)
+        if name == "queries":
+            entries = [_query(_checked(row, _QUERY)) for row in rows]
+            return lambda _: ledger.queries.restore(entries)
+        waiting = [_checked(row, _COMPARISON)["memory_id"] for row in rows]
+        return lambda _: ledger.comparisons.add(waiting, now)
+    except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values
+        raise DamagedError(
+            f"ledger/{name} in the export cannot be read: {error}", "copy it again"
+        ) from error
+
+
+def _checked(row: Any, kinds: _Kinds) -> Mapping[str, Any]:
+    if not isinstance(row, dict) or row.keys() != kinds.keys():
+        raise ValueError("a line has other keys")
+    wrong = [key for key, kind in kinds.items() if not isinstance(row[key], kind)]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} of a line is something else")
+    return row
+
+
+def _decision(row: Mapping[str, Any]) -> NameDecision:
+    return NameDecision(row["one"], row["other"], row["same"], from_text(row["at"]))
+
+
+def _query(row: Mapping[str, Any]) -> QueryEntry:
+    ids = row["hit_ids"]
+    known = row["kind"] in get_args(QueryKind) and row["feedback"] in (None, *get_args(Verdict))
+    if not known or not all(isinstance(id_, str) for id_ in ids):
+        raise ValueError("a question is noted in another way")
+    return QueryEntry(**{**row, "at": from_text(row["at"]), "hit_ids": tuple(ids)})
+
+
+FORMAT = "memctl-export"
+FORMAT_VERSION = 2
+_BATCH_BYTES = 8 << 20
+_MANIFEST = "manifest.json"
+_LARGEST_MANIFEST = 1 << 20
+_LARGEST_PART = 1 << 30
+_CHECKSUM = "MEMCTL.sha256"
+_PART = re.compile(rf"({'|'.join(TABLES)})/\d{{6}}\.arrow")
+_LEDGER_MEMBER = re.compile(rf"ledger/({'|'.join(LEDGER_PARTS)})\.jsonl")
+_HINT = "import takes what `memctl export all` wrote"
+
+
+# --- one table -----------------------------------------------------------------------------------
+
+
+def export_batches(
+    snapshot: Snapshot, table: TableName, where: Expr | None = None
+) -> pa.RecordBatchReader:
+    """Return rows of a table as a stream of batches of bounded size, vectors as float32.
+
+    Raises:
+        DamagedError: The table cannot be read; reading the stream can raise this too.
+    """
+    reader = _batches(snapshot, table, where)
+    schema = widened(reader.schema)
+    return reader if schema == reader.schema else reader.cast(schema)
+
+
+def export_table(
+    snapshot: Snapshot,
+    table: TableName,
+    sink: Path | BinaryIO,
+    format_: ExportFormat | None = None,
+    where: Expr | None = None,
+    *,
+    progress: ProgressListener | None = None,
+) -> int:
+    """Write a table and return how many rows it had.
+
+    Args:
+        snapshot: What to write.
+        table: Which table of it.
+        sink: A path, written in one step where it is no pipe or device, or a binary file, which
+            need not be seekable.
+        format_: By default what the path's ending says, else ``jsonl``.  Arrow is the file format
+            at a path (the stream format where it ends in ``.arrows``) and the stream format
+            elsewhere.  CSV leaves vectors out and has lists as JSON.
+        where: Only rows for which it holds; by default all.
+        progress: Told after every batch, in rows.
+
+    Raises:
+        OSError: The sink cannot be written; a path is then as it was.
+    """
+    chosen = format_ or (format_of(sink) if isinstance(sink, Path) else None) or "jsonl"
+    streamed = not isinstance(sink, Path) or is_streamed(sink) or _is_kept(sink)
+    reader = export_batches(snapshot, table, where)
+    counter = _Counter(snapshot.count(table, where), progress)
+    with _opened(sink) as file, writer(file, reader.schema, chosen, streamed=streamed) as write:
+        for batch in reader:
+            write(batch)
+            counter.add(batch.num_rows)
+    return counter.done
+
+
+def _batches(
+    snapshot: Snapshot, table: TableName, where: Expr | None = None
+) -> pa.RecordBatchReader:
+    """Rows as stored, in batches by size."""
+    return snapshot.batches(table, where, batch_bytes=_BATCH_BYTES)
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether a path is that of a pipe or a device: it is written to, never replaced by a file."""
+    return path.exists() and not path.is_file()
+
+
+@contextmanager
+def _opened(sink: Path | BinaryIO) -> Iterator[BinaryIO]:
+    if isinstance(sink, Path):
+        with sink.open("wb") if _is_kept(sink) else atomic_write(sink) as file:
+            yield file
+    else:
+        yield sink
+        sink.flush()
+
+
+class _Counter:
+    """Counts rows and tells a listener."""
+
+    def __init__(self, total: int, listener: ProgressListener | None) -> None:
+        self.done = 0
+        self._total = total
+        self._listener = listener
+
+    def add(self, rows: int) -> None:
+        """Count rows that are done."""
+        self.done += rows
+        if self._listener is not None:
+            self._listener(Progress(self.done, self._total, "rows"))
+
+
+# --- everything, out -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an export of everything says about itself."""
+
+    embedder: str
+    """Id of the model that the vectors are from."""
+    dimension: int
+    rows: Mapping[str, int]
+    exported_at: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The knowledge base's settings, for whoever makes a new one to import into."""
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+
+
+def export_all(
+    snapshot: Snapshot,
+    sink: Path | BinaryIO,
+    *,
+    embedder: str,
+    now: datetime,
+    ledger: Ledger | None = None,
+    settings: Mapping[str, Any] | None = None,
+    progress: ProgressListener | None = None,
+) -> int:
+    """Write every table to one file or stream, in bounded memory; return the number of rows.
+
+    Args:
+        snapshot: What to write.
+        sink: A path, written in one step, or a binary file, which need not be seekable.
+        embedder: Id of the model that the vectors are from.
+        now: Goes into the manifest.
+        ledger: What goes along is of it.
+        settings: Kept in the manifest; must be JSON.
+        progress: Told after every part, in rows.
+    """
+    rows: dict[str, int] = {table: snapshot.count(table) for table in TABLES}
+    dimension = snapshot.schema("memories").field("vector").type.list_size
+    manifest = Manifest(embedder, dimension, rows, now.isoformat(), settings or {})
+    counter = _Counter(sum(rows.values()), progress)
+    with _opened(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
+        _add(archive, _MANIFEST, json.dumps(asdict(manifest), indent=2).encode(), now)
+        for book, content in export_ledger(ledger) if ledger else ():
+            _add(archive, f"ledger/{book}.jsonl", content, now)
+        for table in TABLES:
+            for number, batch in enumerate(_batches(snapshot, table)):
+                _add(archive, f"{table}/{number:06}.arrow", _as_ipc(batch), now)
+                counter.add(batch.num_rows)
+    return counter.done
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, now: datetime) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    member.mtime = int(now.timestamp())
+    member.mode = 0o600
+    member.pax_headers = {_CHECKSUM: hashlib.sha256(content).hexdigest()}
+    archive.addfile(member, io.BytesIO(content))
+
+
+def _as_ipc(batch: pa.RecordBatch) -> bytes:
+    buffer = io.BytesIO()
+    with pa.ipc.new_stream(buffer, batch.schema) as file:
+        file.write_batch(batch)
+    return buffer.getvalue()
+
+
+# --- everything, back in -------------------------------------------------------------------------
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return what an export says about itself, without reading the rest.
+
+    Raises:
+        UsageError: It is no export, or a newer version of memctl wrote it.
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file, _archive(file) as archive:
+        return _manifest(archive)
+
+
+def import_all(
+    store: Store,
+    source: Path | BinaryIO,
+    *,
+    embedder: str,
+    now: datetime,
+    told: Callable[[Manifest], None] | None = None,
+    progress: ProgressListener | None = None,
+) -> int:
+    """Bring an export back into an empty store, all of it or nothing; return how many rows.
+
+    Args:
+        store: Where to; it must hold nothing yet.
+        source: A path or a binary file, which need not be seekable.
+        embedder: Id of the model that the store is for.
+        now: When that is.
+        told: Told what the export says of itself, before anything is written.
+        progress: Told after every part, in rows.
+
+    Raises:
+        UsageError: The source is no export, is of another model, or the store is not empty.
+        DamagedError: The export ends too early or cannot be read.
+        LockedError: Another process kept writing.
+    """
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            return import_all(store, file, embedder=embedder, now=now, told=told, progress=progress)
+    with _archive(source) as archive:
+        manifest = _manifest(archive)
+        _check_model(manifest, embedder, store.dimension)
+        with store.write() as transaction:
+            _check_empty(transaction.snapshot())
+            if told is not None:
+                told(manifest)
+            counter = _Counter(sum(manifest.rows.values()), progress)
+            books = partial(ledger_restorer, store.ledger, now=now)
+            expected = schemas(store.dimension)
+            found = _import_parts(archive, transaction, expected, books, counter)
+            _check_complete(manifest, found)
+    return counter.done
+
+
+@contextmanager
+def _archive(source: BinaryIO) -> Iterator[tarfile.TarFile]:
+    """Open an export; what tar or Arrow say about damage is put into our words."""
+    try:
+        with tarfile.open(fileobj=source, mode="r|") as archive:
+            yield archive
+    except tarfile.ReadError as error:
+        if "unexpected end" in str(error) or "truncated" in str(error):
+            raise DamagedError(f"the export ends too early: {error}", "copy it again") from error
+        raise UsageError(f"that is not an export: {error}", _HINT) from error
+    except (tarfile.TarError, EOFError) as error:
+        raise DamagedError(f"the export cannot be read: {error}", "copy it again") from error
+
+
+def _manifest(archive: tarfile.TarFile) -> Manifest:
+    member = archive.next()
+    content = archive.extractfile(member) if member and member.name == _MANIFEST else None
+    if member is None or content is None or member.size > _LARGEST_MANIFEST:
+        raise UsageError(f"that is not an export: it does not begin with {_MANIFEST}", _HINT)
+    try:
+        said = json.loads(content.read())
+        manifest = Manifest(**said) if said["format"] == FORMAT else None
+        _check_kinds(said)
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"that is not an export: bad {_MANIFEST}: {error}", _HINT) from error
+    if manifest is None or manifest.format_version > FORMAT_VERSION:
+        raise UsageError("the export is of a newer version of memctl", "update memctl")
+    return manifest
+
+
+def _check_kinds(said: Mapping[str, Any]) -> None:
+    """Refuse a manifest whose values are not of their kind, whoever wrote it.
+
+    Raises:
+        TypeError: One is not.
+    """
+    settings = said.get("settings", {})
+    for value, kind in (
+        (said["rows"], dict),
+        (settings, dict),
+        (said["dimension"], int),
+        (said["format_version"], int),
+    ):
+        if type(value) is not kind:
+            raise TypeError(f"{value!r} is no {kind.__name__}")
+    if not all(type(count) is int for count in said["rows"].values()):
+        raise TypeError("a number of rows is none")
+
+
+def _check_model(manifest: Manifest, embedder: str, dimension: int) -> None:
+    if manifest.embedder != embedder or manifest.dimension != dimension:
+        raise UsageError(
+            f"the export is of {manifest.embedder} with {manifest.dimension} dimensions, "
+            f"the knowledge base of {embedder} with {dimension}",
+            f"import into a knowledge base made for {manifest.embedder}",
+        )
+
+
+def _check_empty(snapshot: Snapshot) -> None:
+    counts = {table: snapshot.count(table) for table in TABLES}
+    filled = ", ".join(f"{count} {table}" for table, count in counts.items() if count)
+    if filled:
+        raise UsageError(
+            f"the knowledge base is not empty: {filled}", "import into a new one: -k NAME"
+        )
+
+
+def _import_parts(
+    archive: tarfile.TarFile,
+    transaction: Transaction,
+    expected: Mapping[TableName, pa.Schema],
+    books: Callable[[str, bytes], Statement],
+    counter: _Counter,
+) -> dict[str, int]:
+    found: dict[str, int] = dict.fromkeys(TABLES, 0)
+    foreign = {table: ImportedRows(table) for table in TABLES}
+    for name, content in _members(archive):
+        if book := _LEDGER_MEMBER.fullmatch(name):
+            transaction.ledger(books(book[1], content))
+            continue
+        table: TableName = name.partition("/")[0]  # type: ignore[assignment]
+        for batch in _read_part(content, name, expected[table]):
+            foreign[table].check(batch)
+            transaction.append(table, pa.Table.from_batches([batch]))
+            found[table] += batch.num_rows
+            counter.add(batch.num_rows)
+    for rows in foreign.values():
+        rows.check_whole()
+    return found
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    """Yield what comes after the manifest, all of names that an export has."""
+    for member in iter(archive.next, None):
+        is_known = _PART.fullmatch(member.name) or _LEDGER_MEMBER.fullmatch(member.name)
+        file = archive.extractfile(member) if is_known and member.isreg() else None
+        if file is None:
+            raise UsageError(f"that is not an export: it holds {member.name!r}", _HINT)
+        yield member.name, _content(member, file)
+
+
+def _content(member: tarfile.TarInfo, file: IO[bytes]) -> bytes:
+    """Read a part and hold it against the checksum that stands beside its name."""
+    if member.size > _LARGEST_PART:
+        raise UsageError(f"that is not an export: {member.name} is too large", _HINT)
+    content = file.read()
+    if member.pax_headers.get(_CHECKSUM) != hashlib.sha256(content).hexdigest():
+        raise DamagedError(f"the export is damaged in {member.name}", "copy it again")
+    return content
+
+
+def _read_part(content: bytes, name: str, expected: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Read the batches of a part; whoever made it, what they hold is checked before it is used."""
+    try:
+        with pa.ipc.open_stream(content) as reader:
+            schema, batches, size = reader.schema, [], 0
+            for batch in reader:
+                batch.validate(full=True)
+                batches.append(batch)
+                size += batch.nbytes  # more than was read, where it was packed
+                if size > _LARGEST_PART:
+                    raise UsageError(f"that is not an export: {name} holds too much", _HINT)
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise DamagedError(
+            f"{name} in the export cannot be read: {error}", "copy it again"
+        ) from error
+    if schema != expected:
+        raise MemctlError(
+            f"{name} has other columns than the tables here: {_difference(schema, expected)}",
+            "use the version of memctl that made the export",
+        )
+    yield from batches
+
+
+def _difference(found: pa.Schema, expected: pa.Schema) -> str:
+    theirs = {item.name: str(item.type) for item in found}
+    ours = {item.name: str(item.type) for item in expected}
+    differing = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+    return ", ".join(differing) or "their order or nullability"
+
+
+def _check_complete(manifest: Manifest, found: Mapping[str, int]) -> None:
+    missing = [
+        f"{found[table]} of {manifest.rows.get(table, 0)} {table}"
+        for table in TABLES
+        if found[table] != manifest.rows.get(table, 0)
+    ]
+    if missing:
+        raise DamagedError(f"the export is incomplete: {', '.join(missing)}", "copy it again")

@@ -1,0 +1,140 @@
+"""The built-in understander: rules and statistics, no model, no network, the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memctl.language.date_mentions import DateSpan, date_spans
+from memctl.language.identification import identify_language
+from memctl.records import Distilled, EntityMention, SourceText, Understanding
+from memctl.understanding.distillation import distil
+from memctl.understanding.entity_extraction import extract_entities
+from memctl.understanding.gist_writing import gist
+from memctl.understanding.importance_score import ImportanceInputs, score_importance
+from memctl.understanding.inline_tags import find_hashtags, find_wikilinks
+from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
+from memctl.understanding.text_outline import Line, body_text, code_spans, text_outline
+
+if TYPE_CHECKING:
+    from memctl.models.protocols import Embedder
+
+METHOD = "builtin/1"
+_SHORT = 600
+_FEW_KEYWORDS = 5
+_MOST_DATES = 60
+_DATED = 300_000
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What is known of a document so far."""
+
+    source: SourceText
+    lines: list[Line]
+    language: str = ""
+    keywords: tuple[str, ...] = ()
+    entities: tuple[EntityMention, ...] = ()
+    dates: Sequence[DateSpan] = ()
+    distilled: tuple[Distilled, ...] = ()
+
+
+class BuiltinUnderstander:
+    """Understands documents by rules and statistics.
+
+    Args:
+        embedder: Weighs keywords of longer texts by meaning where one is given.
+    """
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self._embedder = embedder
+
+    @property
+    def method(self) -> str:
+        """Name and version, stored with every record it makes."""
+        return METHOD
+
+    def understand(self, sources: Sequence[SourceText]) -> list[Understanding]:
+        """Return one understanding for each source, in order; never raises for odd text.
+
+        It goes stage by stage: all sources through one, which is faster than one through all.
+        """
+        drafts = [_Draft(source, text_outline(source)) for source in sources]
+        for draft in drafts:
+            draft.language = identify_language(draft.source.text)
+        for draft in drafts:
+            text = body_text(draft.source, draft.lines)
+            draft.keywords = self._keywords(text, draft.language)
+        for draft in drafts:
+            draft.entities = extract_entities(draft.source, draft.lines)
+        for draft in drafts:
+            draft.dates = _dates(draft.source, draft.lines)
+        for draft in drafts:
+            draft.distilled = distil(draft.source, draft.lines)
+        return [_understanding(draft) for draft in drafts]
+
+    def _keywords(self, text: str, language: str) -> tuple[str, ...]:
+        if len(text) <= _SHORT:
+            return extract_keywords(text, language, limit=_FEW_KEYWORDS)
+        return extract_keywords(text, language, embedder=self._embedder)
+
+
+def _understanding(draft: _Draft) -> Understanding:
+    source, lines, language = draft.source, draft.lines, draft.language
+    marked = _tags(source)
+    matter, signals = score_importance(_evidence(draft))
+    return Understanding(
+        method=METHOD,
+        gist=gist(source, lines, draft.keywords, draft.dates, language, draft.distilled),
+        language=language,
+        entities=draft.entities,
+        topics=choose_topics(source, draft.keywords, marked, language),
+        keywords=draft.keywords,
+        tags=marked,
+        links=_links(source),
+        dates=tuple(dict.fromkeys(span.iso for span in draft.dates))[:_MOST_DATES],
+        importance=matter,
+        signals=signals,
+        distilled=draft.distilled,
+    )
+
+
+def _tags(source: SourceText) -> tuple[str, ...]:
+    if "#" not in source.text:
+        return source.tags
+    return _union(source.tags, find_hashtags(source.text, code_spans(source)))
+
+
+def _links(source: SourceText) -> tuple[str, ...]:
+    if "[[" not in source.text:
+        return source.links
+    return _union(source.links, find_wikilinks(source.text, code_spans(source)))
+
+
+def _union(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
+
+
+def _dates(source: SourceText, lines: Sequence[Line]) -> list[DateSpan]:
+    """The dates of a document; in a conversation relative to when each turn was said."""
+    if not any(part.said_at for part in source.segments):
+        return date_spans(source.text[:_DATED], source.created_at)
+    return [
+        DateSpan(line.start + span.start, line.start + span.end, span.iso)
+        for line in lines
+        if line.end <= _DATED
+        for span in date_spans(source.text[line.start : line.end], line.said_at)
+    ]
+
+
+def _evidence(draft: _Draft) -> ImportanceInputs:
+    kinds = [part.kind for part in draft.source.segments]
+    return ImportanceInputs(
+        text=draft.source.text,
+        entities=len(draft.entities),
+        dates=len(draft.dates),
+        headings=kinds.count("heading"),
+        tables=kinds.count("table"),
+        distilled=draft.distilled,
+    )

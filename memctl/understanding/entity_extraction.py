@@ -1,0 +1,323 @@
+"""Who and what a text names: people, organisations, places, products, addresses, identifiers.
+
+Names are found by their capitals, so the first word of a sentence counts only where something
+else speaks for it.  What is found is shown to people: a doubtful name is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from memctl.language.word_lists import (
+    BARE_TITLES,
+    COMMON_WORDS,
+    GIVEN_NAMES,
+    NOT_ALONE,
+    NOT_ENTITIES,
+    ORGANISATION_ENDS,
+    PLACE_ENDS,
+    PLACE_STARTS,
+    PLACES,
+    PLACES_OF_SEVERAL_WORDS,
+    TITLES,
+    stop_words,
+)
+from memctl.records import EntityMention, SourceText
+from memctl.understanding.text_outline import Line
+
+MOST_ENTITIES = 40
+_SCANNED = 400_000
+
+_CAPITAL = f"[{''.join(filter(str.isupper, map(chr, range(0x530))))}]"
+"""Capital letters of the Latin, Greek, Cyrillic and Armenian scripts."""
+
+_NAME_WORD = rf"(?:{_CAPITAL}[\w'’]*(?:-[\w'’]+)*|{_CAPITAL}\.(?:{_CAPITAL}\.)*)"
+_NAMES = re.compile(
+    rf"(?<![\w@#/.\-]){_NAME_WORD}\.?"
+    rf"(?: (?:(?:of|de|da|di|van|von|der|den|del|la|le|du|bin|al|of the) ){{0,2}}"
+    rf"(?:{_NAME_WORD}\.?|\d{{1,4}}\b(?![:.,/%]\d)))*"
+)
+_CAPITALISED = re.compile(rf"(?<![\w'’]){_CAPITAL}[\w'’]*")
+_ASCII_CAPITALISED = re.compile(r"[A-Z][\w']*")
+_HANDLES = re.compile(
+    r"(?P<url>https?://[^\s<>\"'`)\]}]+|www\.[^\s<>\"'`)\]}]+)"
+    r"|(?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?P<handle>(?<![\w@/.])@[A-Za-z_]\w{1,29}\b(?!\.\w|@))"
+    r"|`(?P<code>[^`\n]{2,40})`"
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*(?:\(\))?")
+_INITIALS = re.compile(r"(?:[A-Z]\.)+$")
+_POSSESSIVE = re.compile(r"['’]s$|['’]$")
+_PLACE_BEFORE = re.compile(
+    r"\b(?:live[sd]?|living|moved?|moving|born|grew up|travel(?:s|led|ling)?|fl(?:y|ies|ew|ying)|"
+    r"trip|drive|drove|based|offices?|arrived?|stay(?:s|ed|ing)?|went|going|visit(?:s|ed|ing)?) "
+    r"(?:back |over |down |up )?(?:(?:in|to|at|near|from) )?$",
+    re.IGNORECASE,
+)
+_ORGANISATION_BEFORE = re.compile(
+    r"\b(?:work(?:s|ed|ing)? (?:at|for)|job at|employed by|founded|CEO of|joined) (?:the )?$",
+    re.IGNORECASE,
+)
+_ADJECTIVE = re.compile(r"(?:[^s]ian|[ai]ese|(?<=..)ish|can|ern)s?$")
+"""Endings of single capitalised words that tell where something is from, such as Brazilian."""
+_NAMES_LIKE_STOP_WORDS = frozenset({"Will", "US", "WHO"})
+_DIGIT = re.compile(r"\d")
+_FEWEST_SHOUTED = 12
+_LONGEST = 60
+
+
+def extract_entities(source: SourceText, lines: Sequence[Line]) -> tuple[EntityMention, ...]:
+    """Return what a document names, the most often named first."""
+    text = source.text[:_SCANNED]
+    found = _Found()
+    for line in lines:
+        if line.speaker and not line.speaker.islower():
+            found.add(line.speaker, "person")
+    if "@" in text or "`" in text or "://" in text or "www." in text:
+        _add_handles(text, found)
+    for start, end, is_heading in _ranges(source, lines, len(text)):
+        _add_names(text, start, end, found, is_heading)
+    return found.merged()
+
+
+class _Found:
+    """Names with their types and counts, and those in doubt until something speaks for them."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.types: dict[str, str] = {}
+        self.doubtful: dict[str, int] = {}
+
+    def add(self, name: str, type_: str, *, certain: bool = True) -> None:
+        """Count a name; one in doubt counts only if it is also found without doubt."""
+        if not certain:
+            self.doubtful[name] = self.doubtful.get(name, 0) + 1
+            return
+        self.counts[name] = self.counts.get(name, 0) + 1
+        if self.types.get(name, "other") == "other":
+            self.types[name] = type_
+
+    def merged(self) -> tuple[EntityMention, ...]:
+        """Return the names, most mentioned first; a first name counts for the whole one."""
+        if not self.counts:
+            return ()
+        for name, count in self.doubtful.items():
+            if name in self.counts:
+                self.counts[name] += count
+        self._merge_first_names()
+        ranked = sorted(self.counts.items(), key=lambda pair: -pair[1])
+        return tuple(
+            EntityMention(name, self.types[name], count) for name, count in ranked[:MOST_ENTITIES]
+        )
+
+    def _merge_first_names(self) -> None:
+        """Count "Ann" for "Ann Lee" where there is only one Ann with a second name."""
+        fuller: dict[str, list[str]] = {}
+        for name in self.counts:
+            if self.types[name] == "person" and " " in name:
+                fuller.setdefault(name.split()[0], []).append(name)
+                fuller.setdefault(name.split()[-1], []).append(name)
+        for short, names in fuller.items():
+            if (
+                len(names) == 1
+                and short in self.counts
+                and self.types[short] in ("person", "other")
+            ):
+                self.counts[names[0]] += self.counts.pop(short)
+
+
+def _ranges(
+    source: SourceText, lines: Sequence[Line], limit: int
+) -> Iterator[tuple[int, int, bool]]:
+    for line in lines:
+        if line.end <= limit:
+            yield line.start, line.end, line.kind == "heading" or source.text[line.start] == "#"
+    for segment in source.segments:
+        if segment.kind in ("table", "properties") and segment.end <= limit:
+            yield segment.start, segment.end, False
+
+
+def _add_handles(text: str, found: _Found) -> None:
+    for match in _HANDLES.finditer(text):
+        kind = match.lastgroup or ""
+        name = match[kind].rstrip(".,;:!?")
+        if kind == "code" and not _IDENTIFIER.fullmatch(name):
+            continue
+        found.add(name.removesuffix("()"), "identifier" if kind == "code" else kind)
+
+
+def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool) -> None:
+    sentence = text[start:end]
+    capitals = (_ASCII_CAPITALISED if sentence.isascii() else _CAPITALISED).findall(sentence)
+    if not any(map(_may_name, capitals)) or _is_shouted(text, start, end, capitals):
+        return
+    for position, written in _runs(text, start, end, capitals):
+        is_first = position == start or _is_first_word(text, position, start)
+        known = _known(written, is_first)
+        if known is None:
+            continue
+        name, type_, certain = known
+        if type_ == "other" and position > start:
+            type_ = _by_what_stands_before(text, position, written, name)
+        found.add(name, type_, certain=certain and not (is_heading and type_ == "other"))
+
+
+def _runs(text: str, start: int, end: int, capitals: Sequence[str]) -> Iterable[tuple[int, str]]:
+    """Where runs of capitalised words stand; often it is the first word of a sentence alone."""
+    is_first_alone = len(capitals) == 1 and text.startswith(f"{capitals[0]} ", start)
+    if is_first_alone and _DIGIT.search(text, start, end) is None:
+        return [(start, capitals[0])]
+    return [(match.start(), match.group()) for match in _NAMES.finditer(text, start, end)]
+
+
+class _MayName(dict[str, bool]):
+    """Whether a capitalised word can be a name or part of one, wherever it stands."""
+
+    def __missing__(self, word: str) -> bool:
+        if len(self) > 50_000:
+            self.clear()
+        return self.setdefault(word, not _names_nothing(word))
+
+
+_may_name = _MayName().__getitem__
+
+
+def _is_shouted(text: str, start: int, end: int, capitals: Sequence[str]) -> bool:
+    if sum(map(len, capitals)) <= _FEWEST_SHOUTED:
+        return False
+    sample = text[start : min(end, start + 80)]
+    upper = sum(map(str.isupper, sample))
+    return upper > _FEWEST_SHOUTED and upper > 2 * sum(map(str.islower, sample))
+
+
+def _is_first_word(text: str, position: int, start: int) -> bool:
+    """Whether a capital would stand here in any case: after a mark, a sign or at the start."""
+    before = text[max(start, position - 3) : position].rstrip(" ")
+    if not before:
+        return True
+    return not (before[-1].isalnum() or before[-1] in ",;&'’-)")
+
+
+def _by_what_stands_before(text: str, position: int, written: str, name: str) -> str:
+    if not written.startswith(name):
+        return "other"
+    before = text[max(0, position - 24) : position]
+    if _PLACE_BEFORE.search(before):
+        return "place"
+    return "organization" if _ORGANISATION_BEFORE.search(before) else "other"
+
+
+@lru_cache(maxsize=50_000)
+def _known(written: str, is_first: bool) -> tuple[str, str, bool] | None:
+    """Name, type and certainty of a run of capitalised words; None where it names nothing."""
+    words = _trimmed(_up_to_owner(written.rstrip(".").split(" ")))
+    if is_first:
+        words = _without_sentence_start(words)
+    if not words or len(" ".join(words)) > _LONGEST:
+        return None
+    type_ = _type(words)
+    name = _display(words)
+    if not _is_name(words, name, type_):
+        return None
+    return name, type_, not (is_first and len(words) == 1 and type_ == "other")
+
+
+def _up_to_owner(words: list[str]) -> list[str]:
+    """Stop after a person or place that owns what follows: "Priya's Laptop" names Priya."""
+    for number, word in enumerate(words):
+        owner = _POSSESSIVE.sub("", word)
+        if owner != word and (owner in GIVEN_NAMES or owner in PLACES):
+            return [*words[:number], owner]
+    return words
+
+
+def _trimmed(words: list[str]) -> list[str]:
+    """Cut what names nothing off both ends."""
+    while words and (_names_nothing(words[0]) or words[0].isdigit()):
+        words = words[1:]
+    while words and (_names_nothing(words[-1]) or words[-1].islower() or _is_year(words[-1])):
+        words = words[:-1]
+    return words
+
+
+def _without_sentence_start(words: list[str]) -> list[str]:
+    """Cut off the first word of a sentence where it may be any word."""
+    first = words[0] if words else ""
+    if len(words) < 2 or first in GIVEN_NAMES or first in PLACES or first.rstrip(".") in TITLES:
+        return words
+    if words[1].rstrip(".") in TITLES or words[1] in GIVEN_NAMES:
+        return words[1:] if _is_common(first) or first.endswith("ly") else words
+    if words[1][0].isdigit():
+        return [] if first.lower() in COMMON_WORDS else words
+    if first.isupper() or first in PLACE_STARTS:
+        return words
+    if words[1].islower() or first.endswith(("ing", "ed", "ly")):
+        return _trimmed(words[1:])
+    return words
+
+
+@lru_cache(maxsize=50_000)
+def _names_nothing(word: str) -> bool:
+    plain = word.rstrip(".").lower().replace("’", "'")
+    if plain in NOT_ENTITIES and word.rstrip(".") not in TITLES:
+        return True
+    if _POSSESSIVE.sub("", plain) in NOT_ENTITIES and plain not in ("mr", "mrs", "ms", "dr"):
+        return word.rstrip(".") not in TITLES
+    return word not in _NAMES_LIKE_STOP_WORDS and plain in stop_words("en")
+
+
+def _type(words: list[str]) -> str:
+    first, last = words[0].rstrip("."), words[-1].rstrip(".")
+    if first in TITLES and len(words) > 1:
+        return "other" if "of" in words else "person"
+    if " ".join(words) in PLACES_OF_SEVERAL_WORDS:
+        return "place"
+    if len(words) > 1 and last in ORGANISATION_ENDS:
+        return "organization"
+    if first in ("University", "Bank", "Ministry", "Department", "Institute") and "of" in words:
+        return "organization"
+    if (len(words) > 1 and last in PLACE_ENDS) or words[-1] in PLACES or first in PLACES:
+        return "person" if first in GIVEN_NAMES and len(words) > 1 else "place"
+    if len(words) == 2 and first in PLACE_STARTS and not _is_common(words[1]):
+        return "place"
+    if first in GIVEN_NAMES or (len(words) > 1 and _INITIALS.match(words[0])):
+        return "other" if last.isdigit() else "person"
+    if len(words) > 1 and (last.isdigit() or _has_digit(last)):
+        return "product"
+    return "product" if _has_digit(first) and first[0].isupper() and len(first) > 2 else "other"
+
+
+def _is_year(word: str) -> bool:
+    return len(word) == 4 and word.isdigit() and word[:2] in ("18", "19", "20")
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
+
+
+def _display(words: list[str]) -> str:
+    return " ".join([*words[:-1], _POSSESSIVE.sub("", words[-1])]).rstrip(".")
+
+
+def _is_name(words: list[str], name: str, type_: str) -> bool:
+    if len(name) < 2 or name.rstrip(".") in TITLES:
+        return False
+    if words[0].lower() in NOT_ALONE and (len(words) == 1 or words[1][0].isdigit()):
+        return False
+    return len(words) > 1 or _is_single_name(name, type_)
+
+
+def _is_single_name(name: str, type_: str) -> bool:
+    if type_ != "other":
+        return name not in BARE_TITLES
+    if name.isupper():
+        return 2 <= len(name) <= 5 and name.isalpha()
+    is_word = _is_common(name) or _ADJECTIVE.search(name.lower())
+    return len(name) > 2 and name.isalpha() and not is_word
+
+
+def _is_common(word: str) -> bool:
+    plain = word.lower()
+    return plain in COMMON_WORDS or plain.removesuffix("s") in COMMON_WORDS

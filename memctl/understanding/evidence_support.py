@@ -1,0 +1,134 @@
+"""Whether what a model wrote stands in the evidence that it names, as far as words can tell.
+
+A sentence is supported when half of its content terms at least, and every number and every name
+in it, stand in the evidence.  Words cannot tell a statement from its denial: this finds what was
+made up, not what was misread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from memctl.language.date_mentions import date_spans
+from memctl.language.identification import identify_language
+from memctl.language.term_analysis import query_terms, terms
+from memctl.language.word_lists import COMMON_WORDS, stop_words
+
+ENOUGH = 0.5
+"""The share of a sentence's content terms that its evidence must have."""
+
+_NUMBER = re.compile(r"\S*\d\S*")
+_PLAIN_NUMBER = re.compile(r"[\d.,:/\-]+")
+_AROUND = ".,;:!?()[]{}\"'“”‘’«»*_<>%€$£~"
+_REPLY = re.compile(r"^(?:yes|no|ja|nein|oui|non|sí|sì)\b[,.:;!]?\s*", re.IGNORECASE)
+_CAPITALISED = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w'’\-]*")
+_NOUNS_WITH_CAPITALS = frozenset({"de", "lb"})
+_LENGTH_OF_DAY = len("2026-05-12")
+_WORDS_FOR_NUMBERS = {
+    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7",
+    "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A text that stands for what a sentence says."""
+
+    text: str
+    said: datetime
+    """When; it tells what "tomorrow" means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How far a sentence is supported."""
+
+    share: float
+    """Of its content terms, 0 to 1."""
+    missing: tuple[str, ...]
+    """Numbers and names that are not in the evidence."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the evidence may be what the sentence says."""
+        return self.share >= ENOUGH and not self.missing
+
+
+def measure_support(
+    sentence: str, evidence: Sequence[Evidence], languages: Sequence[str]
+) -> Support:
+    """Return how far some evidence supports a sentence.
+
+    Args:
+        sentence: One that a model wrote.
+        evidence: What it rests on.
+        languages: ISO 639-1 codes, by which words are compared.
+    """
+    sentence = _REPLY.sub("", sentence)
+    known = frozenset(term for item in evidence for term in _terms_of(item, languages))
+    content = query_terms(sentence, languages)
+    share = sum(term in known for term in content) / len(content) if content else 1.0
+    told = [*_numbers(sentence), *_names(sentence, evidence, languages)]
+    missing = [word for word in told if not _stands_in(word, known, languages)]
+    return Support(share, tuple(dict.fromkeys(missing)))
+
+
+def _terms_of(item: Evidence, languages: Sequence[str]) -> Iterator[str]:
+    """Yield the terms of a text, and its dates and small numbers written in other ways."""
+    yield from query_terms(item.text, languages)
+    for span in date_spans(item.text, item.said):
+        yield from query_terms(_in_words(span.iso), languages)
+    yield from query_terms(_in_words(item.said.date().isoformat()), languages)
+    for word in item.text.lower().split():
+        if word in _WORDS_FOR_NUMBERS:
+            yield _WORDS_FOR_NUMBERS[word]
+
+
+def _in_words(iso: str) -> str:
+    try:
+        if len(iso) == _LENGTH_OF_DAY:
+            day = date.fromisoformat(iso)
+            return f"{iso} {day.day} {day:%A %B %Y}"
+        return f"{iso} {date.fromisoformat(f'{iso}-01'):%B %Y}"
+    except ValueError:  # a year, a week or a quarter
+        return iso
+
+
+def _numbers(sentence: str) -> Iterator[str]:
+    for match in _NUMBER.finditer(sentence):
+        yield match.group().strip(_AROUND)
+
+
+def _names(sentence: str, evidence: Iterable[Evidence], languages: Sequence[str]) -> list[str]:
+    """Return the words that are names by their capitals; the first one only in English."""
+    found = list(_CAPITALISED.finditer(sentence))
+    first_counts = tuple(languages) in (("en",), ())
+    words = [match.group() for match in found if match.start() > 0 or first_counts]
+    uncommon = [word for word in words if not _is_common(word, languages)]
+    if (
+        uncommon
+        and identify_language(" ".join(item.text for item in evidence)) in _NOUNS_WITH_CAPITALS
+    ):
+        return []
+    return uncommon
+
+
+def _is_common(word: str, languages: Iterable[str]) -> bool:
+    plain = word.lower()
+    if plain in COMMON_WORDS or plain.removesuffix("s") in COMMON_WORDS:
+        return True
+    return any(plain in stop_words(language) for language in (*languages, "en"))
+
+
+def _stands_in(word: str, known: frozenset[str], languages: Sequence[str]) -> bool:
+    """Tell whether a word is known whole, or each part of one that is made of several."""
+    for language in languages or ("",):
+        *parts, whole = terms(word, language) or [""]
+        if not whole or whole in known:
+            return True
+        if parts and not _PLAIN_NUMBER.fullmatch(word) and known.issuperset(parts):
+            return True
+    return False

@@ -1,0 +1,203 @@
+"""What a setting may be, and how a wrong one is reported: by key, place and nearest valid name.
+
+Knows TOML and the shape of a settings class (a frozen dataclass whose fields carry a ``Rule``);
+never knows which settings there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from memctl.errors import ConfigError
+from memctl.files import read_head
+from memctl.paths import display_path, os_error_hint, os_error_reason
+
+LARGEST_FILE = 1 << 20
+_FILE_HINT = "name a file of settings; memctl config init writes one"
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+_TYPE_NAMES: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one setting means and which numbers it takes; ``low`` and ``high`` are inclusive."""
+
+    help: str
+    low: float | None = None
+    high: float | None = None
+
+
+def setting(
+    default: object, help_text: str, *, low: float | None = None, high: float | None = None
+) -> Any:
+    """Declare a field of a settings class; its choices are those of its ``Literal`` type."""
+    return field(default=default, metadata={"rule": Rule(help_text, low, high)})
+
+
+def setting_rules(section: type[Any]) -> dict[str, Rule]:
+    """Return the rule of every setting of a settings class, in order."""
+    fields = dataclasses.fields(section)
+    return {f.name: f.metadata["rule"] for f in fields if "rule" in f.metadata}
+
+
+@cache
+def _annotations(section: Hashable) -> dict[str, Any]:
+    return get_type_hints(section)
+
+
+def _annotation(section: type[Any], key: str) -> Any:
+    classes: Any = section  # mypy 1 does not see that a class is hashable
+    return _annotations(classes)[key]
+
+
+def allowed_values(section: type[Any], key: str) -> tuple[str, ...]:
+    """Return the words that a setting may be, or nothing where any text will do."""
+    annotation = _annotation(section, key)
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+def _setting_type(section: type[Any], key: str) -> type:
+    annotation: type = _annotation(section, key)
+    return str if get_origin(annotation) is Literal else annotation
+
+
+def check_value(section: type[Any], key: str, value: object, *, name: str, place: str) -> Any:
+    """Return ``value`` as the type of the setting.
+
+    Args:
+        section: The settings class.
+        key: The field's name.
+        value: What was found.
+        name: How the user spells the setting: ``watch.settle_seconds``.
+        place: Where it was found: a file's path or a variable's name.
+
+    Raises:
+        ConfigError: It has the wrong type or is out of range.
+    """
+    kind = _setting_type(section, key)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise ConfigError(
+            f"{place}: {name} must be {_TYPE_NAMES[kind]}, not {value!r}", _example(section, key)
+        )
+    _check_choice(allowed_values(section, key), value, f"{place}: {name}")
+    _check_range(setting_rules(section)[key], value, f"{place}: {name}")
+    return value
+
+
+def setting_default(section: type[Any], key: str) -> Any:
+    """Return the setting's default."""
+    return next(field.default for field in dataclasses.fields(section) if field.name == key)
+
+
+def _example(section: type[Any], key: str) -> str:
+    default = setting_default(section, key)
+    return f"the default is {str(default).lower() if isinstance(default, bool) else default}"
+
+
+def _check_choice(words: tuple[str, ...], value: object, what: str) -> None:
+    if words and value not in words:
+        raise ConfigError(
+            f"{what} cannot be {value!r}", nearest(str(value), words) or f"use {_either(words)}"
+        )
+
+
+def _check_range(rule: Rule, value: Any, what: str) -> None:
+    if rule.low is None or rule.high is None:
+        return
+    if not rule.low <= value <= rule.high:  # also refuses NaN
+        raise ConfigError(f"{what} must be from {rule.low:g} to {rule.high:g}, not {value!r}")
+
+
+def parse_text(section: type[Any], key: str, text: str, *, name: str, place: str) -> Any:
+    """Return what ``text`` (a variable, a flag) says as the type of the setting.
+
+    Raises:
+        ConfigError: As ``check_value``.
+    """
+    value = _from_text(_setting_type(section, key), text.strip())
+    return check_value(section, key, value, name=name, place=place)
+
+
+def _from_text(kind: type, text: str) -> object:
+    if kind is bool:
+        lowered = text.lower()
+        return lowered in _TRUE if lowered in _TRUE | _FALSE else text
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            return text
+    return text
+
+
+def check_keys(found: Iterable[str], known: Iterable[str], *, prefix: str, place: str) -> None:
+    """Refuse the first key that is not known.
+
+    Raises:
+        ConfigError: Names the key, the place and the nearest known key.
+    """
+    names = list(known)
+    for key in found:
+        if key not in names:
+            hint = nearest(key, names, prefix) or f"known are {', '.join(names)}"
+            raise ConfigError(f"{place}: unknown setting {prefix + key!r}", hint)
+
+
+def nearest(word: str, words: Iterable[str], prefix: str = "") -> str:
+    """Ask whether the nearest of the words was meant, with ``prefix`` in front; else nothing."""
+    found = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    return f"did you mean {prefix + found[0]!r}?" if found else ""
+
+
+def _either(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+
+
+def _read_limited(path: Path) -> bytes:
+    content = read_head(path, LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ConfigError(
+            f"{display_path(path)}: has more than {LARGEST_FILE:,} bytes, as no settings have",
+            _FILE_HINT,
+        )
+    return content
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; a missing one is empty.
+
+    Raises:
+        ConfigError: It cannot be read or is not TOML; the message names line and column.
+    """
+    try:
+        text = _read_limited(path).decode("utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}", "save it as UTF-8") from error
+    except OSError as error:
+        raise ConfigError(
+            f"{display_path(path)}: cannot be read: {os_error_reason(error)}",
+            os_error_hint(error, _FILE_HINT),
+        ) from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}", "fix or remove that line") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: its values are nested too deep", "write it anew") from error

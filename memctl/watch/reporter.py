@@ -1,0 +1,191 @@
+"""What the watcher of one knowledge base says: each thing once, and what is wrong now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from memctl.errors import MemctlError
+from memctl.ingest.discovery.sources import printable
+from memctl.store.ledger.work_repositories import Event
+from memctl.watch.watched_base import WatchedBase
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.ledger import Ledger
+
+EventKind = Literal[
+    "started",
+    "stopped",
+    "serving",
+    "left",
+    "polling",
+    "working",
+    "ingested",
+    "known",
+    "superseded",
+    "renamed",
+    "gone",
+    "failed",
+    "put_back",
+    "forgotten",
+    "waiting",
+    "resumed",
+    "compared",
+    "consolidated",
+    "upkeep",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One thing that happened; ``source`` is the file it is about, ``kb`` "" for the daemon."""
+
+    at: datetime
+    kind: EventKind
+    kb: str = ""
+    source: str = ""
+    message: str = ""
+    hint: str = ""
+    document_id: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """What one look at a knowledge base, or at an inbox, came to."""
+
+    worked: bool
+    look_again_in: float | None = None
+    """Seconds until something that is there may be taken; None when there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """What had to be left in one knowledge base, and why."""
+
+    kb: str
+    files: tuple[str, ...]
+    """All that wait there, where the store failed; none where the reason names what it is about."""
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DrainResult:
+    """What a watch that ends by itself came to."""
+
+    dealt_with: int = 0
+    """Files that were remembered or moved to ``failed/``, or followed where they stay."""
+    left: tuple[Leftover, ...] = ()
+
+
+Listener = Callable[[WatchEvent], None]
+
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Tells the listener, and has the ledger keep what goes wrong."""
+
+    base: WatchedBase
+    listener: Listener
+    clock: Clock
+    _complaints: dict[str, WatchEvent] = field(default_factory=dict)
+    """What is wrong now, by its message or by what kind of thing it is."""
+
+    @property
+    def complaints(self) -> list[WatchEvent]:
+        """What is wrong now."""
+        return list(self._complaints.values())
+
+    def say(
+        self,
+        kind: EventKind,
+        source: str = "",
+        message: str = "",
+        hint: str = "",
+        document_id: str | None = None,
+        detail: Mapping[str, object] | None = None,
+    ) -> WatchEvent:
+        """Tell of one thing that happened."""
+        event = WatchEvent(
+            self.clock(), kind, self.base.name, source, message, hint, document_id, detail or {}
+        )
+        self.listener(event)
+        return event
+
+    def complain(
+        self, kind: EventKind, source: str, message: str, hint: str = "", key: str = ""
+    ) -> None:
+        """Say it once, however often it is met, even if in other words under the same key."""
+        key = key or message
+        if key not in self._complaints:
+            self._note(kind, source, message, hint)
+            self._complaints[key] = self.say(kind, source, message, hint)
+
+    def is_over(self, key: str) -> None:
+        """Say it anew when it is met again."""
+        self._complaints.pop(key, None)
+
+    def all_is_over(self) -> None:
+        """Say everything anew when it is met again."""
+        self._complaints.clear()
+
+    def keep(self, kind: EventKind, source: str, message: str, hint: str) -> None:
+        """Have the ledger keep what went wrong."""
+        event = Event(self.clock(), kind, message, hint, source)
+        self.base.store.ledger.events.add(event)
+
+    def _note(self, kind: EventKind, source: str, message: str, hint: str) -> None:
+        with suppress(MemctlError):  # the ledger may be what fails
+            self.keep(kind, source, message, hint)
+
+
+def error_message(error: MemctlError | OSError) -> tuple[str, str]:
+    """Return what an error says, and what to do about it."""
+    if isinstance(error, MemctlError):
+        return error.message, error.hint
+    where = f"{printable(error.filename)}: " if error.filename else ""
+    return f"{where}{error.strerror or error}", "free space or rights; it is tried again"
+
+
+POLLED = "watch_polls"
+"""Where the ledger keeps what is told of folders that send no events."""
+_HINT = "nothing is lost, it is only seen later; memctl doctor knows the limits of the system"
+
+
+@dataclass(slots=True)
+class PollingNotice:
+    """What one knowledge base's watcher has told of folders that send no events."""
+
+    voice: Reporter
+    ledger: Ledger
+    rescan_seconds: float
+    _told: Mapping[str, str] | None = None
+
+    def note(self, silent: Mapping[Path, str]) -> None:
+        """Take note of folders that send no events, each with why; say each reason once."""
+        told = {why: self._said(why, silent) for why in dict.fromkeys(silent.values())}
+        for why in told.keys() - (self._told or {}).keys():
+            self.voice.say("polling", message=told[why], hint=_HINT)
+        if told != self._told:
+            with suppress(MemctlError):  # a full disk has room for it at the next look
+                self.ledger.set_meta(POLLED, json.dumps(list(told.values())))
+                self._told = told
+
+    def _said(self, why: str, silent: Mapping[Path, str]) -> str:
+        folders = sorted(printable(folder) for folder, reason in silent.items() if reason == why)
+        more = f" and {len(folders) - 1:,} more" if len(folders) > 1 else ""
+        return f"{folders[0]}{more}: no events ({why}); looking every {self.rescan_seconds:g} s"
+
+
+def polled_folders(ledger: Ledger) -> tuple[str, ...]:
+    """Return what the watcher has told of folders that send no events."""
+    return tuple(json.loads(ledger.meta(POLLED) or "[]"))

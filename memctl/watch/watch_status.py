@@ -1,0 +1,166 @@
+"""How watching a knowledge base is going, whether or not anybody watches it now."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memctl.errors import KnowledgeBaseUnavailable
+from memctl.ingest.discovery.inbox_scan import InboxFile, excluded_folders, scan_inbox
+from memctl.ingest.discovery.sources import printable
+from memctl.locking import is_locked
+from memctl.records import SkipReason
+from memctl.schema.table_names import CONSOLIDATION, FORGET, WAITS_FOR, WORKS_ON
+from memctl.store.write_lock import is_watched
+from memctl.watch.inbox_scanner import out_of_reach
+from memctl.watch.keep_mode import KeptInbox
+from memctl.watch.reporter import polled_folders
+from memctl.watch.watched_base import WatchedBase
+
+_MISSED = frozenset(["unfinished", "link", "pipe", "socket", "device", "other"])
+LEAST_FREE_BYTES = 1 << 20
+"""With less than that a disk counts as full."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStatus:
+    """One knowledge base as ``memctl status`` shows it."""
+
+    kb: str
+    status: str
+    alive: bool
+    """Whether a daemon serves it now."""
+    pid: int | None
+    since: datetime | None
+    heartbeat: datetime | None
+    backlog: int
+    """Files that wait in its inboxes or are being taken in."""
+    oldest_waiting: str
+    oldest_since: datetime | None
+    failed: int
+    """Files that could not be taken in."""
+    last_error: str
+    last_error_at: datetime | None
+    last_consolidation: datetime | None
+    problems: tuple[str, ...] = ()
+    """What keeps files from being taken in now."""
+    writer: int | None = None
+    """The process that is writing to it now."""
+    working: str = ""
+    """How far the watcher is with a file that takes long."""
+    forgets_unfinished: int = 0
+    """Forgets that were cut off, so that files may still have what is gone."""
+    polled: tuple[str, ...] = ()
+    """Folders that are only looked into from time to time, and why."""
+    never_taken: tuple[str, ...] = ()
+    """What lies in inboxes and is never taken as it is, though somebody may think so: not what is
+    hidden, ignored, or the system's."""
+
+
+def watch_status(base: WatchedBase) -> WatchStatus:
+    """Return how watching a knowledge base is going; looks through its inboxes."""
+    ledger = base.store.ledger
+    alive = is_watched(base.layout)
+    daemon = ledger.daemon.get() if alive else None
+    waiting, left = _lying(base)
+    oldest = min(waiting, key=lambda item: item[1], default=None)
+    errors = ledger.events.recent(1)
+    consolidation = ledger.jobs.last(CONSOLIDATION, "done")
+    writer = base.store.writer()
+    return WatchStatus(
+        kb=base.name,
+        status=base.settings.status,
+        alive=alive,
+        pid=daemon.pid if daemon else None,
+        since=daemon.started_at if daemon else None,
+        heartbeat=daemon.heartbeat_at if daemon else None,
+        backlog=len(waiting),
+        oldest_waiting=oldest[0] if oldest else "",
+        oldest_since=datetime.fromtimestamp(oldest[1], UTC) if oldest else None,
+        failed=ledger.files.counts().get("failed", 0),
+        last_error=errors[0].message if errors else "",
+        last_error_at=errors[0].at if errors else None,
+        last_consolidation=consolidation.started_at if consolidation else None,
+        problems=tuple(_problems(base, alive=alive)),
+        writer=writer.pid if writer else None,
+        working=_working(base, daemon.pid if daemon else None, writer.pid if writer else None),
+        forgets_unfinished=_cut_off(base),
+        polled=polled_folders(ledger) if alive else (),
+        never_taken=left,
+    )
+
+
+def _working(base: WatchedBase, daemon: int | None, writer: int | None) -> str:
+    """How far a file is, where the daemon is writing now; what a killed one said counts no more."""
+    if daemon is None or daemon != writer:
+        return ""
+    return base.store.ledger.meta(WORKS_ON) or ""
+
+
+def _cut_off(base: WatchedBase) -> int:
+    """Return how many forgets have begun that nobody is at."""
+    if is_locked(base.layout.forget_lock, out_of_reach=False):
+        return 0
+    return len(base.store.ledger.jobs.unfinished(FORGET))
+
+
+def _problems(base: WatchedBase, *, alive: bool) -> Iterator[str]:
+    """What the watcher waits for by its own account, and what can be seen from here.
+
+    Where the disk is full the watcher may have had no room to write its account down.
+    """
+    ledger, folder = base.store.ledger, base.layout.folder
+    if alive and (told := ledger.meta(WAITS_FOR)):
+        yield told
+    try:
+        ledger.require_writable()
+    except KnowledgeBaseUnavailable as error:
+        yield error.message
+    if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+        yield f"no space is left on the disk of {printable(folder)}"
+    for inbox in base.settings.inboxes:
+        if why := out_of_reach(inbox.path, ledger):
+            yield why
+
+
+def waiting_files(base: WatchedBase) -> list[tuple[str, float]]:
+    """Files that wait, each with the time (in seconds since 1970) since when.
+
+    Raises:
+        MemctlError, OSError: They cannot be looked at.
+    """
+    return _lying(base)[0]
+
+
+def _lying(base: WatchedBase) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
+    """Files that wait, each since when, and those in inboxes that are never taken as they are."""
+    left: list[str] = []
+
+    def passed_over(path: Path, why: SkipReason) -> None:
+        """Take note of what somebody may miss."""
+        if why in _MISSED:
+            left.append(printable(path))
+
+    waiting = [(printable(path), path.stat().st_mtime) for path in _processing(base)]
+    for inbox in base.settings.inboxes:
+        if inbox.path.is_dir():
+            found = scan_inbox(
+                inbox.path, excluded_folders(base.layout, inbox.path), left=passed_over
+            )
+            files: Sequence[InboxFile] = found.files
+            if inbox.after == "keep":
+                files = KeptInbox.changed(found, KeptInbox.rows_of(base.store.ledger, inbox.path))
+            waiting += [_since(file) for file in files]
+    return waiting, tuple(sorted(left))
+
+
+def _processing(base: WatchedBase) -> list[Path]:
+    folder = base.layout.processing
+    return [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+
+
+def _since(file: InboxFile) -> tuple[str, float]:
+    return printable(file.path), file.changed_ns / 1e9
