@@ -63,8 +63,8 @@ def test_where_a_file_system_knows_no_locks_nothing_is_written(
 def test_a_lock_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
     path, held = tmp_path / "lock", LockedError("somebody has it")
     program = (
-        "import sys, time; from pathlib import Path; from memctl.locking import take;"
-        f"lock = take(Path({str(path)!r}), 0, lambda: KeyError());"
+        "import sys, time; from pathlib import Path; from memctl.locking import acquire_lock;"
+        f"lock = acquire_lock(Path({str(path)!r}), 0, lambda: KeyError());"
         "print('taken', flush=True); time.sleep(3600)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as other:

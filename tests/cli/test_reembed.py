@@ -162,15 +162,15 @@ REEMBED = "run(['kb', 'reembed', 'default', '--embedder', 'endpoint/e'])"
 PLAIN = f"from memctl.cli.main import run; {REEMBED}"
 KILLED_BEFORE_KB_TOML = f"""
 import os, signal
-import memctl.pinned as pinned
+import memctl.kb_settings as kb_settings
 from memctl.cli.main import run
-pinned.save_settings = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+kb_settings.save_settings = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 {REEMBED}
 """
 KILLED_BEFORE_HEAD = f"""
 import os, signal
-from memctl.store.ledger import Ledger
-from memctl.store.transaction import Transaction
+from memctl.store.ledger.ledger import Ledger
+from memctl.store.tables.transaction import Transaction
 from memctl.cli.main import run
 replace = Transaction.replace_vectors
 def replaced(*given):

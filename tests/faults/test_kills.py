@@ -131,7 +131,7 @@ def test_the_watcher_killed_again_and_again_takes_every_file_exactly_once(
 WATCH = """
 import os, signal, sys
 from memctl.cli.main import run
-from memctl.store import transaction
+from memctl.store.tables import transaction
 
 flush, written = transaction.Transaction._flush, []
 

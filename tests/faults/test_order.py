@@ -24,8 +24,8 @@ from memctl.store.tables.engine import lance
 TELLING = """
 import json, os, sys
 from pathlib import Path
-from memctl.store import ledger
-from memctl.watch import moving
+from memctl.store.ledger import ledger
+from memctl.watch import claims
 
 log, tables, *arguments = sys.argv[1:]
 steps = open(log, "w", buffering=1)
@@ -49,7 +49,7 @@ telling(os, "fsync", opened)
 renamed = lambda old, new: {"step": "rename", "path": str(new), "old": str(old)}
 telling(os, "rename", renamed)
 telling(os, "replace", renamed)
-telling(moving, "rename_to_free", renamed)
+telling(claims, "rename_to_free", renamed)
 telling(os, "unlink", lambda path, **_: {"step": "unlink", "path": str(path)})
 
 connect, statements = ledger.connect, []

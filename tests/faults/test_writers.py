@@ -24,7 +24,7 @@ import json, sys, time
 from pathlib import Path
 from memctl.config import load_config
 from memctl.home import Home
-from memctl.memories.editing import Edit, Statement
+from memctl.memories.memory_editing import Edit, Statement
 
 home, task, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 base = Home(load_config({"home": home}, {})).open("notes")
@@ -54,7 +54,7 @@ READER = """
 import json, sys, time
 from memctl.config import load_config
 from memctl.home import Home
-from memctl.store.filters import col
+from memctl.store.tables.filter_expressions import col
 
 home, seconds = sys.argv[1], float(sys.argv[3])
 base = Home(load_config({"home": home}, {})).open("notes")

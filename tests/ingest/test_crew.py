@@ -42,18 +42,19 @@ import os, pickle, signal, sys
 sys.path[:] = {path!r}
 from datetime import UTC, datetime
 from memctl.config import LimitSettings
-from memctl.ingest.batch import Identified, Wanted
-from memctl.ingest.sources import Source
-from memctl.ingest.workers import Terms, Worker, _Job
-from memctl.pinned import KnowledgeBaseSettings
+from memctl.ingest.batches import IdentifiedSource, WantedSource
+from memctl.ingest.discovery.sources import Source
+from memctl.ingest.worker_pool import Worker, WorkerSettings, _Job
+from memctl.kb_settings import KnowledgeBaseSettings
 
 now = datetime(2025, 3, 1, tzinfo=UTC)
-worker = Worker(Terms(KnowledgeBaseSettings("test", now), LimitSettings()))
+worker = Worker(WorkerSettings(KnowledgeBaseSettings("test", now), LimitSettings()))
 if {share} == 0:  # while it starts
     os.kill(os.getpid(), signal.SIGKILL)
 assert worker.is_ready()
 text = "The crane lifts. " * 100_000
-asked = pickle.dumps(_Job([Wanted(Identified(Source("text", text=text), "1", 1, "d"), "d")], now))
+item = IdentifiedSource(Source("text", text=text), "1", 1, "d")
+asked = pickle.dumps(_Job([WantedSource(item, "d")], now))
 worker._process.stdin.write(asked[: int(len(asked) * {share})])
 worker._process.stdin.flush()
 os.kill(os.getpid(), signal.SIGKILL)

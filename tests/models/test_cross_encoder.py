@@ -115,11 +115,11 @@ COUNTS_THREADS = """
 import sys
 from pathlib import Path
 
-from memctl.models import onnx_folder
-from memctl.models.cross_encoder import CrossEncoder
+from memctl.models import onnx_models
+from memctl.models.onnx_models import CrossEncoder
 
 threads = Path("/proc/self/task")
-onnx_folder.processors = lambda: 1
+onnx_models.processor_count = lambda: 1
 CrossEncoder(Path(sys.argv[1])).score("when", ["boat"])  # what the first model of all starts stays
 before = set(threads.iterdir())
 encoders = [CrossEncoder(Path(sys.argv[1])) for _ in range(3)]

@@ -15,11 +15,11 @@ EVERY_READER = """
 import os, sys
 from pathlib import Path
 from memctl.errors import MissingReader, UnreadableSource
-from memctl.readers.registry import READERS
+from memctl.readers.file_kinds import FILE_KINDS
 
 folder = Path(sys.argv[1])
 (folder / "secret").write_text("the secret")
-for reader in READERS.values():
+for reader in FILE_KINDS.values():
     for become in (os.mkfifo, lambda path: path.symlink_to(folder / "secret")):
         path = folder / f"file{reader.extensions[0]}"
         become(path)
@@ -44,12 +44,12 @@ def test_no_reader_follows_a_link_or_waits_for_a_pipe(tmp_path: Path) -> None:
 SWAPPED_ONCE_SEEN = """
 import os, sys
 from pathlib import Path
-from memctl.watch import claim
+from memctl.watch import claims
 sys.path.insert(0, sys.argv[2])
 from watched import new_place
 
 place = new_place(Path(sys.argv[1]))
-original = claim.Claims.claim
+original = claims.Claims.claim
 
 def swapped(self, files, refused):
     for file in files:
@@ -60,7 +60,7 @@ def swapped(self, files, refused):
             file.path.symlink_to("/etc/passwd")
     return original(self, files, refused)
 
-claim.Claims.claim = swapped
+claims.Claims.claim = swapped
 place.drop("pipe.txt", "Ann sails to Lisbon.")
 place.drop("link.md", "Bo stays at home.")
 place.drain()

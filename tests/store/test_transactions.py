@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 import numpy as np
 from memctl.records import Memory
-from memctl.store.schema import memories_table
+from memctl.schema.arrow_tables import memories_table
 from memctl.store.store import Store
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)

@@ -239,8 +239,8 @@ def test_what_a_reader_in_another_process_holds_stays_until_it_dies(
     program = """
 import sys
 from pathlib import Path
-from memctl.store.leases import Leases
-from memctl.store.snapshot import Snapshot
+from memctl.store.tables.reader_leases import ReaderLeases
+from memctl.store.tables.snapshot import Snapshot
 from memctl.store.store import UPKEEPS_A_CONNECTION, Store
 store = Store.open(Path(sys.argv[1]))
 held = store.snapshot()
@@ -299,7 +299,7 @@ def test_upkeep_waits_for_its_turn(store: Store) -> None:
 
 COMMITTING = f"""{PRELUDE}
 import json
-from memctl.store.upkeep import GRACE
+from memctl.store.tables.upkeep import GRACE
 
 now, counted = NOW, []
 with Store.open(folder, clock=lambda: now) as store:

@@ -24,8 +24,8 @@ CHILD = """
 import os, signal, sys
 from memctl.config import load_config
 from memctl.home import Home
-from memctl.watch.base import WatchOptions
-from memctl.watch.bases import HomeBases
+from memctl.watch.kb_watcher import WatchOptions
+from memctl.watch.service import WatchedBases
 from memctl.watch.service import WatchService
 
 home, module, name, moment, skip = sys.argv[1:]
@@ -47,7 +47,7 @@ def killed(*args, **kwargs):
 
 setattr(owner, attribute, killed)
 options = WatchOptions(settle_seconds=0.05, once=True)
-WatchService(HomeBases(Home(load_config({"home": home}, {}))), options, lambda event: None).run()
+WatchService(WatchedBases(Home(load_config({"home": home}, {}))), options, lambda event: None).run()
 """
 
 STEPS = [

@@ -13,10 +13,10 @@ from waiting import PATIENCE
 ALLOCATING = """
 import ctypes, os, sys, threading
 from pathlib import Path
-from memctl.watch.memory import give_memory_back
+from memctl.watch.process_memory import limit_malloc_caching
 
 if sys.argv[1] == "yes":
-    give_memory_back()
+    limit_malloc_caching()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.free.argtypes = [ctypes.c_void_p]
