@@ -1,4 +1,6 @@
-"""What the tables are made of:
+"""What the tables are made of: names, columns, references, indexes and schema versions.
 
-names, columns, Arrow types, references and migrations. Knows neither files nor engine.
+Knows neither files nor the engine.  A new column is a field with a default in a table's record; a
+new table is an entry in ``declarations`` and its name in ``table_names``.  Both take an entry in
+``migrations``.
 """

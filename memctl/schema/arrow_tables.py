@@ -17,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from memctl.records import Document, Entity, Memory, Relation
+from memctl.schema.declarations import DECLARATIONS, JSON_COLUMNS
+from memctl.schema.migrations import SCHEMA_VERSION, columns_after, tables_at
 from memctl.schema.storable_text import storable
 from memctl.schema.table_names import TABLES, TableName
 
@@ -44,15 +46,7 @@ VECTOR = "vector"
 
 Record = TypeVar("Record", Document, Memory, Entity, Relation)
 
-_RECORDS: Mapping[TableName, type[Any]] = {
-    "documents": Document,
-    "memories": Memory,
-    "entities": Entity,
-    "relations": Relation,
-}
-
 _INSTANT = pa.timestamp("us", tz="UTC")
-_JSON_COLUMNS = frozenset({"metadata", "signals"})
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 # Record fields are declared with text annotations (``from __future__ import annotations``), so
 # the text is what can be looked up.  A column that wants another width is named below.
@@ -77,13 +71,42 @@ _WIDER: Mapping[str, pa.DataType] = {
 }
 
 
-def schemas(dimension: int) -> dict[TableName, pa.Schema]:
-    """Return the schema of every table, for vectors of ``dimension`` numbers."""
-    records: Mapping[TableName, Any] = _RECORDS
-    result = {name: _record_schema(record) for name, record in records.items()}
+def schemas(dimension: int, version: int = SCHEMA_VERSION) -> dict[TableName, pa.Schema]:
+    """Return the schema of every table, for vectors of ``dimension`` numbers.
+
+    Args:
+        dimension: Length of the vectors.
+        version: As of which schema version; by default the present one.
+    """
     vector = pa.field(VECTOR, pa.list_(pa.float16(), dimension))
-    result["memories"] = result["memories"].append(vector)
+    result = {}
+    for name in tables_at(version):
+        later, table = columns_after(version, name), DECLARATIONS[name]
+        columns = [item for item in _record_schema(table.record) if item.name not in later]
+        result[name] = pa.schema([*columns, vector] if table.has_vector else columns)
     return result
+
+
+@cache
+def defaults(table: TableName) -> Mapping[str, Any]:
+    """Return what rows have in columns that they were written without, as it is stored."""
+    record = DECLARATIONS[table].record
+    schema = _record_schema(record)
+    return {
+        item.name: _column(schema.field(item.name), [_default(item)])[0]
+        for item in fields(record)
+        if not _is_required(item)
+    }
+
+
+def with_all_columns(rows: pa.Table, table: TableName, names: Sequence[str]) -> pa.Table:
+    """Return rows with some columns, those that they were written without at their defaults."""
+    count = rows.num_rows
+    columns = [
+        rows[name] if name in rows.column_names else pa.repeat(defaults(table)[name], count)
+        for name in names
+    ]
+    return pa.table(columns, names=list(names))
 
 
 @cache
@@ -205,7 +228,7 @@ def relation_rows(table: pa.Table) -> list[Relation]:
 
 def decodable(table: pa.Table) -> pa.Table:
     """Return rows with nothing in place of what should be JSON and is none, as after damage."""
-    for name in _JSON_COLUMNS.intersection(table.column_names):
+    for name in JSON_COLUMNS.intersection(table.column_names):
         place = table.schema.get_field_index(name)
         values = pa.array(map(_if_json, table[name].to_pylist()), pa.string())
         table = table.set_column(place, table.schema.field(place), values)
@@ -233,13 +256,17 @@ def _is_required(item: Any) -> bool:
     return item.default is MISSING and item.default_factory is MISSING
 
 
+def _default(item: Any) -> Any:
+    return item.default if item.default is not MISSING else item.default_factory()
+
+
 def _values(column: pa.ChunkedArray, decode: Callable[[Any], Any] | None) -> Iterable[Any]:
     values = column.to_pylist()
     return values if decode is None else [decode(value) for value in values]
 
 
 def _decoder(item: pa.Field) -> Callable[[Any], Any] | None:
-    if item.name in _JSON_COLUMNS:
+    if item.name in JSON_COLUMNS:
         return lambda value: json.loads(value) if value else {}
     if pa.types.is_list(item.type):
         return lambda value: tuple(value or ())
