@@ -256,7 +256,7 @@ def _refuse_newer(name: str, version: object) -> None:
         raise KnowledgeBaseUnavailable(
             f"knowledge base {name!r} has format {version}, this version of memctl reads up to "
             f"{FORMAT_VERSION}",
-            "upgrade memctl: pip install --upgrade memctl",
+            "upgrade memctl: update its checkout and run `pip install .` in it",
         )
 
 

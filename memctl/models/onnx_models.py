@@ -175,7 +175,7 @@ def _session(model: Path) -> InferenceSession:
     except ImportError as error:
         raise MemctlError(
             "models in a folder need onnxruntime, which is not installed",
-            "pip install 'memctl[onnx]'",
+            "pip install onnxruntime",
         ) from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = min(MOST_THREADS, processor_count())

@@ -62,7 +62,7 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
-_OFFICE = "the office extra (pip install 'memctl[office]')"
+_OFFICE = "the office extra (pip install python-docx python-pptx openpyxl)"
 _OCR = "the tesseract program or the ocr extra for the text in it"
 _ENDPOINT = "a subtitle file beside it, or an endpoint that transcribes, for its words"
 

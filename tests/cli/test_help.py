@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from command_tree import commands
 
-README = Path(__file__).parents[2] / "README.md"
+from memctl.cli.reference import reference
+
+DOCS = Path(__file__).parents[2] / "docs"
 HEAVY = [
     "lance",
     "lancedb",
@@ -46,12 +48,14 @@ def test_every_option_says_what_it_does(words: str) -> None:
         assert parameter.help, f"{words} {parameter.name}"
 
 
+def test_the_command_reference_is_up_to_date() -> None:
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert page == reference(), "python -m memctl.cli.reference > docs/commands.md"
+
+
 @pytest.mark.parametrize("words", commands())
-def test_the_readme_mentions_every_command(words: str) -> None:
-    noun, _, verb = words.partition(" ")
-    text = README.read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if f"memctl {noun}" in line]
-    assert any(re.search(rf"\b{verb}\b", line) for line in lines), f"memctl {words}"
+def test_the_command_reference_has_every_command(words: str) -> None:
+    assert re.search(rf"^##+ memctl {words}$", reference(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("flag", ["--help", "--version", "query --help", "kb --help"])

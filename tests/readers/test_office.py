@@ -288,7 +288,7 @@ def test_without_the_extra_the_hint_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, LIBRARIES[name], None)
     with pytest.raises(MissingReader) as caught:
         list(read(path))
-    assert caught.value.hint == "pip install 'memctl[office]'"
+    assert caught.value.hint == "pip install python-docx python-pptx openpyxl"
 
 
 def test_a_file_without_words_is_empty(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def context(
     session: CommandContext,
     filters: Filters,
     question: Annotated[
-        list[str], typer.Argument(metavar="QUESTION...", help="The question; - is standard input.")
+        list[str], typer.Argument(metavar="QUESTION", help="The question; - is standard input.")
     ],
     budget: Annotated[
         int, typer.Option("--budget", metavar="TOKENS", min=16, help="How long it may be.")

@@ -104,7 +104,7 @@ def query(
     filters: Filters,
     question: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[QUESTION]...", help="The question; - is standard input."),
+        typer.Argument(metavar="QUESTION", help="The question; - is standard input."),
     ] = None,
     batch: Annotated[
         str | None,

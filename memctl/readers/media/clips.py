@@ -165,7 +165,7 @@ def audio_segments(
     if not can_cut:
         raise MissingReader(
             f"{display_name(name)} is too big, or of a kind that cannot be sent as it is",
-            "pip install 'memctl[media]' takes its sound out and cuts it",
+            "pip install av; with it, the sound is taken out and cut",
         )
     yield from _cut(path, name, _FORMATS[media_type])
 

@@ -62,7 +62,7 @@ def _library(module: str, name: str, kind: str) -> ModuleType:
     except ImportError as error:
         raise MissingReader(
             f"{display_name(name)} is {kind}, which needs the office extra",
-            "pip install 'memctl[office]'",
+            "pip install python-docx python-pptx openpyxl",
         ) from error
 
 

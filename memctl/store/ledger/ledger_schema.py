@@ -171,7 +171,7 @@ def is_current(connection: sqlite3.Connection, path: Path) -> bool:
     if found > VERSION:
         raise KnowledgeBaseUnavailable(
             f"{path} was written by a newer memctl (ledger {found}, this one knows {VERSION})",
-            "upgrade memctl: pip install -U memctl",
+            "upgrade memctl: update its checkout and run `pip install .` in it",
         )
     return found == VERSION
 

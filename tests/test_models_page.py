@@ -1,4 +1,4 @@
-"""The settings for well-known servers that the README shows."""
+"""The settings for well-known servers that the documentation shows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from memctl.config import load_config
 from memctl.models.model_status import task_models
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 SERVERS = ("OpenAI", "Ollama", "vLLM", "llama.cpp", "LM Studio")
 
 
 def snippets() -> dict[str, str]:
     """Return each block of settings by the server that the line above it begins with."""
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     found = re.findall(r"^([^\n]+):\n\n```toml\n(.*?)```", text, re.MULTILINE | re.DOTALL)
     return {next(name for name in SERVERS if above.startswith(name)): toml for above, toml in found}
 
