@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.graph.entity_names import (
@@ -428,8 +429,8 @@ def _code_digest() -> str:
     """Return a digest of the code that makes the index."""
     digest = hashlib.sha256()
     for package in _INDEXING_PACKAGES:
-        for file in sorted(files(package).iterdir(), key=lambda file: file.name):
-            if file.name.endswith(".py"):
+        for file in sorted(Path(str(files(package))).rglob("*")):
+            if file.suffix in (".py", ".json"):
                 digest.update(file.read_bytes())
     return digest.hexdigest()
 

@@ -11,31 +11,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-_MONTH_NAMES = (
-    "january jan januar enero janvier gennaio janeiro januari", "february feb februar febrero "
-    "février fevrier febbraio fevereiro februari", "march mar märz marzo mars março maart",
-    "april apr abril avril aprile", "may mai mayo maggio maio mei", "june jun juni junio juin "
-    "giugno junho", "july jul juli julio juillet luglio julho", "august aug agosto août aout "
-    "augustus", "september sep sept septiembre septembre settembre setembro",
-    "october oct oktober octubre octobre ottobre outubro okt", "november nov noviembre novembre "
-    "novembro", "december dec dezember diciembre décembre decembre dicembre dezembro dez",
-)  # fmt: skip
-MONTHS = {name: n for n, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
+from memctl.language.word_lists import all_languages, load_language
+
+MONTHS = {
+    name: number
+    for language in all_languages()
+    for number, names in enumerate(language.months, 1)
+    for name in names
+}
+"""The numbers of the months by their names in all languages."""
 WEEKDAYS = {
     name: number
-    for number, names in enumerate(
-        ("monday mon", "tuesday tue tues", "wednesday wed", "thursday thu thur thurs",
-         "friday fri", "saturday sat", "sunday sun")
-    )
-    for name in names.split()
-}  # fmt: skip
+    for language in all_languages()
+    for number, names in enumerate(language.weekdays)
+    for name in names
+}
+"""The numbers of the weekdays, from 0 for Monday, by their names in all languages."""
+
 _RELATIVE = {
     "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
     "the day after tomorrow": 2, "the day before yesterday": -2,
 }  # fmt: skip
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-_WEEKDAY = "|".join(sorted(WEEKDAYS, key=len, reverse=True))
+_WEEKDAY = "|".join(name for names in load_language("en").weekdays for name in names)
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _DIGITS = re.compile(r"\d\d*")
 """Runs of digits; a pattern that begins with a repetition is looked for half as fast."""

@@ -1,109 +1,75 @@
-"""Which language a text is written in, by its script and its most common words."""
+"""Which language a text is written in.
+
+The classifier is py3langid (Lui and Baldwin, 2012: langid.py).  Of 12,700 messages in 32 languages,
+12 to 160 characters each, from the translations of programs, it names 86 % rightly and 0.4 %
+wrongly at the confidence asked for here; counting stop words named 41 % rightly and 2 % wrongly.
+Loading it takes half a second and 75 MB, so plain English is told without it.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
-from memctl.language.word_lists import listed_languages, stop_words
+from memctl.language.word_lists import COMMON_WORDS, all_languages, stop_words
 
-_SAMPLE = 4000
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+_SAMPLE = 400
+"""Characters that are looked at."""
+_CONFIDENCE = 0.6
 _FEWEST_WORDS = 3
-_LEAST_SCORE = 1.6
-_LEAST_LEAD = 1.3
-_LEAST_SHARE = 0.12
-_CLEARLY_ENGLISH = 3
-"""So many different words that only English has, and plain letters, need no further look."""
-
-_SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("ja", re.compile("[\u3040-\u30ff]")),
-    ("ko", re.compile("[\uac00-\ud7af\u1100-\u11ff]")),
-    ("zh", re.compile("[\u3400-\u9fff]")),
-    ("th", re.compile("[\u0e00-\u0e7f]")),
-    ("he", re.compile("[\u0590-\u05ff]")),
-    ("ar", re.compile("[\u0600-\u06ff]")),
-    ("hi", re.compile("[\u0900-\u097f]")),
+_FEWEST_ENGLISH_WORDS, _LEAST_ENGLISH_SHARE = 2, 0.05
+"""Stop words that no other language has, from which on a text is English."""
+_COMMON_SHARE = 0.6
+"""The share of common English words from which on a text in ASCII is English."""
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_FURTHER_LANGUAGES = (
+    "af az be bg bn bs cy eo fa gl he hr is ja ka kk km kn ko la lb lo lv mk ml mn mr ms mt my pa"
+    " ps si sk sl so sq sw te th tl ur uz vi zh"
 )
-_PERSIAN = re.compile("[پچژگ]")
-_NON_LATIN = re.compile("[\u0370-\u03ff\u0400-\u04ff\u0590-\u06ff\u0900-\u0e7f\u1100-\u11ff"
-                        "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # fmt: skip
-_LETTERS = {
-    "ß": "de", "ñ": "es", "¿": "es", "ã": "pt", "õ": "pt", "ł": "pl", "ż": "pl", "ę": "pl",
-    "ř": "cs", "ě": "cs", "ů": "cs", "ğ": "tr", "ı": "tr", "ő": "hu", "ű": "hu", "ț": "ro",
-    "ă": "ro", "œ": "fr", "ї": "uk", "є": "uk", "ґ": "uk", "ы": "ru", "э": "ru",
-}  # fmt: skip
+"""Languages that are told apart though nothing here is written for them."""
 
 
 def identify_language(text: str) -> str:
     """Return the ISO 639-1 code of the language, or ``""`` when it cannot be told."""
     sample = text[:_SAMPLE]
-    if not sample.isascii() and _NON_LATIN.search(sample):
-        by_script = _by_script(sample)
-        if by_script:
-            return by_script
-    return _by_words(sample)
-
-
-def _by_script(sample: str) -> str:
-    letters = sum(map(str.isalpha, sample)) or 1
-    counts = {language: len(script.findall(sample)) for language, script in _SCRIPTS}
-    if counts["ja"] and counts["ja"] + counts["zh"] > letters * 0.4:
-        return "ja" if counts["ja"] > counts["zh"] * 0.1 else "zh"
-    language, count = max(counts.items(), key=lambda pair: pair[1])
-    if count <= letters * 0.4:
-        return ""
-    return "fa" if language == "ar" and _PERSIAN.search(sample) else language
-
-
-def _by_words(sample: str) -> str:
-    plain = sample.lower()
-    if sample.isascii() and len(_only_english().intersection(plain.split())) >= _CLEARLY_ENGLISH:
+    if _is_plain_english(sample):
         return "en"
-    found = _WORD.findall(plain.replace("’", "'"))
-    if len(found) < _FEWEST_WORDS:
+    if sum(map(str.isalpha, sample)) < _FEWEST_WORDS:
         return ""
-    votes = _votes()
-    scores: dict[str, float] = {}
-    for word in found:
-        for language, weight in votes.get(word, ()):
-            scores[language] = scores.get(language, 0.0) + weight
+    language, confidence = _classifier().classify(sample)
+    return str(language) if confidence >= _CONFIDENCE else ""
+
+
+def _is_plain_english(sample: str) -> bool:
+    """Tell English by its words: 90 % of the messages of the measurement, 0.3 % of the others."""
+    words = sample.lower().split()
+    only_english = _only_english_words()
+    if len(only_english.intersection(words)) >= _FEWEST_ENGLISH_WORDS:
+        return sum(map(only_english.__contains__, words)) >= _LEAST_ENGLISH_SHARE * len(words)
     if not sample.isascii():
-        _add_letters(sample, scores)
-    return _clear_winner(scores, len(found))
-
-
-def _add_letters(sample: str, scores: dict[str, float]) -> None:
-    for letter, language in _LETTERS.items():
-        if letter in sample:
-            scores[language] = scores.get(language, 0.0) + 1
-
-
-def _clear_winner(scores: dict[str, float], total: int) -> str:
-    if not scores:
-        return ""
-    language = max(scores, key=scores.__getitem__)
-    score = scores.pop(language)
-    runner_up = max(scores.values(), default=0.0)
-    is_clear = score >= _LEAST_SCORE and score >= _LEAST_LEAD * runner_up
-    return language if is_clear and score >= _LEAST_SHARE * total else ""
+        return False
+    words = _WORD.findall(sample.lower())
+    common = sum(word in COMMON_WORDS or word in stop_words("en") for word in words)
+    return len(words) >= _FEWEST_WORDS and common >= _COMMON_SHARE * len(words)
 
 
 @cache
-def _only_english() -> frozenset[str]:
-    return frozenset(
-        word for word, votes in _votes().items() if votes == (("en", 1.0),) and len(word) > 1
-    )
+def _only_english_words() -> frozenset[str]:
+    """Return the stop words that no other language has, single letters left out."""
+    others = (each.stop_words for each in all_languages() if each.code != "en")
+    words = stop_words("en").difference(*others)
+    return frozenset(word for word in words if len(word) > 1)
 
 
 @cache
-def _votes() -> dict[str, tuple[tuple[str, float], ...]]:
-    """For each common word the languages it speaks for, the less the more languages share it."""
-    having: dict[str, list[str]] = {}
-    for language in listed_languages():
-        for word in stop_words(language):
-            having.setdefault(word, []).append(language)
-    return {
-        word: tuple((language, 1.0 / len(codes)) for language in codes)
-        for word, codes in having.items()
-    }
+def _classifier() -> LanguageIdentifier:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    classifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    own = (language.code for language in all_languages())
+    classifier.set_languages([*own, *_FURTHER_LANGUAGES.split()])
+    return classifier

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from memctl.language.word_lists import stop_words, word_set
+from memctl.language.word_lists import all_languages, words_of_all
 
 Span = tuple[int, int]
 
@@ -24,20 +24,15 @@ _RUN = re.compile(r"[.!?…]*")
 _LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
 _LONGEST_WORD = 40
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[*_]*(\w*)")
-_ALWAYS_SHORT = word_set(
-    """mr mrs ms mx dr prof st vs e.g i.e cf viz approx ca no nos fig figs eq sec ch vol pp p ed
-    eds rev gen col sgt capt lt cmdr adm hon pres gov sen rep dept est min max avg tel ext al
-    op jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri z.b d.h
-    u.a bzw bspw ggf inkl evtl nr str hr fr sog usw p.ex m mme mlle sr sra srta dott sig incl
-    resp messrs mt ft"""
-)
-_SHORT_BEFORE_LOWER_CASE = word_set(
-    "etc inc ltd co corp jr sr bros llc plc esq phd ph.d m.d a.m p.m u.s u.k u.s.a b.c a.d"
-)
-_LONGEST_SHORT = max(map(len, _ALWAYS_SHORT | _SHORT_BEFORE_LOWER_CASE))
-_MONTHS_AFTER_ORDINALS = word_set(
-    """januar februar märz april mai juni juli august september oktober november dezember januari
-    februari maart mei augustus oktober"""
+_ABBREVIATIONS = words_of_all("abbreviations")
+_SHORT_FORMS = words_of_all("abbreviations_before_lower_case")
+_LONGEST_ABBREVIATION = max(map(len, _ABBREVIATIONS | _SHORT_FORMS))
+_MONTHS_AFTER_ORDINALS = frozenset(
+    name
+    for language in all_languages()
+    if language.code != "en"
+    for names in language.months
+    for name in names
 )
 
 
@@ -109,7 +104,7 @@ def _ends_here(text: str, match: re.Match[str], begin: int) -> bool:
             "…" not in mark and "." not in mark and not match["closing"]
         )
     before = _word_before(text, match.start(), begin)
-    if len(before) > _LONGEST_SHORT and "." not in before:
+    if len(before) > _LONGEST_ABBREVIATION and "." not in before:
         return True
     starts_block = match.start() - len(before) == begin
     return not _is_abbreviated(before, _word_after(text, match.end()), alone=starts_block)
@@ -136,9 +131,9 @@ def _is_abbreviated(word: str, following: str, *, alone: bool) -> bool:
         return word != "I" and (word.isupper() or following[:1].islower())
     if word.isdigit() and len(word) <= 3:
         return alone or following.lower() in _MONTHS_AFTER_ORDINALS
-    if lower in _SHORT_BEFORE_LOWER_CASE or ("." in word and word.replace(".", "").isupper()):
+    if lower in _SHORT_FORMS or ("." in word and word.replace(".", "").isupper()):
         return not following[:1].isupper()
-    return lower in _ALWAYS_SHORT and not (lower == "no" and following[:1].isupper())
+    return lower in _ABBREVIATIONS and not (lower == "no" and following[:1].isupper())
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
@@ -173,16 +168,8 @@ _ENDED = re.compile(r"[.!?…。！？｡][\"'”’»)\]」』）*_]*$")
 _ENDS_INSIDE = re.compile(r"\w{2}[.!?…][\"'”’»)]* \S")
 _MARGIN = re.compile(r"\s*(?:[-*+•‣◦–—]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)*")
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_UNFINISHED = word_set(
-    """the of and or nor my your our their every than whose because der den das eine einen einem
-    einer und oder von vom zum zur le la les une des et el los las del lo gli della di um uma
-    het een en"""
-)
-_LINKING = word_set(
-    """is are was were has had will would can could should must of that which who than ist sind war
-    hat wird wurde es son era fue est sont était sono"""
-)
-_LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl")
+_UNFINISHED = words_of_all("unfinished_words")
+_LINKING = words_of_all("linking_words")
 
 
 def wrapped_lines(lines: Sequence[str]) -> list[bool]:
@@ -302,4 +289,4 @@ def _are_filled(line: str, following: str, width: int) -> bool:
 
 @cache
 def _function_words() -> frozenset[str]:
-    return frozenset().union(*map(stop_words, _LANGUAGES))
+    return words_of_all("stop_words")

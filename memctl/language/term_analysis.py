@@ -16,20 +16,10 @@ from typing import Any
 
 import snowballstemmer
 
-from memctl.language.word_lists import stop_words
+from memctl.language.word_lists import Language, load_language
 
 WORD_PUNCTUATION = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 """What stands around a word in a sentence."""
-_ALGORITHMS = {
-    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
-    "en": "english", "es": "spanish", "et": "estonian", "eu": "basque", "fi": "finnish",
-    "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
-    "id": "indonesian", "it": "italian", "lt": "lithuanian", "nb": "norwegian", "ne": "nepali",
-    "nl": "dutch", "nn": "norwegian", "no": "norwegian", "pl": "polish", "pt": "portuguese",
-    "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
-    "tr": "turkish",
-}  # fmt: skip
-
 _CACHED_TOKENS = 200_000
 _LONGEST_CACHED = 40
 _LONGEST_TERM = 80
@@ -53,7 +43,6 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2010\u2011", "'''--")
 _CLITIC = re.compile(r"'(?:s|ll|re|ve|d|m)$")
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|un|dell|all|nell|sull|dall|quest)'")
-_ELIDING = frozenset({"fr", "it", "ca"})
 _PARTS = re.compile(rf"[A-Z]+(?![a-z])|[A-Z]?(?:(?![A-Z\d_])[\w{_MARKS}])+|\d+|[^\W\d_]+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)$")
 _UNDIVIDED = re.compile(r"[^\W\d_]{1,3}\d+|\d+[^\W\d_]{1,3}|[a-z][A-Z][a-z]+")
@@ -73,7 +62,7 @@ def terms(text: str, language: str = "") -> list[str]:
     their parts and themselves whole; Chinese, Japanese, Korean and Thai give pairs of characters;
     numbers and dates stay as written, and an ISO date gives its month and year too.
     """
-    known = _vocabulary(language if language in _ALGORITHMS or stop_words(language) else "en")
+    known = _vocabulary(language)
     found: list[str] = []
     for token in text.split():
         found += known[token]
@@ -93,10 +82,10 @@ def plain_form(word: str) -> str:
 class _Vocabulary(dict[str, tuple[str, ...]]):
     """The terms of every white-space-separated token seen, computed once and bounded in number."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: Language) -> None:
         super().__init__()
         self._language = language
-        self._stop_words = stop_words(language)
+        self._stop_words = language.stop_words
         self._stems: dict[str, str] = {}
 
     def __missing__(self, token: str) -> tuple[str, ...]:
@@ -141,7 +130,7 @@ class _Vocabulary(dict[str, tuple[str, ...]]):
         if piece.lower() in self._stop_words:
             return ""
         word = _CLITIC.sub("", piece)
-        if self._language in _ELIDING:
+        if self._language.elides:
             word = _ELISION.sub("", word.lower())
         return word.replace("'", "")
 
@@ -179,12 +168,14 @@ class _Vocabulary(dict[str, tuple[str, ...]]):
 
 
 @cache
-def _vocabulary(language: str) -> _Vocabulary:
-    return _Vocabulary(language)
+def _vocabulary(code: str) -> _Vocabulary:
+    language = load_language(code)
+    is_known = language.stemmer or language.stop_words
+    return _Vocabulary(language) if is_known else _vocabulary("en")
 
 
-def _stemmed(word: str, language: str) -> str:
-    if language == "en":
+def _stemmed(word: str, language: Language) -> str:
+    if language.code == "en":
         word = _fold(word)
     stemmer = _STEMMERS.of(language)
     return _fold(stemmer.stemWord(word) if stemmer else word) or word
@@ -196,12 +187,12 @@ class _Stemmers(threading.local):
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
 
-    def of(self, language: str) -> Any:
+    def of(self, language: Language) -> Any:
         """Return the stemmer of a language, None where it has none."""
-        if language not in self._made:
-            algorithm = _ALGORITHMS.get(language)
-            self._made[language] = snowballstemmer.stemmer(algorithm) if algorithm else None
-        return self._made[language]
+        name = language.stemmer
+        if name not in self._made:
+            self._made[name] = snowballstemmer.stemmer(name) if name else None
+        return self._made[name]
 
 
 _STEMMERS = _Stemmers()

@@ -1,4 +1,4 @@
-"""The times that a question tells, from the day of asking: "last May", "two weeks ago".
+"""The times that a question names, from the day of asking: "last May", "two weeks ago".
 
 What a text may have meant by such words is left to ``dates``.  A question looks back, so that "in
 May" is the May that was last, and it may leave one end open: "since March", "before Christmas".
@@ -13,6 +13,7 @@ from datetime import date, timedelta
 
 from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
 from memctl.language.term_analysis import WORD_PUNCTUATION
+from memctl.language.word_lists import all_languages, words_of_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,59 +31,33 @@ class Period:
         return self.first == date.min or self.last == date.max
 
 
-def _by_word(meanings: Mapping[str, str]) -> dict[str, str]:
-    return {word: meaning for meaning, words in meanings.items() for word in words.split("|")}
+def _by_word(kind: str) -> dict[str, str]:
+    """Words of all languages with what they mean, for a field that is a mapping."""
+    return {
+        word: meaning
+        for language in all_languages()
+        for meaning, words in getattr(language, kind).items()
+        for word in words
+    }
 
 
-_UNITS = _by_word({
-    "day": "day|days|tag|tage|tagen|jour|jours|día|dia|días|dias|giorno|giorni|dag|dagen",
-    "week": "week|weeks|woche|wochen|semaine|semaines|semana|semanas|settimana|settimane|weken",
-    "month": "month|months|monat|monate|monaten|mois|mes|meses|mese|mesi|mês|maand|maanden",
-    "year": "year|years|jahr|jahre|jahren|an|ans|année|années|año|años|anno|anni|ano|anos|jaar"
-    "|jaren",
-})  # fmt: skip
-_NUMBERS = _by_word({
-    "1": "a|an|one|einem|einer|ein|eine|un|une|una|uno|um|uma|een",
-    "2": "two|a couple of|zwei|deux|dos|due|dois|duas|twee",
-    "3": "three|a few|drei|trois|tres|tre|três|drie",
-    "4": "four|vier|quatre|cuatro|quattro|quatro", "5": "five|fünf|cinq|cinco|cinque|vijf",
-    "6": "six|sechs|seis|sei|zes", "7": "seven|sieben|sept|siete|sette|sete|zeven",
-    "8": "eight|acht|huit|ocho|otto|oito", "9": "nine|neun|neuf|nueve|nove|negen",
-    "10": "ten|zehn|dix|diez|dieci|dez|tien",
-})  # fmt: skip
-_SEASONS = _by_word({
-    "3": "spring|frühling|frühjahr|printemps|primavera|lente|voorjaar",
-    "6": "summer|sommer|été|verano|estate|verão|zomer",
-    "9": "autumn|fall|herbst|automne|otoño|autunno|outono|herfst",
-    "12": "winter|hiver|invierno|inverno",
-})  # fmt: skip
-_SHIFTS = _by_word({
-    "0": "today|heute|aujourd'hui|aujourd’hui|hoy|oggi|hoje|vandaag",
-    "-1": "yesterday|last night|gestern|hier|ayer|ieri|ontem|gisteren",
-    "-2": "the day before yesterday|vorgestern|avant-hier|anteayer|anteontem|eergisteren",
-})  # fmt: skip
-_FEASTS = _by_word({
-    "12-25": "christmas|xmas|weihnachten|noël|navidad|natale|natal|kerst",
-    "01-01": "new year|new year's|new year’s|neujahr|nouvel an|año nuevo|capodanno|ano novo",
-    "12-31": "new year's eve|new year’s eve|silvester",
-    "10-31": "halloween",
-    "02-14": "valentine's day|valentine’s day|valentinstag|saint-valentin|san valentín",
-})  # fmt: skip
-_BOUNDS = _by_word({
-    "since": "since|seit|depuis|desde|dal|dalla|sinds",
-    "before": "before|until|till|vor|bis|avant|jusqu'en|jusqu'à|antes de|hasta|prima di|fino a|até"
-    "|voor|tot",
-    "after": "after|nach|après|después de|despues de|dopo|depois de|na",
-})  # fmt: skip
-_STEPS = _by_word({
-    "-1": "last|past|previous|letzte|letzten|letzter|letztes|letztem|vorige|vorigen|voriger"
-    "|voriges|vorigem|afgelopen|scorso|scorsa",
-    "0": "this|diese|diesen|dieser|dieses|diesem|deze|dit|questo|questa|este|esta|cette|ce",
-})  # fmt: skip
-_AFTERWARDS = "dernier|dernière|passé|passée|pasado|pasada|scorso|scorsa|passado|passada"
-_NAMES = {*MONTHS, *WEEKDAYS, *_SEASONS, *(word for feast in _FEASTS for word in feast.split())}
+def _by_place(kind: str) -> dict[str, int]:
+    """Words of all languages with their number, from 0, for a field that is a sequence."""
+    return {
+        word: number
+        for language in all_languages()
+        for number, words in enumerate(getattr(language, kind))
+        for word in words
+    }
+
+
+_UNITS, _DAYS, _HOLIDAYS = _by_word("units"), _by_word("days"), _by_word("holidays")
+_BOUNDS, _STEPS = _by_word("bounds"), _by_word("steps")
+_NUMBERS = {word: number + 1 for word, number in _by_place("numbers").items()}
+_SEASONS = {word: 3 * number + 3 for word, number in _by_place("seasons").items()}
+"""The first month of each season by its names."""
+_NAMES = {*MONTHS, *WEEKDAYS, *_SEASONS, *(word for day in _HOLIDAYS for word in day.split())}
 _YEAR = r"(?:1[5-9]|20)\d\d"
-_IN = "in|im|during|of|en|em|au|around|about|over|throughout|til"
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -91,18 +66,18 @@ def _any_of(words: Iterable[str]) -> str:
 
 _UNIT, _NUMBER, _MONTH = _any_of(_UNITS), rf"\d{{1,3}}|{_any_of(_NUMBERS)}", _any_of(MONTHS)
 _SEASON, _WEEKDAY, _BOUND = _any_of(_SEASONS), _any_of(WEEKDAYS), _any_of(_BOUNDS)
-_THE = r"(?:(?:the|der|dem|den|le|la|les|el|il|lo|a|o|de|het)\s|l['’])?"
+_THE = rf"(?:(?:{_any_of(words_of_all('articles'))})\s|l['’])?"
 _PATTERN = re.compile(
-    rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}|(?P<within>{_IN})\s{_THE})?(?:
-      (?P<shift>{_any_of(_SHIFTS)})
-    | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:ago|geleden|fa|atrás)
-    | (?:vor|il\sy\sa|hace|há)\s(?P<since_n>{_NUMBER})\s(?P<since_unit>{_UNIT})
-    | (?:last|past|letzten|derni[eè]re?s|últim[oa]s|ultim[ie]|afgelopen)\s
+    rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}|(?P<within>{_any_of(words_of_all("within"))})\s{_THE})?(?:
+      (?P<shift>{_any_of(_DAYS)})
+    | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:{_any_of(words_of_all("ago"))})
+    | (?:{_any_of(words_of_all("ago_before"))})\s(?P<since_n>{_NUMBER})\s(?P<since_unit>{_UNIT})
+    | (?:{_any_of(words_of_all("lately"))})\s
         (?P<lately>{_NUMBER})\s(?P<lately_unit>{_UNIT})
     | (?P<step>{_any_of(_STEPS)})\s(?P<what>{_UNIT}|{_SEASON}|{_WEEKDAY}|{_MONTH})
-    | (?P<what_was>{_UNIT}|{_SEASON}|{_MONTH})\s(?:{_AFTERWARDS})
+    | (?P<what_was>{_UNIT}|{_SEASON}|{_MONTH})\s(?:{_any_of(words_of_all("last_after"))})
     | (?:(?P<side_unit>day|week|month)\s(?P<side>before|after)\s)?
-        (?P<feast>{_any_of(_FEASTS)})(?:\s(?P<feast_year>{_YEAR}))?
+        (?P<feast>{_any_of(_HOLIDAYS)})(?:\s(?P<feast_year>{_YEAR}))?
     | (?P<season>{_SEASON})\s(?:of\s|de\s|del\s)?(?P<season_year>{_YEAR})
     | (?P<alone>{_MONTH}|{_SEASON})(?!\s?\.?\s?(?:of\s|de\s)?\d)
     )(?![\w-])""",
@@ -162,7 +137,7 @@ def _days(match: re.Match[str], today: date) -> Days | None:
     found = {name: value.lower() for name, value in match.groupdict().items() if value}
     match found:
         case {"shift": word}:
-            day = today + int(_SHIFTS[word]) * _DAY
+            day = today + int(_DAYS[word]) * _DAY
             return day, day
         case {"ago": number, "ago_unit": unit} | {"since_n": number, "since_unit": unit}:
             return _ago(_number(number), _UNITS[unit], today)
@@ -173,9 +148,9 @@ def _days(match: re.Match[str], today: date) -> Days | None:
         case {"what_was": what}:
             return _stepped(-1, what, today)
         case {"feast": feast}:
-            return _beside(found, _feast(_FEASTS[feast], found.get("feast_year"), today))
+            return _beside(found, _feast(_HOLIDAYS[feast], found.get("feast_year"), today))
         case {"season": season, "season_year": year}:
-            return _months(int(year), int(_SEASONS[season]), _MONTHS_IN_A_SEASON)
+            return _months(int(year), _SEASONS[season], _MONTHS_IN_A_SEASON)
         case {"alone": name} if _is_told(match, name):
             return _latest(name, today)
     return None
@@ -189,7 +164,7 @@ def _is_told(match: re.Match[str], name: str) -> bool:
 
 
 def _number(written: str) -> int:
-    return int(_NUMBERS.get(written, written))
+    return _NUMBERS[written] if written in _NUMBERS else int(written)
 
 
 def _ago(number: int, unit: str, today: date) -> Days:
@@ -221,9 +196,7 @@ def _stepped(step: int, what: str, today: date) -> Days:
 
 def _latest(name: str, today: date) -> Days:
     """The last month or season of that name that has begun."""
-    first, count = (
-        (int(_SEASONS[name]), _MONTHS_IN_A_SEASON) if name in _SEASONS else (MONTHS[name], 1)
-    )
+    first, count = (_SEASONS[name], _MONTHS_IN_A_SEASON) if name in _SEASONS else (MONTHS[name], 1)
     days = _months(today.year, first, count)
     return days if days[0] <= today else _months(today.year - 1, first, count)
 

@@ -14,7 +14,7 @@ from functools import cache
 from math import log
 from typing import TYPE_CHECKING
 
-from memctl.language.word_lists import stop_words, word_set
+from memctl.language.word_lists import VERBS, WEAK_WORDS, stop_words
 from memctl.records import SourceText
 
 if TYPE_CHECKING:
@@ -40,50 +40,10 @@ _ASCII_TOKEN = re.compile(r"[A-Za-z0-9]+(?:['.\-][A-Za-z0-9]+)*|[^\w\s]|\n")
 """The same where all is ASCII, found a quarter faster."""
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 
-_WEAK = word_set(
-    """able actually ago almost already always another anybody anyone anything anyway around
-    awesome away back bad became become been best better big bit bring bye came cannot
-    certainly come coming cool could couple currently day days definitely didn done don dont
-    else enough especially even ever every everybody everyone everything exactly excited far
-    feel feeling felt fine first five forward found four fun gave get gets getting give given
-    glad go goes going gone gonna gonna good got gotta great guess guy guys haha hahaha happen
-    happened happy hard haven hear heard hello help hey hi hope hopefully idea im instead
-    interesting isn it'll it's keep kind kinda knew know known last lately later least leave
-    left less let lets like liked likely little ll lol long look looked looking looks lot lots
-    love loved lovely made make makes making many matter may maybe mean means might mind minute
-    minutes moment month months morning much must near nearly need needed needs never new next
-    nice night nothing now number often oh ok okay old omg one ones people perfect perhaps pic
-    pics place please possible pretty probably put quite rather re read ready real really
-    reason recently right said same saw say saying says see seem seems seen set several shall
-    show simply since something sometimes somewhere soon sorry sort sound sounds start started
-    stay still stuff sure take taken takes taking talk talking tell ten thank thanks that's
-    thing things think thinking though thought three time times today told tomorrow tonight
-    took totally tried true try trying turn two type u use used uses using usually ve via wait
-    wanna want wanted wants watch way ways week weeks well went weren what's whatever whether
-    whole without won wonderful word work worked working works worry would wow ya yeah year
-    years yep yes yesterday yet you'll you're you've absolutely amazing enjoy enjoyed enjoying
-    hearing happens share sharing stop today's tonight's i'm i've i'll i'd we're we've we'll
-    they're they've he's she's there's here's let's don't can't also according based based
-    including include includes following called within across among per however therefore thus
-    hence although due example note etc e.g i.e"""
-)
-
-
-_VERBS = word_set(
-    """agree agreed agrees allow allows begin begins belong belongs bring brings build builds
-    buy buys call called calls carried carries carry charges choose chose connects consider
-    considers contains continue continued continues decide decided decides deliver delivers
-    describes ended ends expect expected expects explain explained explains fetch fetches follow
-    follows gives happens has hate hates have holds includes keeps leaves lets lives makes moved
-    moves needs offers owns pays plays prefer preferred prefers prepared promise promised promises
-    provide provides remain remained remains remember remembers require required requires runs
-    sells send sends sent sits speak speaks spoke stands starts stays suggest suggested suggests
-    supports takes teaches tells turns wants writes wrote dear regards"""
-)
-"""Forms that are seldom nouns: they end a phrase instead of standing in it."""
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\w)")
 
-_DROPPED = _WEAK | _VERBS
+_DROPPED = WEAK_WORDS | VERBS
+"""Words of no weight, and forms that end a phrase instead of standing in it."""
 
 
 Words = tuple[str, ...]

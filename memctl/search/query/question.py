@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memctl.errors import UsageError
-from memctl.language.identification import identify_language
 from memctl.language.term_analysis import WORD_PUNCTUATION, terms
-from memctl.language.word_lists import stop_words
+from memctl.language.word_lists import all_languages
 from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.search.retrieval.term_statistics import TermStatistics
 
@@ -27,6 +26,8 @@ STOP_WORD_WEIGHT = 0.1
 built-in vectors of English stop words are short (a third of those of other words), but the stop
 words of other languages have vectors as long as any, and at 0.3 they outweighed the question."""
 _WORD_WEIGHT_EXPONENT = 0.75
+_FEWEST_FOREIGN = 3
+"""Stop words of a language that no memory is in, from which on a question may be in it."""
 
 _HOW = frozenset(("how", "wie"))
 _AFTER_HOW = frozenset(("much", "many", "long", "often", "come", "viel", "viele", "lange", "oft"))
@@ -113,7 +114,7 @@ def analyze_question(text: str, languages: Sequence[str] = ("en",)) -> Question:
     words = tuple(text.split())
     if not words:
         raise UsageError("the question is empty", "say what you want to know")
-    own = _own_language(text, words, languages)
+    own = _own_language(words, languages)
     by_language = [_terms_by_word(words, language, own) for language in languages]
     slots = tuple(_slots(found) for found in zip(*by_language, strict=True))
     pairs = (pair for found in by_language for pair in _pairs(found))
@@ -190,16 +191,18 @@ def _word_weight(slots: tuple[Slot, ...], statistics: TermStatistics) -> float:
     return float((rarest / statistics.highest_idf) ** _WORD_WEIGHT_EXPONENT)
 
 
-def _own_language(text: str, words: Sequence[str], languages: Sequence[str]) -> str | None:
-    """Return the language that a question is in: one that no memory is in where it clearly is, or
-    else that which most of its words are stop words of, if any are."""
-    detected = identify_language(text)
-    if detected and detected not in languages:
-        return detected
+def _own_language(words: Sequence[str], languages: Sequence[str]) -> str | None:
+    """Return the language that most words of a question are stop words of, if any are.
+
+    It is one of the memories' languages unless another one has far more of them.
+    """
     plain = {word.strip(WORD_PUNCTUATION).lower() for word in words}
-    counts = {language: len(plain & stop_words(language)) for language in languages}
-    best = max(languages, key=lambda language: counts[language], default=None)
-    return best if best is not None and counts[best] else None
+    counts = {each.code: len(plain & each.stop_words) for each in all_languages()}
+    known = max(languages, key=lambda code: counts.get(code, 0), default="")
+    other = max(counts, key=counts.__getitem__)
+    if counts[other] >= max(_FEWEST_FOREIGN, 2 * counts.get(known, 0)):
+        return other
+    return known if counts.get(known) else None
 
 
 def _terms_by_word(words: Sequence[str], language: str, own: str | None) -> list[list[str]]:
