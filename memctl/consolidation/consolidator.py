@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 from memctl.consolidation.insight_plan import (
     InsightPlan,
     InsightPlanner,
-    end_insights,
-    mark_consolidated,
     write_plan,
 )
 from memctl.consolidation.known_insights import INSIGHT_COLUMNS, KnownInsights, valid_memories
@@ -25,6 +23,7 @@ from memctl.consolidation.memory_grouping import Thresholds
 from memctl.consolidation.memory_pool import load_pool
 from memctl.consolidation.synthesis import BuiltinSynthesizer, Synthesizer
 from memctl.records import ConsolidationReport, Progress, ProgressListener
+from memctl.rows.row_changes import mark_consolidated, supersede_memories
 from memctl.schema.table_names import CONSOLIDATION
 from memctl.store.integrity.coverage import require_found
 from memctl.store.tables.filter_expressions import col
@@ -158,8 +157,8 @@ class Consolidator:
             ending = dict.fromkeys([item.id for item in stale])
             with self._store.write() as transaction:
                 before = transaction.snapshot()
-                end_insights(transaction, ending, now)
-                mark_consolidated(transaction, again, False)
+                supersede_memories(transaction, ending, now)
+                mark_consolidated(transaction, again, done=False)
                 after = transaction.snapshot()
                 require_found(before, after, again, CONSOLIDATION, ending)
                 if job is not None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from memctl.consolidation.known_insights import KnownInsight, KnownInsights
 from memctl.consolidation.memory_grouping import Link, Links, Thresholds, groups, neighbourhood
 from memctl.consolidation.memory_pool import Pool
@@ -18,6 +16,7 @@ from memctl.ids import insight_id, relation_id
 from memctl.language.term_analysis import embedding_text, passage_terms, terms
 from memctl.literals import CONTRADICTS
 from memctl.records import Connection, Insight, Memory, Relation
+from memctl.rows.row_changes import mark_consolidated, put_rows, supersede_memories
 from memctl.schema.arrow_tables import memories_table, memory_rows, relations_table
 
 if TYPE_CHECKING:
@@ -157,12 +156,12 @@ def write_plan(
     made = list(plan.insights.values())
     if made:
         texts = [embedding_text(memory.title, "", memory.text) for memory in made]
-        transaction.upsert("memories", memories_table(made, embedder.embed(texts)))
-    end_insights(transaction, plan.superseded, now)
+        put_rows(transaction, "memories", memories_table(made, embedder.embed(texts)))
+    supersede_memories(transaction, plan.superseded, now)
     if plan.connections:
         rows = [_relation(id_, item, now) for id_, item in _new_connections(transaction, plan)]
-        transaction.upsert("relations", relations_table(rows))
-    mark_consolidated(transaction, plan.examined, True)
+        put_rows(transaction, "relations", relations_table(rows))
+    mark_consolidated(transaction, plan.examined, done=True)
 
 
 def _without_lost_sources(transaction: Transaction, plan: InsightPlan) -> InsightPlan:
@@ -202,26 +201,6 @@ def _new_connections(transaction: Transaction, plan: InsightPlan) -> list[tuple[
     return [
         (id_, item) for id_, item in plan.connections.items() if told.isdisjoint(twins.get(id_, ()))
     ]
-
-
-def end_insights(
-    transaction: Transaction, superseded: dict[str, str] | dict[str, None], now: datetime
-) -> None:
-    """Let insights end now; each names what takes its place, if anything does."""
-    if superseded:
-        rows = {
-            "id": pa.array(superseded.keys(), pa.string()),
-            "valid_to": pa.array([now] * len(superseded), pa.timestamp("us", tz="UTC")),
-            "superseded_by": pa.array(superseded.values(), pa.string()),
-        }
-        transaction.update("memories", pa.table(rows))
-
-
-def mark_consolidated(transaction: Transaction, ids: Sequence[str], done: bool) -> None:
-    """Say of memories that they have been looked at, or that they are to be again."""
-    if ids:
-        rows = {"id": pa.array(ids, pa.string()), "is_consolidated": pa.array([done] * len(ids))}
-        transaction.update("memories", pa.table(rows))
 
 
 def _relation(id_: str, item: Connection, now: datetime) -> Relation:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from memctl.consolidation.known_insights import valid_memories
 from memctl.errors import NotFoundError, UsageError
 from memctl.records import JobView, UndoReport
+from memctl.rows.row_changes import amend_rows
+from memctl.rows.row_lifecycle import erase_rows
 from memctl.rows.supersession import of_live_documents
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION
 from memctl.store.integrity.coverage import require_found
@@ -169,11 +171,11 @@ class _UndoPlan:
     def write(self, transaction: Transaction) -> None:
         """Write it; what goes must not come back with a repair."""
         for table in TRACKED_COLUMNS:
-            if self.gone[table]:
-                transaction.delete(table, col("id").is_in(self.gone[table]))
             if self.rows[table]:
                 schema = transaction.snapshot().schema(table)
-                transaction.update(table, rows_from_tracked(table, self.rows[table], schema))
+                amend_rows(transaction, table, rows_from_tracked(table, self.rows[table], schema))
+        for table, ids in self.gone.items():
+            erase_rows(transaction, table, ids, reconsider=False)
         transaction.deletions.keep(dict.fromkeys(self.gone["memories"]))
 
 

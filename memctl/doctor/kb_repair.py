@@ -23,8 +23,6 @@ from memctl.doctor.document_checks import (
 from memctl.doctor.findings import counted
 from memctl.doctor.inbox_checks import inbox_source
 from memctl.doctor.reconstruction import (
-    add_missing,
-    derive,
     documents_from_passages,
     end_predecessors,
     unended_predecessors,
@@ -32,6 +30,7 @@ from memctl.doctor.reconstruction import (
 from memctl.doctor.row_checks import CrossReferences, Ids
 from memctl.doctor.table_checks import bad_vectors
 from memctl.errors import ChangedSource
+from memctl.graph.derivation import derive_all
 from memctl.ids import memory_id, root_id
 from memctl.ingest.batches import WantedSource
 from memctl.ingest.discovery.sources import printable
@@ -39,10 +38,18 @@ from memctl.ingest.reprocessing import LostDocument, documents_to_recover, is_fi
 from memctl.ingest.source_reading import RECORD_READER, Unreadable, identify
 from memctl.kb_settings import Layout
 from memctl.knowledge_base import KnowledgeBase
-from memctl.memories.memory_editing import forget_memories
 from memctl.memories.reembedding import EMBEDDED_COLUMNS, embedded_texts
 from memctl.records import FileOutcome
-from memctl.rows.orphan_entities import drop_orphan_entities
+from memctl.rows.derived_rows import add_missing
+from memctl.rows.row_changes import (
+    amend_rows,
+    append_rows,
+    delete_rows,
+    put_rows,
+    revive_memories,
+    set_columns,
+)
+from memctl.rows.row_lifecycle import drop_orphan_entities, erase_rows, replace_rows
 from memctl.schema.table_names import FORGET, TABLES, TableName
 from memctl.store.integrity.inspection import LostRow
 from memctl.store.integrity.store_repair import Loss, Step
@@ -228,7 +235,7 @@ class Repair:
             return
         where = col("document_id").is_in(again)
         rows = self.base.store.snapshot().scan("memories", where, ["id"])["id"].to_pylist()
-        self._write(lambda transaction: forget_memories(transaction, rows))
+        self._write(lambda transaction: erase_rows(transaction, "memories", rows))
         verb = "would delete" if self.dry_run else "deleted"
         told = f"{_memories(rows)} of {counted(len(again), 'document')}"
         yield Step("memories", f"{verb} again what had been deleted: {told}")
@@ -319,7 +326,7 @@ class Repair:
         ids = [row.id for row in rows if root_id(row.id) in again]
         if ids:
             with self.base.store.write() as transaction:
-                transaction.delete("documents", col("id").is_in(ids))
+                delete_rows(transaction, "documents", col("id").is_in(ids))
 
     def _written_anew(self) -> Iterator[Step]:
         """Write rows of files that have changed anew where nothing else gave them, and name them.
@@ -358,7 +365,7 @@ class Repair:
             return
         now = self.base.clock()
         rows, bare = documents_from_passages(self.base.store.snapshot(), orphans, now)
-        self._write(lambda t: t.append("documents", rows))
+        self._write(lambda t: append_rows(t, "documents", rows))
         if rows.num_rows:
             told = counted(rows.num_rows, "document")
             yield Step("documents", f"made {told} anew from the passages that are left")
@@ -378,12 +385,12 @@ class Repair:
         """Make entities and wikilinks anew where some were lost."""
         if not self.losses.rows.keys() & {"entities", "relations"}:
             return
-        derived = derive(self.base.store.snapshot())
         if self.dry_run:
             yield Step("entities", "would make what is lost of the graph anew from the documents")
             return
+        derived = derive_all(self.base.store.snapshot())
         with self.base.store.write() as transaction:
-            made = add_missing(transaction, derived)
+            made = add_missing(transaction, *derived)
         if made:
             yield Step("entities", f"made {made:,} of the graph anew from the documents")
 
@@ -396,7 +403,7 @@ class Repair:
             self._write(partial(_drop_lost, agreement=agreement, ids=rows))
             yield Step("memories", f"dropped source_ids that are lost, of {_memories(rows)}")
         if rows := list(agreement.dangling("superseded_by")):
-            self._write(partial(_hold_again, ids=rows))
+            self._write(partial(revive_memories, ids=rows))
             yield Step(
                 "memories", f"let hold again what ended in favour of lost ones: {_memories(rows)}"
             )
@@ -415,7 +422,7 @@ class Repair:
         agreement = self._agreement
         loose = list(dict.fromkeys(agreement.loose_ends()))
         if loose:
-            self._write(lambda t: t.delete("relations", col("id").is_in(loose)))
+            self._write(lambda t: erase_rows(t, "relations", loose))
             yield Step("relations", f"dropped {len(loose):,} of what is not there")
         bare = list(dict.fromkeys(self._agreement.dangling("memory_ids", "relations")))
         if bare:
@@ -479,7 +486,7 @@ class Repair:
             for at in range(0, len(bad), EMBEDDED_TOGETHER):
                 rows = self._embedded(bad[at : at + EMBEDDED_TOGETHER])
                 with self.base.store.write() as transaction:
-                    transaction.update("memories", rows)
+                    amend_rows(transaction, "memories", rows)
         yield Step("memories", f"made the vectors of {_memories(bad)} anew")
 
     def _embedded(self, ids: Sequence[str]) -> pa.Table:
@@ -526,23 +533,19 @@ def _not_brought_back(failed: Sequence[FileOutcome]) -> Iterator[Step]:
 def _write_anew(transaction: Transaction, table: TableName, ids: Sequence[str]) -> None:
     from memctl.schema.arrow_tables import decodable
 
-    transaction.upsert(table, decodable(transaction.snapshot().get(table, ids)))
+    put_rows(transaction, table, decodable(transaction.snapshot().get(table, ids)))
 
 
 def _keep_one(transaction: Transaction, table: TableName, ids: Sequence[str]) -> None:
     rows = transaction.snapshot().scan(table, col("id").is_in(ids))
-    transaction.delete(table, col("id").is_in(ids))
-    transaction.upsert(table, rows)
+    replace_rows(transaction, table, ids, rows)
 
 
 def _detach(transaction: Transaction, documents: Sequence[str]) -> None:
     """Let memories stand for themselves whose document is lost with all its passages."""
-    import pyarrow as pa
-
-    rows = transaction.snapshot().scan("memories", col("document_id").is_in(documents), ["id"])
-    nothing = pa.nulls(rows.num_rows)
-    columns = {"id": rows["id"], "document_id": nothing, "start": nothing, "end": nothing}
-    transaction.update("memories", pa.table(columns))
+    where = col("document_id").is_in(documents)
+    ids = transaction.snapshot().scan("memories", where, ["id"])["id"].to_pylist()
+    set_columns(transaction, "memories", ids, document_id=None, start=None, end=None)
 
 
 def _drop_lost(
@@ -552,24 +555,6 @@ def _drop_lost(
     table: TableName = "memories",
     column: str = "source_ids",
 ) -> None:
-    import pyarrow as pa
-
     rows = transaction.snapshot().get(table, ids, ["id", column]).to_pylist()
     kept = [[each for each in row[column] if agreement.memories.has(each)] for row in rows]
-    columns = {
-        "id": pa.array([row["id"] for row in rows], pa.string()),
-        column: pa.array(kept, pa.list_(pa.string())),
-    }
-    transaction.update(table, pa.table(columns))
-
-
-def _hold_again(transaction: Transaction, ids: Sequence[str]) -> None:
-    """Let memories hold again that ended in favour of one which is lost."""
-    import pyarrow as pa
-
-    columns = {
-        "id": pa.array(ids, pa.string()),
-        "superseded_by": pa.nulls(len(ids), pa.string()),
-        "valid_to": pa.nulls(len(ids), pa.timestamp("us", tz="UTC")),
-    }
-    transaction.update("memories", pa.table(columns))
+    set_columns(transaction, table, [row["id"] for row in rows], **{column: kept})

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memctl.doctor.findings import counted
-from memctl.doctor.reconstruction import Derived, add_missing, derive
 from memctl.doctor.row_checks import CrossReferences
 from memctl.errors import DamagedError
+from memctl.graph.derivation import derive_all
 from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.reembedding import EMBEDDED_COLUMNS, EmbedderTarget, VectorFilling, vector_keys
 from memctl.records import ProgressListener
+from memctl.rows.derived_rows import replace_entities
+from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import VECTOR, vector_rows
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.file_caches import VectorCache, lock_vector_caches
 from memctl.store.integrity.coverage import require_all_found
 from memctl.store.integrity.store_repair import Step
-from memctl.store.tables.filter_expressions import EVERYTHING, col
 from memctl.store.tables.indexes import remake_indexes
 from memctl.store.tables.upkeep import VECTOR_ROWS
 
@@ -81,7 +82,9 @@ class Rebuild:
         except DamagedError:
             made.drop()
             raise
-        _write_derived(transaction, derive(before))
+        replace_entities(transaction, *derive_all(before))
+        loose = CrossReferences(transaction.snapshot()).loose_ends()
+        erase_rows(transaction, "relations", loose)
         transaction.replace_vectors(
             made.dimension, EMBEDDED_COLUMNS, lambda batch: made.vectors(vector_keys(batch))
         )
@@ -91,20 +94,6 @@ class Rebuild:
         require_same_rows(before, after)
         require_all_found(before, after, REBUILDING, ("documents", "memories"))
         transaction.ledger(lambda _: self.base.store.ledger.set_meta(VECTOR_ROWS, "0"))
-
-
-# --- what is derived -----------------------------------------------------------------------------
-
-
-def _write_derived(transaction: Transaction, derived: Derived) -> None:
-    """Put entities in place of the former, and add wikilinks that are lost.
-
-    Other relations are what consolidation found and cannot be told from documents: they stay.
-    """
-    transaction.delete("entities", EVERYTHING)
-    add_missing(transaction, derived)
-    loose = list(dict.fromkeys(CrossReferences(transaction.snapshot()).loose_ends()))
-    transaction.delete("relations", col("id").is_in(loose))
 
 
 def _told(before: Snapshot, after: Snapshot) -> Iterator[Step]:

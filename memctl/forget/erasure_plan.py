@@ -17,9 +17,9 @@ from memctl.errors import NotFoundError
 from memctl.forget.text_blocking import KEPT_COLUMNS, block_out, block_text, row_matches
 from memctl.graph.entity_names import name_key
 from memctl.ids import root_id
-from memctl.memories.memory_editing import forget_memories, with_insights
 from memctl.memories.memory_views import get_memory, resolve, versions_of
-from memctl.rows.orphan_entities import drop_orphan_entities, in_portions
+from memctl.rows.references import in_portions
+from memctl.rows.row_lifecycle import dependent_rows, drop_orphan_entities, erase_rows
 from memctl.schema.arrow_tables import schemas
 from memctl.store.search_patterns import SearchPattern
 from memctl.store.tables.filter_expressions import Expr, col
@@ -296,7 +296,7 @@ def _text_columns(table: TableName) -> list[str]:
 
 def _with_what_rests(snapshot: Snapshot, ids: set[str]) -> set[str]:
     """Return memories with the insights that rest on one of them, and what rests on them alone."""
-    doomed = with_insights(snapshot, ids)
+    doomed = _with_dependents(snapshot, ids)
     while True:
         resting: set[str] = set()
         for some in in_portions(sorted(doomed)):
@@ -305,7 +305,11 @@ def _with_what_rests(snapshot: Snapshot, ids: set[str]) -> set[str]:
             resting |= {row["id"] for row in rows if doomed.issuperset(row["source_ids"])}
         if resting <= doomed:
             return doomed
-        doomed = with_insights(snapshot, doomed | resting)
+        doomed = _with_dependents(snapshot, doomed | resting)
+
+
+def _with_dependents(snapshot: Snapshot, ids: set[str]) -> set[str]:
+    return dependent_rows(snapshot, "memories", ids)["memories"]
 
 
 def _texts(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
@@ -342,11 +346,9 @@ def carry_out_erasure(
     """Take out of the tables what goes."""
     for some in in_portions(sorted(made.memories)):
         _keep_deleted(transaction, some)
-        forget_memories(transaction, some)
+    erase_rows(transaction, "memories", made.memories, drop_orphans=False)
     transaction.deletions.let_go_of(made.parts)
-    for some in in_portions(made.parts):
-        transaction.delete("documents", col("id").is_in(some))
-        transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
+    erase_rows(transaction, "documents", made.parts, drop_orphans=False)
     changed: set[str] = set()
     if made.redacted:
         patterns, and_retold = made.patterns, not made.is_names

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from memctl.forget.erasure_plan import drop_names
 from memctl.language.term_analysis import embedding_text
-from memctl.memories.memory_editing import forget_memories
-from memctl.rows.orphan_entities import in_portions
+from memctl.rows.references import in_portions
+from memctl.rows.row_lifecycle import erase_rows, replace_rows
 from memctl.rows.supersession import reinstate_without
 from memctl.schema.arrow_tables import VECTOR, vector_array
+from memctl.schema.table_names import TABLES, TableName
 from memctl.store.snapshots import LeftOut
-from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.filter_expressions import Expr, col
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,14 +45,12 @@ def erase_forgotten(
     """
     documents = memories = 0
     for ids in in_portions(sorted(book.gone())):
-        there = transaction.snapshot().get("memories", ids, ["id"])["id"].to_pylist()
-        memories += forget_memories(transaction, there)
         first = col("id").is_in(ids) & (col("part") == 0)
         documents += transaction.snapshot().count("documents", first)
-        transaction.delete("documents", col("id").is_in(ids))
-        ends = col("source_id").is_in(ids) | col("target_id").is_in(ids)
-        transaction.delete("relations", col("id").is_in(ids) | ends)
-        transaction.delete("entities", col("id").is_in(ids))
+        for table in TABLES:
+            there = transaction.snapshot().get(table, ids, ["id"])["id"].to_pylist()
+            erased = erase_rows(transaction, table, there, drop_orphans=False)
+            memories += erased.counts.get("memories", 0)
     redacted: list[str] = []
     for ids in in_portions(sorted(book.blocked())):
         first = col("id").is_in(ids) & (col("part") == 0)
@@ -70,21 +69,23 @@ def _keep(
     embedder: Callable[[], Embedder] | None,
 ) -> None:
     """Have documents, and what was made of them, be what they are now."""
+    then = transaction.snapshot()
     of_documents = col("root_id").is_in(roots)
-    documents = now.scan("documents", of_documents)
-    then = transaction.snapshot().scan("documents", of_documents, ["id"])
-    parts = sorted({*documents["id"].to_pylist(), *then["id"].to_pylist()})
-    of_them = col("document_id").is_in(parts)
-    memories = now.scan("memories", of_them)
-    had = transaction.snapshot().scan("memories", of_them, ["id"])["id"].to_pylist()
-    forget_memories(transaction, sorted(set(had).difference(memories["id"].to_pylist())))
-    transaction.delete("memories", of_them)
-    transaction.delete("documents", of_documents)
-    transaction.append("documents", documents)
-    transaction.append("memories", memories if embedder is None else _again(memories, embedder()))
+    documents, had = now.scan("documents", of_documents), _ids(then, "documents", of_documents)
+    of_them = col("document_id").is_in(sorted({*documents["id"].to_pylist(), *had}))
+    memories, had_memories = now.scan("memories", of_them), _ids(then, "memories", of_them)
+    replace_rows(transaction, "documents", had, documents)
+    if embedder is not None:
+        memories = _again(memories, embedder())
+    replace_rows(transaction, "memories", had_memories, memories)
     successors = {id_ for id_ in memories["superseded_by"].to_pylist() if id_ is not None}
     there = transaction.snapshot().get("memories", sorted(successors), ["id"])["id"].to_pylist()
     reinstate_without(transaction, sorted(successors.difference(there)))
+
+
+def _ids(snapshot: Snapshot, table: TableName, where: Expr) -> list[str]:
+    ids: list[str] = snapshot.scan(table, where, ["id"])["id"].to_pylist()
+    return ids
 
 
 def _again(memories: pa.Table, embedder: Embedder) -> pa.Table:

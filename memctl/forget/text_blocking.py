@@ -15,7 +15,8 @@ from memctl.ingest.document_records import original_metadata
 from memctl.ingest.reprocessing import REDACTED
 from memctl.language.date_mentions import date_spans
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.memories.memory_editing import forget_memories
+from memctl.rows.row_changes import amend_rows
+from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import VECTOR, vector_array
 from memctl.store.search_patterns import LIST_SEPARATOR
 from memctl.store.tables.filter_expressions import col
@@ -99,7 +100,7 @@ def block_out(
         for part, left in zip(parts, said, strict=True):
             changed |= _block_passages(transaction, part, left, patterns, embedder)
     naming = rows_naming(transaction.snapshot(), "relations", patterns)
-    transaction.delete("relations", col("id").is_in(naming))
+    erase_rows(transaction, "relations", naming)
     return changed
 
 
@@ -164,14 +165,13 @@ def _block_passages(
             changed.append(new)
         else:
             bare.append(row["id"])
-    if bare:
-        transaction.deletions.keep(dict.fromkeys(bare, part["id"]))
-        forget_memories(transaction, bare)
     if changed:
         texts = [
             embedding_text(row["title"] or "", row["heading"] or "", row["text"]) for row in changed
         ]
         _write(transaction, "memories", rows.schema, changed, embedder().embed(texts))
+    transaction.deletions.keep(dict.fromkeys(bare, part["id"]))
+    erase_rows(transaction, "memories", bare, drop_orphans=False)
     return {row["id"] for row in changed} | set(bare)
 
 
@@ -190,7 +190,7 @@ def _write(
     }
     if vectors is not None:
         columns[VECTOR] = vector_array(vectors)
-    transaction.update(table, pa.table(columns))
+    amend_rows(transaction, table, pa.table(columns))
 
 
 def _blocked(row: Row, patterns: Patterns) -> Row:

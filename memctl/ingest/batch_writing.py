@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,18 +21,19 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.fact_comparison import facts_of_model, is_by_model
-from memctl.records import DocumentStatus, FileOutcome
-from memctl.rows.derived_rows import DerivedRows
-from memctl.rows.orphan_entities import drop_orphan_entities, names_in
-from memctl.rows.supersession import LIVE_STATUSES, reinstate_after, reinstate_without
+from memctl.records import Entity, FileOutcome, Relation
+from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
+from memctl.rows.orphan_entities import names_in
+from memctl.rows.row_changes import append_rows, delete_rows, put_rows, set_columns
+from memctl.rows.row_lifecycle import drop_orphan_entities, erase_missing, supersede_documents
+from memctl.rows.supersession import reinstate_after
+from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.schema.table_names import TableName
     from memctl.store.ledger.log_repositories import ComparisonRepository
     from memctl.store.store import Store
-    from memctl.store.tables.filter_expressions import Expr
     from memctl.store.tables.transaction import Transaction
 
 
@@ -53,6 +54,7 @@ def write_batch(
     batch: Batch,
     rest: Iterator[Batch],
     known: Deduplicator,
+    counts: EntityCounts,
     settled: OutcomeListener | None = None,
 ) -> list[FileOutcome]:
     """Commit a batch, and with it those from ``rest`` that continue it.
@@ -62,6 +64,7 @@ def write_batch(
         batch: What to commit.
         rest: What follows it.
         known: Has judged the sources, and says whether somebody else has written since.
+        counts: Of entities, of the run that this is a part of.
         settled: What else is to be done in the same commit; it may use the store's ledger.
 
     Returns:
@@ -72,11 +75,12 @@ def write_batch(
     try:
         with store.write() as transaction:
             alone = known.is_alone(transaction.version("documents"))
-            writing = _Writing(transaction, store.ledger.comparisons, alone=alone)
+            writing = _Writing(transaction, store.ledger.comparisons, counts, alone=alone)
             outcomes = _write_all(writing, batch, rest)
             if settled is not None:
                 transaction.ledger(lambda _: settled(outcomes))
         known.moved(transaction.version("documents"))
+        counts.committed(transaction)
     except _Abandoned as abandoned:
         outcomes = [abandoned.failure]
     return [*batch.outcomes, *outcomes]
@@ -97,18 +101,27 @@ class _Writing:
     """The rows of one transaction; ``alone`` where nobody else has written since the judging."""
 
     def __init__(
-        self, transaction: Transaction, comparisons: ComparisonRepository, *, alone: bool = False
+        self,
+        transaction: Transaction,
+        comparisons: ComparisonRepository,
+        counts: EntityCounts,
+        *,
+        alone: bool = False,
     ) -> None:
         self._transaction = transaction
         self._comparisons = comparisons
+        self._counts = counts
         self._alone = alone
-        self._derived = DerivedRows()
+        self._entities: dict[str, Entity] = {}
+        self._entities_again: dict[str, Entity] = {}
+        """Of documents made anew, whose mentions have been counted once."""
+        self._relations: dict[str, Relation] = {}
         self._refused: set[str] = set()
         self._edited: set[str] = set()
         self._replaced: dict[str, str] = {}
         self._closed: list[str] = []
-        self._erased: dict[str, str] = {}
-        self._unsaid: set[str] = set()
+        self._withdrawn: dict[str, str] = {}
+        self._names: set[str] = set()
         self._facts: list[str] = []
         self._now: datetime | None = None
         self._outcomes: dict[str, FileOutcome] = {}
@@ -123,31 +136,42 @@ class _Writing:
             self._close_replaced(kept, self._now)
         cleared = _clear_redone(self._transaction, kept)
         self._edited |= cleared.edited
-        self._erased |= cleared.erased
-        self._unsaid |= cleared.names
+        self._withdrawn |= cleared.withdrawn
+        self._names |= cleared.names
         for worked in batch.worked:
             self._append(worked)
 
     def finish(self) -> list[FileOutcome]:
         """Add what follows from all documents together; return what became of each source."""
-        self._derived.write(self._transaction)
+        self._write_derived()
         if self._closed and self._now is not None:
             reinstate_after(self._transaction, self._closed, self._now, self._replaced)
-        if self._erased:
-            _let_go(self._transaction, list(self._erased))
-        drop_orphan_entities(self._transaction, self._unsaid)
+        if self._withdrawn:
+            erase_missing(self._transaction, "memories", self._withdrawn)
+        if self._names:
+            drop_orphan_entities(self._transaction, self._names)
         self._have_compared()
         return list(self._outcomes.values())
+
+    def _write_derived(self) -> None:
+        from memctl.schema.arrow_tables import relations_table
+
+        self._counts.write(self._transaction, self._entities)
+        if self._entities_again:
+            add_missing(self._transaction, self._entities_again, {})
+        if self._relations:
+            relations = relations_table(list(self._relations.values()))
+            put_rows(self._transaction, "relations", relations)
 
     def _close_replaced(self, kept: Sequence[WantedSource], now: datetime) -> None:
         replaced = {each.replaces: each.document_id for each in kept if each.replaces}
         if replaced:
-            self._closed += close_documents(self._transaction, replaced, "superseded", now)
+            self._closed += supersede_documents(self._transaction, replaced, now)
             self._replaced |= replaced
 
     def _have_compared(self) -> None:
         """Note facts to be compared; those that a model has stated before have been, or wait."""
-        known = {id_ for id_, method in self._erased.items() if is_by_model(method)}
+        known = {id_ for id_, method in self._withdrawn.items() if is_by_model(method)}
         facts = [id_ for id_ in self._facts if id_ not in known]
         if facts and self._now is not None:
             now = self._now
@@ -171,16 +195,17 @@ class _Writing:
             memories = without(worked.memories, "document_id", away)
         else:
             memories = worked.memories
-        self._transaction.append("documents", documents)
+        append_rows(self._transaction, "documents", documents)
         memories = without(memories, "id", self._edited)
         if any(wanted.redo for wanted in worked.wanted):
             memories = _without_deleted(memories, self._transaction.deletions.ids)
-        self._transaction.append("memories", memories)
+        append_rows(self._transaction, "memories", memories)
         self._facts += facts_of_model(memories)
         if any(wanted.redo for wanted in worked.wanted):
-            self._derived.add_missing(worked.entities)
+            add_up(self._entities_again, worked.entities.values())
         else:
-            self._derived.add(worked.entities, worked.relations)
+            add_up(self._entities, worked.entities.values())
+            self._relations |= {relation.id: relation for relation in worked.relations}
         for wanted, taken in worked.taken():
             if wanted.document_id not in self._refused:
                 self._note(wanted, taken, worked.readings.get(wanted.document_id))
@@ -224,78 +249,24 @@ def _without_deleted(memories: pa.Table, deleted: set[str]) -> pa.Table:
     return memories.filter(pc.or_(pc.invert(gone), pc.equal(memories["level"], "evidence")))
 
 
-def close_documents(
-    transaction: Transaction,
-    successors: Mapping[str, str | None],
-    status: DocumentStatus,
-    now: datetime,
-) -> list[str]:
-    """Make documents history: their rows get a status, their memories and relations an end.
-
-    What had ended in favour of them is not looked at; see ``hold_again_after``.
-
-    Args:
-        transaction: What to write with.
-        successors: Root ids of the documents, each with the id of its newer version.
-        status: ``superseded`` or ``gone``.
-        now: From when on they are history.
-
-    Returns:
-        Their ids, those of their parts among them.
-    """
-    import pyarrow as pa
-
-    where = _is_in("root_id", list(successors))
-    found = transaction.snapshot().scan("documents", where, ["id", "root_id"])
-    newer = [successors[root] for root in found["root_id"].to_pylist()]
-    columns = {
-        "id": found["id"],
-        "status": pa.array([status] * len(newer), pa.string()),
-        "superseded_by": pa.array(newer, pa.string()),
-    }
-    transaction.update("documents", pa.table(columns))
-    ids = found["id"].to_pylist()
-    _end(transaction, "memories", _is_in("document_id", ids), now)
-    _end(transaction, "relations", _is_in("source_id", ids), now)
-    return list(ids)
-
-
-def retire_documents(transaction: Transaction, document_ids: Sequence[str], now: datetime) -> None:
-    """Mark live documents as gone; what had ended in favour of what they say holds again."""
-    gone: dict[str, str | None] = dict.fromkeys(live_documents(transaction, document_ids))
-    if gone:
-        reinstate_after(transaction, close_documents(transaction, gone, "gone", now), now, gone)
-
-
-def live_documents(transaction: Transaction, document_ids: Sequence[str]) -> list[str]:
-    """Those of the documents that are neither superseded nor gone."""
-    found = transaction.snapshot().get("documents", document_ids, ["id", "status"])
-    return [row["id"] for row in found.to_pylist() if row["status"] in LIVE_STATUSES]
-
-
 def rename_document(transaction: Transaction, document_id: str, source: str) -> None:
     """Give a document and its memories another source."""
-    import pyarrow as pa
-
     snapshot = transaction.snapshot()
-    ids = snapshot.scan("documents", _is_in("root_id", [document_id]), ["id"])["id"]
-    memories = snapshot.scan("memories", _is_in("document_id", ids.to_pylist()), ["id"])["id"]
-    changes: tuple[tuple[TableName, pa.ChunkedArray], ...]
-    changes = (("documents", ids), ("memories", memories))
-    for table, rows in changes:
-        names = pa.array([source] * len(rows), pa.string())
-        transaction.update(table, pa.table({"id": rows, "source": names}))
+    ids = snapshot.scan("documents", col("root_id") == document_id, ["id"])["id"].to_pylist()
+    made = snapshot.scan("memories", col("document_id").is_in(ids), ["id"])["id"].to_pylist()
+    set_columns(transaction, "documents", ids, source=source)
+    set_columns(transaction, "memories", made, source=source)
 
 
 @dataclass(frozen=True, slots=True)
 class _Cleared:
     """What was there of documents that are made anew."""
 
-    edited: set[str]
+    edited: set[str] = field(default_factory=set)
     """Memories that people edited, or that ended in favour of others; they stay as they are."""
-    erased: dict[str, str]
-    """Statements that are not there any more, by id, each with the method that had made it."""
-    names: set[str]
+    withdrawn: dict[str, str] = field(default_factory=dict)
+    """Memories that are not there any more, by id, each with the method that had made it."""
+    names: set[str] = field(default_factory=set)
     """What they named, and may name no more."""
 
 
@@ -304,50 +275,21 @@ def _clear_redone(transaction: Transaction, kept: Sequence[WantedSource]) -> _Cl
 
     What has a history stays, with it.
     """
-    from memctl.store.tables.filter_expressions import col
-
     roots = [each.document_id for each in kept if each.redo]
     if not roots:
-        return _Cleared(set(), {}, set())
+        return _Cleared()
     snapshot = transaction.snapshot()
-    ids = snapshot.scan("documents", _is_in("root_id", roots), ["id"])["id"].to_pylist()
+    whole = col("root_id").is_in(roots)
+    ids = snapshot.scan("documents", whole, ["id"])["id"].to_pylist()
     lost = [part for each in kept for part in each.lost_parts]
-    made = _is_in("document_id", [*ids, *lost])
+    made = col("document_id").is_in([*ids, *lost])
     edited = (col("version") > 1) | ~col("superseded_by").is_null()
-    stays = snapshot.scan("memories", made & edited, ["id"])
-    erased = snapshot.scan(
-        "memories", made & ~edited & (col("level") == "memory"), ["id", "method"]
-    )
-    names = names_in(snapshot, _is_in("id", ids), made)
-    transaction.delete("memories", made & ~edited)
-    transaction.delete("documents", _is_in("id", ids))
-    methods = dict(zip(erased["id"].to_pylist(), erased["method"].to_pylist(), strict=True))
-    return _Cleared(set(stays["id"].to_pylist()), methods, names)
-
-
-def _let_go(transaction: Transaction, erased: Sequence[str]) -> None:
-    """Let nothing hang on statements that have been erased and not made again."""
-    there = transaction.snapshot().get("memories", erased, ["id"])["id"].to_pylist()
-    gone = sorted(set(erased).difference(there))
-    if gone:
-        reinstate_without(transaction, gone)
-        transaction.delete("relations", _is_in("source_id", gone) | _is_in("target_id", gone))
-
-
-def _end(transaction: Transaction, table: TableName, where: Expr, now: datetime) -> None:
-    import pyarrow as pa
-
-    from memctl.store.tables.filter_expressions import col
-
-    found = transaction.snapshot().scan(table, where & col("valid_to").is_null(), ["id"])
-    until = pa.array([now] * found.num_rows, pa.timestamp("us", tz="UTC"))
-    transaction.update(table, pa.table({"id": found["id"], "valid_to": until}))
-
-
-def _is_in(column: str, values: Sequence[str]) -> Expr:
-    from memctl.store.tables.filter_expressions import col
-
-    return col(column).is_in(values)
+    stays = snapshot.scan("memories", made & edited, ["id"])["id"].to_pylist()
+    names = names_in(snapshot, whole, made)
+    withdrawn = snapshot.scan("memories", made & ~edited, ["id", "method"]).to_pylist()
+    delete_rows(transaction, "memories", made & ~edited)
+    delete_rows(transaction, "documents", whole)
+    return _Cleared(set(stays), {row["id"]: row["method"] for row in withdrawn}, names)
 
 
 def _overtaken(wanted: WantedSource, sha256: str) -> FileOutcome:

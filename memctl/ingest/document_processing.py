@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.errors import BadReply
+from memctl.graph.derivation import entities_of, relations_of
 from memctl.ingest.batches import (
     DocumentSummary,
     PreparedDocument,
@@ -30,7 +31,6 @@ from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models.protocols import Embedder
 from memctl.readers import Readers
 from memctl.records import SourceText
-from memctl.rows.derived_rows import entities_of, relations_of
 from memctl.understanding.understander import MODEL, NOT_BY_MODEL, Understander
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from memctl.language.term_analysis import passage_terms, terms
 from memctl.literals import CONTRADICTS
 from memctl.prompts import Prompt, fenced
 from memctl.records import FactComparison, Filters, Memory, Relation
-from memctl.rows.supersession import end_memories
+from memctl.rows.row_changes import put_rows, supersede_memories
 from memctl.schema.table_names import COMPARISON
 from memctl.store.ledger.ledger import JobContext, job_context
 
@@ -117,10 +117,10 @@ class FactMerge:
         """End what has ended, and note how the rest hangs together."""
         from memctl.schema.arrow_tables import relations_table
 
-        end_memories(transaction, self._ended, self._now)
+        supersede_memories(transaction, self._ended, self._now)
         if self._relations:
             rows = relations_table(list(self._relations.values()))
-            transaction.upsert("relations", rows)
+            put_rows(transaction, "relations", rows)
 
     # --- inside ---
 

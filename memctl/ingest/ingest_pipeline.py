@@ -20,7 +20,6 @@ from memctl.ingest.batch_preparation import IngestLimits, Preparer
 from memctl.ingest.batch_writing import (
     OutcomeListener,
     rename_document,
-    retire_documents,
     write_batch,
 )
 from memctl.ingest.batches import PIPELINE_VERSION, Batch, IngestCounters, PreparedDocument
@@ -45,6 +44,8 @@ from memctl.records import (
     ProgressListener,
 )
 from memctl.redaction import redact_secrets
+from memctl.rows.derived_rows import EntityCounts
+from memctl.rows.row_lifecycle import retire_documents
 from memctl.schema.table_names import UPKEEP
 from memctl.understanding.importance_score import with_novelty
 from memctl.understanding.understander import Understander
@@ -258,7 +259,7 @@ class Ingestor:
             if settled is not None:
                 settled(self._told_of(outcomes))
 
-        known, crew = Deduplicator(self._store), self._crew(total)
+        known, crew, counts = Deduplicator(self._store), self._crew(total), EntityCounts()
         preparer = Preparer(known, crew, self._clock, self._limits)
 
         def tell() -> None:
@@ -273,12 +274,17 @@ class Ingestor:
         with closing(prepared), closing(known), closing(crew):
             for batch in prepared:
                 parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
-                outcomes = self._told_of(write_batch(self._store, batch, parts, known, noted))
+                written = write_batch(self._store, batch, parts, known, counts, noted)
+                outcomes = self._told_of(written)
                 self._note(item for item in outcomes if item.outcome not in WRITTEN_OUTCOMES)
                 tally.add(outcomes)
                 known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
                 if progress is not None:
                     progress(Progress(tally.done, total, "documents"))
+            if counts.is_waiting:
+                with self._store.write() as transaction:
+                    counts.write_waiting(transaction)
+                counts.committed(transaction)
 
     def _told_of(self, outcomes: Sequence[FileOutcome]) -> Sequence[FileOutcome]:
         """Return outcomes as they may be told: a reason may quote the place that cannot be read."""

@@ -7,13 +7,12 @@ bulk, which is ingest's.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from memctl.errors import UsageError
 from memctl.ids import root_id, stated_memory_id
@@ -24,21 +23,18 @@ from memctl.memories.memory_views import (
     memories_by_id,
     resolve,
     versions_of,
-    visible_columns,
 )
 from memctl.records import Memory
 from memctl.redaction import redact_name, redact_secrets
-from memctl.rows.orphan_entities import drop_orphan_entities, names_in
-from memctl.rows.supersession import reinstate_without
-from memctl.schema.arrow_tables import memories_table, memory_rows
+from memctl.rows.row_changes import append_rows, supersede_memories
+from memctl.rows.row_lifecycle import erase_rows
+from memctl.schema.arrow_tables import memories_table
 from memctl.schema.storable_text import storable
-from memctl.store.tables.filter_expressions import Expr, col
+from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.store.store import Store
-    from memctl.store.tables.snapshot import Snapshot
-    from memctl.store.tables.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +147,7 @@ class Editor:
                 return known[0]
             sources = tuple(resolve(snapshot, "memories", id_) for id_ in statement.source_ids)
             memory = dataclasses.replace(memory, source_ids=sources)
-            transaction.append("memories", self._with_sources(row, sources))
+            append_rows(transaction, "memories", self._with_sources(row, sources))
         return memory
 
     def edit(self, given: str, edit: Edit) -> Memory:
@@ -174,17 +170,8 @@ class Editor:
         row = self._row(new)
         with self._store.write() as transaction:
             _check_editable(get_memory(transaction.snapshot(), old.id))
-            transaction.append("memories", row)
-            transaction.update(
-                "memories",
-                pa.table(
-                    {
-                        "id": [old.id],
-                        "valid_to": pa.array([now], pa.timestamp("us", tz="UTC")),
-                        "superseded_by": [new.id],
-                    }
-                ),
-            )
+            append_rows(transaction, "memories", row)
+            supersede_memories(transaction, {old.id: new.id}, now)
         return new
 
     def delete_memory(self, given: str) -> int:
@@ -199,14 +186,10 @@ class Editor:
         with self._store.write() as transaction:
             snapshot = transaction.snapshot()
             versions = versions_of(snapshot, get_memory(snapshot, given))
-            doomed = with_insights(snapshot, {m.id for m in versions})
-            transaction.deletions.keep(
-                dict.fromkeys(doomed) | {m.id: m.document_id for m in versions}
-            )
-            names = {name for memory in versions for name in memory.entities}
-            gone = forget_memories(transaction, sorted(doomed))
-            drop_orphan_entities(transaction, names)
-            return gone
+            documents = {memory.id: memory.document_id for memory in versions}
+            erased = erase_rows(transaction, "memories", documents)
+            transaction.deletions.keep(dict.fromkeys(erased.ids["memories"]) | documents)
+            return erased.counts["memories"]
 
     def delete_document(self, given: str) -> int:
         """Forget a document, all its parts, and every memory made from it.
@@ -221,17 +204,11 @@ class Editor:
             snapshot = transaction.snapshot()
             root = root_id(resolve(snapshot, "documents", given))
             parts = snapshot.scan("documents", col("root_id") == root, ["id"])["id"].to_pylist()
-            whole, memories = col("root_id") == root, col("document_id").is_in(parts)
-            names = names_in(snapshot, whole, memories)
-            made = snapshot.scan("memories", memories, ["id"])["id"].to_pylist()
-            gone = forget_memories(transaction, made)
-            transaction.delete("relations", col("source_id").is_in(parts))
-            transaction.delete("documents", whole)
-            drop_orphan_entities(transaction, names)
+            erased = erase_rows(transaction, "documents", parts)
             transaction.deletions.let_go_of(parts)
             transaction.deletions.keep(dict.fromkeys(parts))
             transaction.ledger(lambda _: self._store.ledger.files.let_go(root))
-            return gone
+            return erased.counts.get("memories", 0)
 
     def _row(self, memory: Memory) -> pa.Table:
         terms = passage_terms(memory.title, memory.heading, memory.text)
@@ -293,68 +270,3 @@ def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
         access_count=0,
         last_accessed_at=None,
     )
-
-
-def forget_memories(transaction: Transaction, ids: Sequence[str]) -> int:
-    """Remove memories and what was drawn from them alone; return how many memories are gone.
-
-    Insights that rest on one of them go too, for they may repeat what it said; their other sources
-    are free to be consolidated again.  Facts that ended in favour of one of them hold again.  Edges
-    that only they bear out go; others lose their mention.
-    """
-    doomed = with_insights(transaction.snapshot(), set(ids))
-    if not doomed:
-        return 0
-    snapshot = transaction.snapshot()
-    everything = sorted(doomed)
-    resting = col("source_ids").has_any(everything) & ~col("id").is_in(everything)
-    for memory in _found(snapshot, resting):
-        _drop_sources(transaction, memory, doomed)
-    reinstate_without(transaction, everything)
-    _free_sources(transaction, snapshot, doomed)
-    _forget_relations(transaction, snapshot, everything)
-    return transaction.delete("memories", col("id").is_in(everything))
-
-
-def _found(snapshot: Snapshot, where: Expr) -> list[Memory]:
-    return memory_rows(snapshot.scan("memories", where, visible_columns(snapshot, "memories")))
-
-
-def with_insights(snapshot: Snapshot, ids: set[str]) -> set[str]:
-    """Return the ids with those of all insights that rest on them, however far removed."""
-    doomed, fresh = set(ids), set(ids)
-    while fresh:
-        resting = col("source_ids").has_any(sorted(fresh)) & (col("level") == "insight")
-        found = snapshot.scan("memories", resting, ["id"])["id"].to_pylist()
-        fresh = set(found) - doomed
-        doomed |= fresh
-    return doomed
-
-
-def _free_sources(transaction: Transaction, snapshot: Snapshot, doomed: set[str]) -> None:
-    """Let what the doomed insights were drawn from be consolidated again."""
-    insights = col("id").is_in(sorted(doomed)) & (col("level") == "insight")
-    sources = {id_ for memory in _found(snapshot, insights) for id_ in memory.source_ids}
-    ids = sorted(sources - doomed)
-    if ids:
-        rows = pa.table({"id": ids, "is_consolidated": [False] * len(ids)})
-        transaction.update("memories", rows)
-
-
-def _drop_sources(transaction: Transaction, memory: Memory, doomed: set[str]) -> None:
-    kept = [id_ for id_ in memory.source_ids if id_ not in doomed]
-    column = pa.array([kept], pa.list_(pa.string()))
-    transaction.update("memories", pa.table({"id": [memory.id], "source_ids": column}))
-
-
-def _forget_relations(transaction: Transaction, snapshot: Snapshot, ids: list[str]) -> None:
-    ends = col("source_id").is_in(ids) | col("target_id").is_in(ids)
-    mentioning = col("memory_ids").has_any(ids) & ~ends
-    touched = snapshot.scan("relations", mentioning, ["id", "memory_ids"])
-    doomed = set(ids)
-    kept = [[id_ for id_ in row if id_ not in doomed] for row in touched["memory_ids"].to_pylist()]
-    rest = touched.set_column(1, "memory_ids", pa.array(kept, pa.list_(pa.string())))
-    borne_out = pc.greater(pc.list_value_length(rest["memory_ids"]), 0)
-    bare = rest.filter(pc.invert(borne_out))["id"].to_pylist()
-    transaction.delete("relations", ends | col("id").is_in(bare))
-    transaction.update("relations", rest.filter(borne_out))

@@ -1,5 +1,5 @@
-"""The life of stored rows:
+"""The life of stored rows: what may happen to one, and what becomes of those that refer to it.
 
-how one row depends on another, and what becomes of it when that one is superseded, ended or
-erased. Knows nothing of files, models or questions.
+Everything outside the store that changes a table does it through this package.  Which columns refer
+to which rows is declared in ``memctl.schema``; nothing here knows files, models or questions.
 """

@@ -1,81 +1,41 @@
-"""The graph's nodes and edges that can be told from documents alone; they are derived rows.
+"""Entities and links that documents give, written into the tables: caches that can be rebuilt.
 
-Entities are counted up by each new document that names them; a wikilink is an edge from the
-document to what it names.
+What they are ``graph.derivation`` finds out.  A new entity is written together with the documents
+that name it.  The counts of one that is already there are written too; in bulk only now and then,
+because looking up and rewriting rows in every commit costs more the more entities there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from memctl.ids import entity_id, relation_id
-from memctl.ingest.batches import PreparedDocument
-from memctl.records import Entity, Relation
-from memctl.understanding.inline_tags import find_wikilinks
+from memctl.rows.row_changes import amend_rows, append_rows, delete_rows
+from memctl.store.tables.filter_expressions import EVERYTHING
 
 if TYPE_CHECKING:
+    from memctl.records import Entity, Relation
+    from memctl.schema.table_names import TableName
     from memctl.store.tables.transaction import Transaction
 
-PAGE = "page"
-LINKS_TO = "links_to"
-MOST_LINK_SOURCES = 16
-"""An edge names at most so many memories as its evidence."""
+T = TypeVar("T")
+
+COMMITS_COUNTED_AT_ONCE = 4
+"""The first commits of a run write all counts; later ones leave them to every 32nd."""
+COMMITS_A_COUNT = 32
+MAX_KNOWN_IDS = 2_000_000
+"""More ids of entities than these, some 200 MB, are not held; they are looked up instead."""
 
 
-class DerivedRows:
-    """What follows from the documents of one transaction, gathered and then written at once."""
-
-    def __init__(self) -> None:
-        self._entities: dict[str, Entity] = {}
-        self._perhaps_new: dict[str, Entity] = {}
-        self._relations: dict[str, Relation] = {}
-
-    def add(self, entities: Mapping[str, Entity], relations: Iterable[Relation]) -> None:
-        """Take in what follows from a group of new documents."""
-        for entity in entities.values():
-            _count(self._entities, entity)
-        for relation in relations:
-            self._relations[relation.id] = relation
-
-    def add_missing(self, entities: Mapping[str, Entity]) -> None:
-        """Take in the entities of documents made anew, whose mentions have been counted once."""
-        for entity in entities.values():
-            _count(self._perhaps_new, entity)
-
-    def write(self, transaction: Transaction) -> None:
-        """Add it to what the graph has."""
-        from memctl.schema.arrow_tables import relations_table
-
-        _count_up(transaction, self._entities)
-        _add_missing(transaction, self._perhaps_new)
-        if self._relations:
-            rows = relations_table(list(self._relations.values()))
-            transaction.upsert("relations", rows)
+def add_up(counted: dict[str, Entity], found: Iterable[Entity]) -> None:
+    """Add entities to those that have been counted; another spelling becomes an alias."""
+    for entity in found:
+        known = counted.get(entity.id)
+        counted[entity.id] = _added(known, entity) if known else entity
 
 
-def entities_of(items: Iterable[PreparedDocument]) -> dict[str, Entity]:
-    """The entities that documents mention, each once, by id."""
-    found: dict[str, Entity] = {}
-    for item in items:
-        for entity in _entities(item):
-            _count(found, entity)
-    return found
-
-
-def relations_of(items: Iterable[PreparedDocument]) -> list[Relation]:
-    """The edges from documents to the pages that they link to."""
-    return [relation for item in items for relation in _links(item)]
-
-
-def _count(counted: dict[str, Entity], entity: Entity) -> None:
-    known = counted.get(entity.id)
-    counted[entity.id] = merge_entities(known, entity) if known else entity
-
-
-def merge_entities(known: Entity, more: Entity) -> Entity:
-    """One entity out of two counts of it; another spelling becomes an alias."""
+def _added(known: Entity, more: Entity) -> Entity:
     aliases = dict.fromkeys((*known.aliases, *more.aliases, more.name))
     aliases.pop(known.name, None)
     return replace(
@@ -87,71 +47,111 @@ def merge_entities(known: Entity, more: Entity) -> Entity:
     )
 
 
-def _count_up(transaction: Transaction, new: dict[str, Entity]) -> None:
+def add_missing(
+    transaction: Transaction, entities: Mapping[str, Entity], relations: Mapping[str, Relation]
+) -> int:
+    """Add entities and relations that are not there; those that are stay as they are.
+
+    Returns:
+        How many were added.
+    """
+    from memctl.schema.arrow_tables import entities_table, relations_table
+
+    entities = _without(entities, _stored(transaction, "entities", entities))
+    relations = _without(relations, _stored(transaction, "relations", relations))
+    append_rows(transaction, "entities", entities_table(list(entities.values())))
+    append_rows(transaction, "relations", relations_table(list(relations.values())))
+    return len(entities) + len(relations)
+
+
+def replace_entities(
+    transaction: Transaction, entities: Mapping[str, Entity], relations: Mapping[str, Relation]
+) -> None:
+    """Put entities in the place of all that there are, and add relations that are lost.
+
+    Other relations are what consolidation found, and cannot be told from documents: they stay.
+    """
+    delete_rows(transaction, "entities", EVERYTHING)
+    add_missing(transaction, entities, relations)
+
+
+class EntityCounts:
+    """The counts of entities that a run of many commits adds to.
+
+    What is staged by :meth:`write` counts only after :meth:`committed`.  A run that is killed loses
+    the counts of the last few commits; the entities themselves are there.
+    """
+
+    def __init__(self) -> None:
+        self._commits = 0
+        self._known: set[str] | None = None
+        """Ids of all entities, once they are worth holding."""
+        self._version = 0
+        """Of the entities when this run had last written them."""
+        self._waiting: dict[str, Entity] = {}
+        """Counts of entities that are there already, still to be written."""
+        self._staged: tuple[set[str], dict[str, Entity]] = set(), {}
+        """What the transaction in progress adds, and what waits when it is done."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether some counts are still to be written."""
+        return bool(self._waiting)
+
+    def write(self, transaction: Transaction, found: Mapping[str, Entity]) -> None:
+        """Add entities that are new, and count those that are not, now or in a later commit."""
+        from memctl.schema.arrow_tables import entities_table
+
+        old = self._known_of(transaction, found)
+        new = _without(found, old)
+        append_rows(transaction, "entities", entities_table(list(new.values())))
+        waiting = dict(self._waiting)
+        add_up(waiting, (found[id_] for id_ in found if id_ in old))
+        is_due = self._commits < COMMITS_COUNTED_AT_ONCE or self._commits % COMMITS_A_COUNT == 0
+        if waiting and is_due:
+            _count_up(transaction, waiting)
+            waiting = {}
+        self._staged = set(new), waiting
+
+    def write_waiting(self, transaction: Transaction) -> None:
+        """Write all counts that wait."""
+        _count_up(transaction, self._waiting)
+        self._staged = set(), {}
+
+    def committed(self, transaction: Transaction) -> None:
+        """Note that what the transaction has written is there."""
+        new, self._waiting = self._staged
+        if self._known is not None:
+            self._known |= new
+        self._staged = set(), self._waiting
+        self._version = transaction.version("entities")
+        self._commits += 1
+
+    def _known_of(self, transaction: Transaction, found: Mapping[str, Entity]) -> set[str]:
+        """Return those of some entities that are there."""
+        if self._commits and transaction.version("entities") != self._version:
+            self._known = None  # somebody else has written
+        if self._known is None and self._commits >= COMMITS_COUNTED_AT_ONCE:
+            snapshot = transaction.snapshot()
+            if snapshot.count("entities") <= MAX_KNOWN_IDS:
+                batches = snapshot.batches("entities", None, ["id"])
+                self._known = {id_ for batch in batches for id_ in batch["id"].to_pylist()}
+        if self._known is None:
+            return _stored(transaction, "entities", found)
+        return self._known.intersection(found)
+
+
+def _count_up(transaction: Transaction, more: Mapping[str, Entity]) -> None:
+    """Add counts to entities; those that are gone meanwhile stay so."""
     from memctl.schema.arrow_tables import entities_table, entity_rows
 
-    if not new:
-        return
-    stored = entity_rows(transaction.snapshot().get("entities", list(new)))
-    added = new.keys() - {entity.id for entity in stored}
-    transaction.append("entities", entities_table([new[identifier] for identifier in added]))
-    if stored:
-        counted = [merge_entities(entity, new[entity.id]) for entity in stored]
-        transaction.upsert("entities", entities_table(counted))
+    stored = entity_rows(transaction.snapshot().get("entities", list(more)))
+    amend_rows(transaction, "entities", entities_table([_added(e, more[e.id]) for e in stored]))
 
 
-def _add_missing(transaction: Transaction, found: dict[str, Entity]) -> None:
-    from memctl.schema.arrow_tables import entities_table
-
-    if not found:
-        return
-    stored = set(transaction.snapshot().get("entities", list(found), ["id"])["id"].to_pylist())
-    new = [entity for identifier, entity in found.items() if identifier not in stored]
-    transaction.append("entities", entities_table(new))
+def _stored(transaction: Transaction, table: TableName, found: Collection[str]) -> set[str]:
+    return set(transaction.snapshot().get(table, list(found), ["id"])["id"].to_pylist())
 
 
-def _entities(item: PreparedDocument) -> Iterable[Entity]:
-    when = item.document.created_at
-    for mention in item.mentions:
-        identifier = entity_id(mention.name, mention.type)
-        yield Entity(identifier, mention.name, mention.type, (), mention.count, when, when)
-    for name in dict.fromkeys(map(page_of, item.document.links)):
-        if name:
-            yield Entity(entity_id(name, PAGE), name, PAGE, (), 1, when, when)
-
-
-def _links(item: PreparedDocument) -> Iterable[Relation]:
-    document = item.document
-    naming = _memories_naming(item)
-    for link in dict.fromkeys(map(page_of, document.links)):
-        if link:
-            target = entity_id(link, PAGE)
-            yield Relation(
-                id=relation_id(document.id, LINKS_TO, target),
-                source_id=document.id,
-                target_id=target,
-                relation_type=LINKS_TO,
-                text=link,
-                weight=1.0,
-                confidence=1.0,
-                memory_ids=tuple(naming.get(link, ())),
-                valid_from=document.ingested_at,
-            )
-
-
-def _memories_naming(item: PreparedDocument) -> dict[str, list[str]]:
-    """The first memories that each page is linked from, by the page's name."""
-    found: dict[str, list[str]] = {}
-    for memory in item.memories:
-        if memory.level != "evidence":
-            continue
-        for page in dict.fromkeys(map(page_of, find_wikilinks(memory.text))):
-            named = found.setdefault(page, [])
-            if len(named) < MOST_LINK_SOURCES:
-                named.append(memory.id)
-    return found
-
-
-def page_of(link: str) -> str:
-    """The page that a link names, without its section and its label."""
-    return link.partition("|")[0].partition("#")[0].strip()
+def _without(found: Mapping[str, T], known: Collection[str]) -> dict[str, T]:
+    return {id_: row for id_, row in found.items() if id_ not in known}

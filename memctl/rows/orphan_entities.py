@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memctl.rows.derived_rows import page_of
+from memctl.rows.references import in_portions
 from memctl.store.tables.filter_expressions import Expr, col
 
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
-    from memctl.store.tables.transaction import Transaction
 
-AT_ONCE = 10_000
-"""Ids or names that one condition has at most."""
 _COLUMNS = ("id", "name", "type", "aliases")
 
 Row = Mapping[str, Any]
@@ -42,22 +39,6 @@ def orphan_entities(snapshot: Snapshot, names: Collection[str] | None = None) ->
         where = col("name").is_in(some) | col("aliases").has_any(some)
         rows = snapshot.scan("entities", where, _COLUMNS).to_pylist()
         yield from _orphans_among(snapshot, where, set(_in_documents(snapshot, _all_names(rows))))
-
-
-def drop_orphan_entities(
-    transaction: Transaction, names: Collection[str] | None = None
-) -> list[Row]:
-    """Remove entities that nothing names, and the relations of each; return them.
-
-    Args:
-        transaction: What to write with, when all else has been written.
-        names: As for :func:`nameless`.
-    """
-    gone = {row["id"]: row for row in orphan_entities(transaction.snapshot(), names)}
-    for some in in_portions([*gone]):
-        transaction.delete("relations", col("source_id").is_in(some) | col("target_id").is_in(some))
-        transaction.delete("entities", col("id").is_in(some))
-    return [*gone.values()]
 
 
 def _orphans_among(snapshot: Snapshot, where: Expr | None, known: Collection[str]) -> Iterator[Row]:
@@ -101,7 +82,6 @@ def _pages(snapshot: Snapshot, where: Expr | None) -> Iterator[str]:
         yield from map(page_of, batch["links"].flatten().to_pylist())
 
 
-def in_portions(items: Sequence[str]) -> Iterator[list[str]]:
-    """Yield ids or names, so many at once as one condition may have."""
-    for at in range(0, len(items), AT_ONCE):
-        yield list(items[at : at + AT_ONCE])
+def page_of(link: str) -> str:
+    """Return the page that a link names, without its section and its label."""
+    return link.partition("|")[0].partition("#")[0].strip()

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.ids import root_id, stated_memory_id
+from memctl.rows.references import in_portions
+from memctl.rows.row_changes import put_rows, revive_memories, set_columns
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
@@ -43,19 +45,6 @@ def is_next_version(old: Lineage, new: Lineage) -> bool:
     return old.document_id is None or old.created_at == new.created_at
 
 
-def end_memories(transaction: Transaction, successors: Mapping[str, str], now: datetime) -> None:
-    """End memories now, each in favour of another one."""
-    import pyarrow as pa
-
-    if successors:
-        columns = {
-            "id": pa.array(successors.keys(), pa.string()),
-            "valid_to": _instants([now] * len(successors)),
-            "superseded_by": pa.array(successors.values(), pa.string()),
-        }
-        transaction.update("memories", pa.table(columns))
-
-
 def reinstate_without(transaction: Transaction, erased: Sequence[str]) -> None:
     """Let facts hold again as if they had never ended, for what they ended in favour of is erased.
 
@@ -66,8 +55,6 @@ def reinstate_without(transaction: Transaction, erased: Sequence[str]) -> None:
         erased: Ids of the memories that go.  Where one of them may itself have been superseded,
             its row must still be there.
     """
-    import pyarrow as pa
-
     _name_successors(transaction, dict.fromkeys(_insights_before(transaction, erased)))
     ended = _Ended.by(transaction.snapshot(), erased)
     later = {row["id"]: ended.later(row) for row in ended.rows}
@@ -76,15 +63,7 @@ def reinstate_without(transaction: Transaction, erased: Sequence[str]) -> None:
     rest = [row for row in ended.rows if row["id"] not in handed]
     alive = of_live_documents(transaction.snapshot(), rest)
     _name_successors(transaction, {row["id"]: None for row in rest if row["id"] not in alive})
-    ids = [row["id"] for row in rest if row["id"] in alive]
-    if ids:
-        columns = {
-            "id": pa.array(ids, pa.string()),
-            "valid_to": _instants([None] * len(ids)),
-            "superseded_by": pa.nulls(len(ids), pa.string()),
-            "is_consolidated": pa.array([False] * len(ids)),
-        }
-        transaction.update("memories", pa.table(columns))
+    revive_memories(transaction, [row["id"] for row in rest if row["id"] in alive])
 
 
 def reinstate_after(
@@ -129,11 +108,17 @@ def reinstate_after(
 
 def _insights_before(transaction: Transaction, erased: Sequence[str]) -> list[str]:
     """The insights that ended in favour of some that go, and do not go themselves."""
-    if not erased:
-        return []
-    where = col("superseded_by").is_in(erased) & (col("level") == "insight")
-    found = transaction.snapshot().scan("memories", where, ["id"])["id"].to_pylist()
-    return sorted(set(found).difference(erased))
+    found = _ended_in_favour_of(transaction.snapshot(), erased, "insight")
+    return sorted({row["id"] for row in found}.difference(erased))
+
+
+def _ended_in_favour_of(snapshot: Snapshot, ids: Sequence[str], level: str) -> list[dict[str, Any]]:
+    """Return the memories of a level that ended in favour of some."""
+    found: list[dict[str, Any]] = []
+    for some in in_portions(ids):
+        where = col("superseded_by").is_in(some) & (col("level") == level)
+        found += snapshot.scan("memories", where, _COLUMNS).to_pylist()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +133,7 @@ class _Ended:
     @classmethod
     def by(cls, snapshot: Snapshot, gone: Sequence[str]) -> _Ended:
         """Find what ended in favour of these, their own earlier versions aside."""
-        if not gone:
-            return cls([], {}, frozenset())
-        pointing = col("superseded_by").is_in(gone) & (col("level") == "memory")
-        found = snapshot.scan("memories", pointing, _COLUMNS).to_pylist()
+        found = _ended_in_favour_of(snapshot, gone, "memory")
         if not found:
             return cls([], {}, frozenset())
         rows = snapshot.get("memories", gone, _COLUMNS).to_pylist()
@@ -199,14 +181,8 @@ def of_live_documents(snapshot: Snapshot, rows: Iterable[Row]) -> set[str]:
 
 def _name_successors(transaction: Transaction, successors: Mapping[str, str | None]) -> None:
     """Say what memories ended in favour of, without changing when."""
-    import pyarrow as pa
-
-    if successors:
-        columns = {
-            "id": pa.array(successors.keys(), pa.string()),
-            "superseded_by": pa.array(successors.values(), pa.string()),
-        }
-        transaction.update("memories", pa.table(columns))
+    newer = list(successors.values())
+    set_columns(transaction, "memories", successors.keys(), superseded_by=newer)
 
 
 def _reinstate_anew(transaction: Transaction, rows: Sequence[Row], now: datetime) -> None:
@@ -229,7 +205,7 @@ def _reinstate_anew(transaction: Transaction, rows: Sequence[Row], now: datetime
     for name, values in changed.items():
         place = found.schema.get_field_index(name)
         found = found.set_column(place, found.schema.field(name), values)
-    transaction.upsert("memories", found)
+    put_rows(transaction, "memories", found)
     _name_successors(transaction, {row["id"]: new for row, new in zip(rows, ids, strict=True)})
 
 

@@ -15,12 +15,12 @@ import pytest
 from ingest.conftest import bench, embedder
 from pathspec import GitIgnoreSpec
 
+from memctl.graph.derivation import relations_of
 from memctl.ingest import document_processing
 from memctl.ingest.discovery.skip_rules import IgnoreRules
 from memctl.ingest.discovery.sources import Labels
 from memctl.ingest.document_records import MOST_TAGS
 from memctl.readers.pieces import LONGEST_HEADING
-from memctl.rows.derived_rows import relations_of
 from memctl.understanding.inline_tags import find_hashtags, find_wikilinks
 
 if TYPE_CHECKING:

@@ -1,0 +1,200 @@
+"""The entities and links that follow from documents: the names in them, and their wikilinks.
+
+Ingest derives those of new documents, and a rebuild those of all of them; neither knows how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from memctl.ids import entity_id, relation_id
+from memctl.records import Document, Entity, EntityMention, Memory, Relation, SourceText
+from memctl.rows.derived_rows import add_up
+from memctl.rows.orphan_entities import page_of
+from memctl.store.tables.filter_expressions import col
+from memctl.understanding.inline_tags import find_wikilinks
+
+if TYPE_CHECKING:
+    from memctl.store.tables.snapshot import Snapshot
+
+PAGE = "page"
+LINKS_TO = "links_to"
+MOST_LINK_SOURCES = 16
+"""An edge names at most so many memories as its evidence."""
+READ_BYTES = 8 << 20
+_OTHER = "other"
+_PASSAGE = ("id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from")
+
+
+class DocumentRows(Protocol):
+    """A document with what was made of it."""
+
+    @property
+    def document(self) -> Document:
+        """Its row."""
+
+    @property
+    def memories(self) -> Sequence[Memory]:
+        """The memories made of it; of a document without links they are not needed."""
+
+    @property
+    def mentions(self) -> Sequence[EntityMention]:
+        """The names in it."""
+
+
+# --- of some documents ---------------------------------------------------------------------------
+
+
+def entities_of(items: Iterable[DocumentRows]) -> dict[str, Entity]:
+    """Return the entities that documents mention, each once, by id."""
+    found: dict[str, Entity] = {}
+    for item in items:
+        add_up(found, _entities(item))
+    return found
+
+
+def relations_of(items: Iterable[DocumentRows]) -> list[Relation]:
+    """Return the edges from documents to the pages that they link to."""
+    return [relation for item in items for relation in _links(item)]
+
+
+def _entities(item: DocumentRows) -> Iterator[Entity]:
+    when = item.document.created_at
+    for mention in item.mentions:
+        identifier = entity_id(mention.name, mention.type)
+        yield Entity(identifier, mention.name, mention.type, (), mention.count, when, when)
+    for name in _pages(item.document):
+        yield Entity(entity_id(name, PAGE), name, PAGE, (), 1, when, when)
+
+
+def _pages(document: Document) -> list[str]:
+    return [page for page in dict.fromkeys(map(page_of, document.links)) if page]
+
+
+def _links(item: DocumentRows) -> Iterator[Relation]:
+    document = item.document
+    linking = _memories_linking(item) if document.links else {}
+    for page in _pages(document):
+        target = entity_id(page, PAGE)
+        yield Relation(
+            id=relation_id(document.id, LINKS_TO, target),
+            source_id=document.id,
+            target_id=target,
+            relation_type=LINKS_TO,
+            text=page,
+            weight=1.0,
+            confidence=1.0,
+            memory_ids=tuple(linking.get(page, ())),
+            valid_from=document.ingested_at,
+        )
+
+
+def _memories_linking(item: DocumentRows) -> dict[str, list[str]]:
+    """Return the first memories that each page is linked from, by the page's name."""
+    found: dict[str, list[str]] = {}
+    for memory in item.memories:
+        if memory.level != "evidence":
+            continue
+        for page in dict.fromkeys(map(page_of, find_wikilinks(memory.text))):
+            linking = found.setdefault(page, [])
+            if len(linking) < MOST_LINK_SOURCES:
+                linking.append(memory.id)
+    return found
+
+
+# --- of all documents ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A stored document; see ``DocumentRows``."""
+
+    document: Document
+    memories: Sequence[Memory]
+    mentions: Sequence[EntityMention]
+
+
+def derive_all(snapshot: Snapshot) -> tuple[dict[str, Entity], dict[str, Relation]]:
+    """Return the entities and links that follow from all documents, by id.
+
+    Names are those that the documents have; of what type each is the former entities say, and of
+    a name that none of them has, the built-in understanding.
+    """
+    entities: dict[str, Entity] = {}
+    relations: dict[str, Relation] = {}
+    types = _types(snapshot)
+    for documents in _documents(snapshot):
+        passages = _passages(snapshot, [each.id for each in documents if each.links])
+        mentions = _mentions(documents, types)
+        items = [_Stored(each, passages.get(each.id, ()), mentions[each.id]) for each in documents]
+        add_up(entities, entities_of(items).values())
+        relations |= {relation.id: relation for relation in relations_of(items)}
+    return entities, relations
+
+
+def _documents(snapshot: Snapshot) -> Iterator[list[Document]]:
+    import pyarrow as pa
+
+    from memctl.schema.arrow_tables import document_rows
+
+    for batch in snapshot.batches("documents", batch_bytes=READ_BYTES):
+        yield document_rows(pa.Table.from_batches([batch]))
+
+
+def _passages(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Memory]]:
+    from memctl.schema.arrow_tables import memory_rows
+
+    found: dict[str, list[Memory]] = {}
+    where = col("document_id").is_in(ids) & (col("level") == "evidence")
+    rows = memory_rows(snapshot.scan("memories", where, _PASSAGE)) if ids else []
+    for memory in rows:
+        found.setdefault(memory.document_id or "", []).append(memory)
+    return found
+
+
+def _types(snapshot: Snapshot) -> dict[str, list[str]]:
+    """Return of what types each name is, that of most mentions last; pages are no names."""
+    columns = ["name", "aliases", "type", "mention_count"]
+    rows = snapshot.scan("entities", col("type") != "page", columns).to_pylist()
+    rows.sort(key=lambda row: row["mention_count"])
+    types: dict[str, list[str]] = {}
+    for row in rows:
+        for name in (*(row["aliases"] or ()), row["name"]):
+            types.setdefault(name, []).append(row["type"])
+    return types
+
+
+def _mentions(
+    documents: Sequence[Document], types: Mapping[str, Sequence[str]]
+) -> Mapping[str, list[EntityMention]]:
+    """Return the names of each document with their types; understands it only to tell those."""
+    unsure = [each for each in documents if any(len(types.get(n, ())) != 1 for n in each.entities)]
+    understood = _understood(unsure) if unsure else {}
+    mentions: dict[str, list[EntityMention]] = {}
+    for each in documents:
+        own = understood.get(each.id, {})
+        mentions[each.id] = [
+            EntityMention(
+                name, own.get(name) or _usual(types.get(name)), each.text.count(name) or 1
+            )
+            for name in each.entities
+        ]
+    return mentions
+
+
+def _usual(types: Sequence[str] | None) -> str:
+    return types[-1] if types else _OTHER
+
+
+def _understood(documents: Sequence[Document]) -> Mapping[str, Mapping[str, str]]:
+    """Return the types of the names that the built-in understanding finds, by document."""
+    from memctl.understanding import BuiltinUnderstander
+
+    sources = [SourceText(each.text, each.media_type, each.reader) for each in documents]
+    found = BuiltinUnderstander().understand(sources)
+    return {
+        document.id: {mention.name: mention.type for mention in understood.entities}
+        for document, understood in zip(documents, found, strict=True)
+    }

@@ -1,0 +1,83 @@
+"""Rows are added, changed and removed: the one place that calls a transaction's own methods.
+
+Nothing here looks at what refers to a row; ``row_lifecycle`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.schema.table_names import TableName
+    from memctl.store.tables.filter_expressions import Expr
+    from memctl.store.tables.transaction import Transaction
+
+
+def append_rows(transaction: Transaction, table: TableName, rows: pa.Table) -> None:
+    """Add rows whose ids are new, for which the caller vouches."""
+    transaction.append(table, rows)
+
+
+def put_rows(transaction: Transaction, table: TableName, rows: pa.Table) -> None:
+    """Add rows, in place of those that have the same ids."""
+    transaction.upsert(table, rows)
+
+
+def amend_rows(transaction: Transaction, table: TableName, rows: pa.Table) -> None:
+    """Give existing rows other values in the columns that are given beside ``id``."""
+    transaction.update(table, rows)
+
+
+def set_columns(
+    transaction: Transaction, table: TableName, ids: Collection[str], **columns: Any
+) -> None:
+    """Give existing rows other values.
+
+    Args:
+        transaction: What to write with.
+        table: Where they are.
+        ids: Which rows.
+        columns: For each column a value for all of the rows, or a list with one for each.
+    """
+    import pyarrow as pa
+
+    if ids:
+        values = {
+            name: value if isinstance(value, list) else [value] * len(ids)
+            for name, value in columns.items()
+        }
+        transaction.update(table, pa.table({"id": list(ids), **values}))
+
+
+def mark_consolidated(transaction: Transaction, ids: Collection[str], *, done: bool) -> None:
+    """Say of memories that consolidation has looked at them, or is to look at them again."""
+    set_columns(transaction, "memories", ids, is_consolidated=done)
+
+
+def delete_rows(transaction: Transaction, table: TableName, where: Expr) -> int:
+    """Remove rows whatever refers to them, and return how many; see ``erase_rows``."""
+    return transaction.delete(table, where)
+
+
+def supersede_memories(
+    transaction: Transaction, successors: Mapping[str, str] | Mapping[str, None], now: datetime
+) -> None:
+    """End memories now, each in favour of another one, or of none."""
+    set_columns(
+        transaction,
+        "memories",
+        successors.keys(),
+        valid_to=now,
+        superseded_by=list(successors.values()),
+    )
+
+
+def revive_memories(transaction: Transaction, ids: Collection[str]) -> None:
+    """Let memories hold again as if they had never ended; consolidation looks at them anew."""
+    set_columns(
+        transaction, "memories", ids, valid_to=None, superseded_by=None, is_consolidated=False
+    )
