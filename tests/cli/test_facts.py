@@ -170,13 +170,13 @@ def test_a_comparison_that_would_end_more_than_it_says_is_rolled_back(
 ) -> None:
     tell(memctl, f"{ACME} Zoe plays chess.", "2024-02-01")
     (chess,) = [row["id"] for text, row in facts(memctl).items() if "chess" in text]
-    end = fact_comparison.end_memories
+    end = fact_comparison.supersede_memories
 
     def sabotaged(transaction: Transaction, successors: dict[str, str], now: datetime) -> None:
         end(transaction, {**successors, chess: chess}, now)
 
     with monkeypatch.context() as patch:
-        patch.setattr(fact_comparison, "end_memories", sabotaged)
+        patch.setattr(fact_comparison, "supersede_memories", sabotaged)
         record = json.dumps({"text": BOLT, "created_at": "2026-02-01"})
         result = memctl("ingest", "--jsonl", "-", stdin=record)
     assert result.code == 1

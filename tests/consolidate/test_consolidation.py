@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memctl.consolidation.memory_pool import count_waiting
-from memctl.memories.memory_editing import forget_memories
 from memctl.records import Memory, Progress
+from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import memories_table, relation_rows
 from memctl.store.tables.filter_expressions import col
 
@@ -222,7 +222,7 @@ def test_an_insight_of_before_names_no_successor_that_was_deleted(
     base.consolidator().run()
     assert [item for item in base.memories().values() if item.superseded_by]
     with base.store.write() as transaction:
-        forget_memories(transaction, [signed.id])
+        erase_rows(transaction, "memories", [signed.id])
     assert not [item for item in base.memories().values() if item.superseded_by]
     base.consolidator().run()
     (place,) = [item for item in base.insights() if item.title == "Harbour Street"]

@@ -18,8 +18,8 @@ from long_form import IS_LONG
 from memctl.consolidation.job_undo import Jobs
 from memctl.doctor.row_checks import CrossReferences
 from memctl.errors import NotFoundError
-from memctl.memories.memory_editing import forget_memories
 from memctl.records import Memory
+from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.table_names import CONSOLIDATION
 from memctl.store.ledger.ledger import job_context
 
@@ -54,7 +54,7 @@ def ended(base: Any, id_: str, now: Any) -> None:
 
 def deleted(base: Any, id_: str) -> None:
     with base.store.write() as transaction:
-        forget_memories(transaction, [id_])
+        erase_rows(transaction, "memories", [id_])
 
 
 def without_marks(base: Any) -> dict[str, Any]:

@@ -296,14 +296,14 @@ def test_insights_that_end_take_nothing_else_with_them(
     with filled.open() as base, base.store.write() as transaction:
         transaction.update("memories", pa.table({"id": sources[:1], "expires_at": ended(1)}))
     before = state(filled)
-    end_insights = consolidator.end_insights
+    supersede = consolidator.supersede_memories
 
     def sabotaged(transaction: Transaction, *rest: Any) -> None:
-        end_insights(transaction, *rest)
+        supersede(transaction, *rest)
         changed(transaction, valid_to=ended)
 
     with monkeypatch.context() as patch:
-        patch.setattr(consolidator, "end_insights", sabotaged)
+        patch.setattr(consolidator, "supersede_memories", sabotaged)
         assert run(["consolidate", "-k", "notes"]) == 1
     assert "consolidation was rolled back" in capsys.readouterr().err
     assert state(filled) == before
