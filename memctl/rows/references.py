@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from memctl.schema.declarations import DECLARATIONS, Reference
 from memctl.schema.table_names import TableName
 from memctl.store.tables.filter_expressions import Expr, col
 
@@ -14,43 +14,12 @@ if TYPE_CHECKING:
 
 MAX_IDS_A_CONDITION = 10_000
 
-OnErase = Literal["erase", "clear", "reinstate", "drop", "drop_or_erase"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A column that refers to rows."""
-
-    column: str
-    targets: tuple[TableName, ...]
-    on_erase: OnErase
-    is_list: bool = False
-    on_retire: Literal["keep", "end"] = "keep"
-    erases_level: str = ""
-
-
-_ANY: tuple[TableName, ...] = ("documents", "memories", "entities")
-_REFERENCES: Mapping[TableName, tuple[Reference, ...]] = {
-    "documents": (Reference("superseded_by", ("documents",), "clear"),),
-    "memories": (
-        Reference("document_id", ("documents",), "erase", on_retire="end"),
-        Reference("superseded_by", ("memories",), "reinstate"),
-        Reference("source_ids", ("memories",), "drop", is_list=True, erases_level="insight"),
-    ),
-    "relations": (
-        Reference("source_id", _ANY, "erase", on_retire="end"),
-        Reference("target_id", _ANY, "erase"),
-        Reference("memory_ids", ("memories",), "drop_or_erase", is_list=True),
-    ),
-}
-
 
 def references_to(target: TableName) -> Iterator[tuple[TableName, Reference]]:
     """Yield the columns that refer to rows of a table, each with the table that it is of."""
-    for table, references in _REFERENCES.items():
-        for reference in references:
-            if target in reference.targets:
-                yield table, reference
+    for table, declaration in DECLARATIONS.items():
+        for reference in declaration.references_to(target):
+            yield table, reference
 
 
 def referring_rows(

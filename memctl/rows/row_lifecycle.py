@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.records import DocumentStatus
-    from memctl.rows.references import Reference
+    from memctl.schema.declarations import Reference
     from memctl.schema.table_names import TableName
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
@@ -194,14 +194,13 @@ def _going_with(
         case "erase":
             rows = referring_rows(snapshot, table, reference, ids)
             return {row["id"] for row in rows}
-        case "drop" if reference.erases_level:
-            where = col("level") == reference.erases_level
-            rows = referring_rows(snapshot, table, reference, ids, where)
+        case "erase_if_insight":
+            rows = referring_rows(snapshot, table, reference, ids, col("level") == "insight")
             return {row["id"] for row in rows}
-        case "drop_or_erase":
-            everything = set().union(*(doomed.get(target, ()) for target in reference.targets))
+        case "erase_if_last":
+            going = set[str]().union(*(doomed.get(target, ()) for target in reference.to))
             rows = referring_rows(snapshot, table, reference, ids)
-            return {row["id"] for row in rows if everything.issuperset(row[reference.column])}
+            return {row["id"] for row in rows if going.issuperset(row[reference.column])}
     return set()
 
 
@@ -214,7 +213,7 @@ def _clear_reference(
 ) -> None:
     """Have rows that stay refer to none of those that go."""
     gone, column = doomed[target], reference.column
-    if reference.on_erase == "reinstate":
+    if reference.on_erase == "revive":
         reinstate_without(transaction, sorted(gone))
         return
     if reference.on_erase == "erase":

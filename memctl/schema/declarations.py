@@ -15,7 +15,7 @@ from memctl.records import LEVELS, Document, DocumentStatus, Entity, Memory, Rel
 from memctl.schema.table_names import TABLES, TableName
 
 ScalarIndex = Literal["BTREE", "BITMAP", "LABEL_LIST"]
-OnErase = Literal["erase", "erase_if_insight", "erase_if_last", "clear"]
+OnErase = Literal["erase", "erase_if_insight", "erase_if_last", "revive", "clear"]
 OnRetire = Literal["end", "keep"]
 
 
@@ -32,6 +32,7 @@ class Reference:
     - ``erase``: it is erased too;
     - ``erase_if_last``: the list loses the id, and the row is erased when the list is empty;
     - ``erase_if_insight``: an insight is erased, the list of any other row loses the id;
+    - ``revive``: the value becomes null, and a memory holds again that had ended in its favour;
     - ``clear``: the value becomes null.
     """
     on_retire: OnRetire = "keep"
@@ -39,6 +40,11 @@ class Reference:
     has replaced it, or the source is gone."""
     is_owner: bool = False
     """Whether the row was made from the one that it names, and neither makes sense alone."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the column holds a list of ids."""
+        return self.on_erase in ("erase_if_insight", "erase_if_last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ _DECLARED = (
         required=("id", "level", "type", "text", "namespace", "created_at", "valid_from", "source"),
         references=(
             Reference("document_id", ("documents",), "erase", on_retire="end", is_owner=True),
-            Reference("superseded_by", ("memories",), "clear"),
+            Reference("superseded_by", ("memories",), "revive"),
             Reference("source_ids", ("memories",), "erase_if_insight"),
         ),
         scalar_indexes={
@@ -150,7 +156,7 @@ _DECLARED = (
         Relation,
         required=("id", "source_id", "target_id", "relation_type"),
         references=(
-            Reference("source_id", _GRAPH_NODES, "erase"),
+            Reference("source_id", _GRAPH_NODES, "erase", on_retire="end"),
             Reference("target_id", _GRAPH_NODES, "erase"),
             Reference("memory_ids", ("memories",), "erase_if_last"),
         ),
