@@ -1,14 +1,13 @@
-"""What every command has at hand: settings, the home, and where to say things."""
+"""What every command gets: settings, knowledge bases, and messages to the user."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memctl.cli.rendering.output_formats import Column
 from memctl.cli.rendering.terminal_text import terminal_safe
 from memctl.errors import MemctlError, UsageError
 
@@ -22,7 +21,11 @@ if TYPE_CHECKING:
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase
     from memctl.queries import KnowledgeBases
+    from memctl.records import Answer, ProgressListener
     from memctl.schema.table_names import TableName
+
+
+Fetch = Callable[["KnowledgeBase", int | None], "pa.Table"]
 
 
 class CommandContext:
@@ -43,7 +46,7 @@ class CommandContext:
 
     @cached_property
     def config(self) -> Config:
-        """Every setting; variables that were meant to be one and are none are told of."""
+        """Every setting; warns of environment variables that look like one but are none."""
         from memctl.config import load_config, unknown_variables
 
         config = load_config(self._flags)
@@ -54,7 +57,7 @@ class CommandContext:
 
     @property
     def config_path(self) -> Path:
-        """Where the settings file is, or would be, whatever is in it."""
+        """Where the settings file is, or would be."""
         from memctl.config import config_path
 
         return config_path(self._flags)
@@ -64,7 +67,7 @@ class CommandContext:
         """All knowledge bases on this disk.
 
         Raises:
-            KnowledgeBaseUnavailable: Their folder cannot be listed.
+            KnowledgeBaseUnavailable: The home cannot be listed.
         """
         from memctl.cli.log_output import configure_logging
         from memctl.home import Home
@@ -83,7 +86,7 @@ class CommandContext:
 
     @contextmanager
     def writing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
-        """Open the one knowledge base to write to.
+        """Open the knowledge base to write to.
 
         Raises:
             UsageError: Several are named.
@@ -93,30 +96,30 @@ class CommandContext:
 
     @contextmanager
     def changing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
-        """Open the one knowledge base to change what it holds; see ``Home.name_to_change``."""
+        """Open a knowledge base to change what it already holds; see ``Home.name_to_change``."""
         with self.home.open_for_writing(self.home.name_to_change(_only(names))) as opened:
             yield opened
 
     @contextmanager
     def trying(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
-        """Open the one knowledge base that would be written to.
+        """Open the knowledge base that would be written to, for a dry run.
 
-        Where writing would make the default one first, it is an empty one that does not stay.
+        If writing would first create the default one, this is a temporary, empty one.
 
         Raises:
             UsageError: Several are named.
         """
         wanted = self.home.name_to_write(_only(names))
         if wanted == self.config.default_kb and not self.home.exists(wanted):
-            with self._passing(wanted) as opened:
+            with self._temporary(wanted) as opened:
                 yield opened
         else:
             with self.home.open(wanted) as opened:
                 yield opened
 
     @contextmanager
-    def _passing(self, name: str) -> Iterator[KnowledgeBase]:
-        """Open a new knowledge base that is gone afterwards, without asking a model for it."""
+    def _temporary(self, name: str) -> Iterator[KnowledgeBase]:
+        """Open a new knowledge base that is deleted afterwards, without asking a model."""
         from dataclasses import replace
         from pathlib import Path
         from tempfile import TemporaryDirectory
@@ -129,26 +132,26 @@ class CommandContext:
         with TemporaryDirectory(prefix="memctl-") as folder:
             Home(replace(self.config, home=Path(folder), models=models)).create(name)
             with Home(replace(self.config, home=Path(folder))).open(name) as opened:
-                if embed:  # as it would be pinned
+                if embed:  # as it would be set at creation
                     opened.settings = replace(opened.settings, embedder=f"{ENDPOINT_PREFIX}{embed}")
                 yield opened
 
     @contextmanager
     def reading(self, names: Sequence[str] | None) -> Iterator[KnowledgeBases]:
-        """Open the knowledge bases to ask; where none is named, tell of those that cannot be."""
+        """Open the knowledge bases to query; if none is named, warn of unreadable ones."""
         if not names and self.config.kb is None:
             self._readable()
         with self.home.open_for_reading(names or ()) as opened:
             yield opened
 
     def all_names(self, names: Sequence[str] | None) -> Sequence[str] | None:
-        """Return the names that are given, or where none is, of all knowledge bases there are."""
+        """Return the given names; if there are none, those of all readable knowledge bases."""
         if names or self.config.kb is not None:
             return names
         return self._readable()
 
     def _readable(self) -> list[str]:
-        """Return the knowledge bases of which the settings can be read, and tell of the others."""
+        """Return the knowledge bases whose settings can be read, and warn of the others."""
         entries = self.home.entries()
         for entry in entries:
             if entry.problem:
@@ -157,7 +160,7 @@ class CommandContext:
 
     @contextmanager
     def importing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
-        """Open the knowledge base to import into, which is made if it is not there.
+        """Open the knowledge base to import into; it is created if it does not exist.
 
         Raises:
             UsageError: Several are named.
@@ -178,16 +181,16 @@ class CommandContext:
     def owning(
         self, table: TableName, id_: str, names: Sequence[str] | None
     ) -> Iterator[KnowledgeBase]:
-        """Open the knowledge base, of those that are named or asked anyway, that has an id."""
+        """Open the knowledge base that has an id, among those named or queried by default."""
         with self.home.open_for_reading(names or ()) as opened:
             yield opened.owner(table, id_)
 
     @contextmanager
     def reading_one(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
-        """Open one knowledge base to read: named, or the only one there is to ask.
+        """Open one knowledge base to read: the one named, or the only one queried by default.
 
         Raises:
-            UsageError: Several are named, or could be meant where none is.
+            UsageError: Several are named, or none is and several could be meant.
         """
         _only(names)
         with self.reading(names) as opened:
@@ -197,25 +200,25 @@ class CommandContext:
             yield opened[0]
 
     def say(self, text: str) -> None:
-        """Tell the user something that is not data, on standard error."""
+        """Write a message to standard error, unless --quiet."""
         if not self.quiet:
             sys.stderr.write(f"{terminal_safe(text)}\n")
 
     def hint(self, text: str) -> None:
-        """Suggest a next step, on standard error, to people only."""
+        """Suggest a next step on standard error, if that is a terminal."""
         if sys.stderr.isatty():
             self.say(f"hint: {text}")
 
     def suggest(self, text: str) -> None:
-        """Tell a next step, on standard error, to programs too; nothing where there is none."""
+        """Write a hint to standard error, for programs too, if there is one."""
         if text:
             self.say(f"hint: {text}")
 
     def confirm(self, question: str, *, yes: bool) -> None:
-        """Ask before something that cannot be undone.
+        """Ask before doing something that cannot be undone.
 
         Raises:
-            UsageError: Nobody is there to answer.
+            UsageError: Standard input is not a terminal.
             MemctlError: The answer was no.
         """
         if yes:
@@ -227,22 +230,66 @@ class CommandContext:
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise MemctlError("nothing was done")
 
-    def agreed(self, would: str, question: str, *, yes: bool, dry_run: bool) -> bool:
-        """Say what would be done where that is all, or else ask; return whether to do it.
+    def confirm_or_preview(self, preview: str, question: str, *, yes: bool, dry_run: bool) -> bool:
+        """Say what would be done on a dry run, else ask; return whether to do it.
 
         Raises:
-            UsageError: Nobody is there to answer.
+            UsageError: Standard input is not a terminal.
             MemctlError: The answer was no.
         """
         if dry_run:
-            self.console.print(f"would {would}", soft_wrap=True)
+            self.console.print(f"would {preview}", soft_wrap=True)
         else:
             self.confirm(question, yes=yes)
         return not dry_run
 
+    def note_all(self, notes: Iterable[str]) -> None:
+        """Say on standard error what a search had to do without."""
+        for note in notes:
+            self.say(f"note: {note}")
+
+    def note_answer(self, answer: Answer | None, *, begun: bool = False) -> None:
+        """Say on standard error why the configured model did not answer, if it did not.
+
+        Args:
+            answer: What was answered instead.
+            begun: Whether the model had begun to answer.
+        """
+        if answer is not None and answer.note:
+            how = "the model broke off, answered" if begun else "answered"
+            without = "without it" if begun else "without the model"
+            self.say(f"note: {how} {without}: {answer.note}")
+            self.suggest(answer.hint)
+
+    def progress(self, title: str) -> AbstractContextManager[ProgressListener | None]:
+        """Give a listener that draws a bar on standard error, or None if none is to be drawn."""
+        from memctl.cli.rendering.progress_bar import progress_bar
+
+        return progress_bar(title, quiet=self.quiet)
+
+    def collect_rows(self, bases: KnowledgeBases, fetch: Fetch, limit: int) -> pa.Table:
+        """Return rows of every knowledge base, with its name in a column ``kb``.
+
+        Args:
+            bases: The knowledge bases.
+            fetch: Returns at most so many rows of one of them, or all for None.
+            limit: At most so many rows of each; 0 for all.
+        """
+        import pyarrow as pa
+
+        tables = []
+        for base in bases:
+            rows = fetch(base, limit + 1 if limit else None)
+            if limit and rows.num_rows > limit:
+                self.say(f"note: only the first {limit} of {base.name} are shown; -n 0 shows all")
+                rows = rows.slice(0, limit)
+            names = pa.array([base.name] * rows.num_rows, pa.string())
+            tables.append(rows.add_column(0, "kb", names))
+        return pa.concat_tables(tables)
+
 
 def _only(names: Sequence[str] | None) -> str | None:
-    """Return the one name that is given, if any."""
+    """Return the one name given, if any."""
     if names and len(set(names)) > 1:
         raise UsageError(f"one knowledge base at a time, not {', '.join(names)}", "give -k once")
     return names[0] if names else None
@@ -252,34 +299,3 @@ def _log_level(quiet: bool, verbose: bool) -> dict[str, str]:
     if quiet:
         return {"log.level": "error"}
     return {"log.level": "debug"} if verbose else {}
-
-
-Fetch = Callable[["KnowledgeBase", int | None], "pa.Table"]
-
-
-def collect_rows(
-    session: CommandContext, bases: KnowledgeBases, fetch: Fetch, limit: int
-) -> pa.Table:
-    """Return rows of every knowledge base, with its name in a column ``kb``.
-
-    Args:
-        session: Where to say that there is more.
-        bases: Whose rows.
-        fetch: Gives at most so many rows of one knowledge base, or all for None.
-        limit: At most so many rows of each; 0 for all.
-    """
-    import pyarrow as pa
-
-    tables = []
-    for base in bases:
-        rows = fetch(base, limit + 1 if limit else None)
-        if limit and rows.num_rows > limit:
-            session.say(f"note: only the first {limit} of {base.name} are shown; -n 0 shows all")
-            rows = rows.slice(0, limit)
-        tables.append(rows.add_column(0, "kb", pa.array([base.name] * rows.num_rows, pa.string())))
-    return pa.concat_tables(tables)
-
-
-def listing_columns(bases: KnowledgeBases, columns: Sequence[Column]) -> list[Column]:
-    """Return the columns of the table view, the knowledge base in front where there are several."""
-    return [Column("kb", "KB"), *columns] if len(bases) > 1 else list(columns)

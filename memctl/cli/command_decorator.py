@@ -111,9 +111,9 @@ def _with_session(function: Callable[..., None], without: Sequence[str]) -> Call
 
     @functools.wraps(function)
     def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
-        """Call the function with a session; end quietly where nobody reads on."""
+        """Call the function with its context; end quietly if nobody reads on."""
         given = context.find_root().params
-        session = CommandContext(
+        command_context = CommandContext(
             {key: given[key] for key in ("home", "config") if given.get(key)},
             quiet=quiet or given["quiet"],
             verbose=verbose or given["verbose"],
@@ -122,7 +122,7 @@ def _with_session(function: Callable[..., None], without: Sequence[str]) -> Call
             arguments["filters"] = _filters(arguments)
         check_format(arguments.get("output"))  # before anything is done
         try:
-            function(session, **arguments)
+            function(command_context, **arguments)
             sys.stdout.flush()
         except BrokenPipeError:  # whoever reads has seen enough
             raise typer.Exit(_close_stdout()) from None

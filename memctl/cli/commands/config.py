@@ -22,7 +22,7 @@ def register(root: typer.Typer) -> None:
 
 @command(app, "show", "memctl config show\nmemctl config show --origin")
 def show(
-    session: CommandContext,
+    context: CommandContext,
     origin: Annotated[
         bool, typer.Option("--origin", help="Say which flag, variable or file won.")
     ] = False,
@@ -31,7 +31,7 @@ def show(
     """Show every setting with its value."""
     from memctl.config import settings_of, variable_name, without_password
 
-    config = session.config
+    config = context.config
     rows = [
         {
             "key": key,
@@ -52,16 +52,16 @@ def _toml(value: object) -> str:
 
 
 @command(app, "path", 'memctl config path\n$EDITOR "$(memctl config path)"')
-def path(session: CommandContext) -> None:
+def path(context: CommandContext) -> None:
     """Print where the settings file is, or would be."""
     from memctl.cli.rendering.output_formats import print_text
 
-    print_text(str(session.config_path))
+    print_text(str(context.config_path))
 
 
 @command(app, "init", "memctl config init\nmemctl config init --stdout > config.toml")
 def init(
-    session: CommandContext,
+    context: CommandContext,
     stdout: Annotated[
         bool, typer.Option("--stdout", help="Print it instead of writing it.")
     ] = False,
@@ -76,9 +76,9 @@ def init(
     if stdout:
         sys.stdout.write(example_config())
         return
-    target = session.config_path
+    target = context.config_path
     if target.exists():
         raise UsageError(f"{target} is there already", "edit it, or move it away first")
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     save_file(target, example_config().encode())
-    session.say(f"wrote {target}")
+    context.say(f"wrote {target}")

@@ -10,7 +10,6 @@ import typer
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
 from memctl.cli.rendering.output_formats import emit, print_paragraph, resolve_format
-from memctl.cli.rendering.progress_bar import progress
 from memctl.cli.rendering.terminal_text import format_count, format_duration
 from memctl.errors import ModelUnavailable, PartialFailure
 
@@ -34,7 +33,7 @@ def register(root: typer.Typer) -> None:
 
 
 def consolidate(
-    session: CommandContext,
+    context: CommandContext,
     kb: KnowledgeBasesOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the insights without writing them.")
@@ -48,22 +47,22 @@ def consolidate(
     Groups wait, to be looked at the next time, while a model that is to write them is down.
     """
     reports = []
-    with session.reading(kb) as bases:
+    with context.reading(kb) as bases:
         for base in bases:
             with ExitStack() as stack:
-                listener = stack.enter_context(progress(session, f"consolidating {base.name}"))
+                listener = stack.enter_context(context.progress(f"consolidating {base.name}"))
                 reports.append(base.consolidate(dry_run=dry_run, progress=listener))
     if resolve_format(output) == "table":
         for report in reports:
-            show_report(session, report)
+            show_report(context, report)
     else:
         emit(reports, (), output)
-    if dry_run and session.config.models.consolidate:
-        session.say("note: a dry run asks no model: these are the built-in insights")
-    _tell_waiting(session, reports)
+    if dry_run and context.config.models.consolidate:
+        context.say("note: a dry run asks no model: these are the built-in insights")
+    _tell_waiting(context, reports)
 
 
-def _tell_waiting(session: CommandContext, reports: Sequence[ConsolidationReport]) -> None:
+def _tell_waiting(context: CommandContext, reports: Sequence[ConsolidationReport]) -> None:
     """Say why a model did not write, where it did not.
 
     Raises:
@@ -76,8 +75,8 @@ def _tell_waiting(session: CommandContext, reports: Sequence[ConsolidationReport
     told = noted[0]
     waiting = sum(report.waiting for report in reports)
     if not waiting:
-        session.say(f"note: told without the model: {told.note}")
-        session.suggest(told.hint)
+        context.say(f"note: told without the model: {told.note}")
+        context.suggest(told.hint)
         return
     message = f"{format_count(waiting, 'group')} left for later: {told.note}"
     if any(report.groups for report in reports):
@@ -85,9 +84,9 @@ def _tell_waiting(session: CommandContext, reports: Sequence[ConsolidationReport
     raise ModelUnavailable(message, told.hint)
 
 
-def show_report(session: CommandContext, report: ConsolidationReport) -> None:
+def show_report(context: CommandContext, report: ConsolidationReport) -> None:
     """Print what one consolidation did, for people."""
-    out = session.console
+    out = context.console
     did = "would make" if report.dry_run else "made"
     out.print(
         f"{report.kb}: {format_count(report.examined, 'memory', 'memories')} looked at, "

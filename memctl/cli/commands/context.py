@@ -9,7 +9,6 @@ import typer
 from memctl.cli.arguments import read_question, type_hint
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, ModeOption, Output, command
-from memctl.cli.rendering.answer_view import print_notes
 from memctl.cli.rendering.output_formats import emit_one, print_text
 from memctl.errors import NothingFound
 
@@ -31,7 +30,7 @@ def register(root: typer.Typer) -> None:
 
 
 def context(
-    session: CommandContext,
+    context: CommandContext,
     filters: Filters,
     question: Annotated[
         list[str], typer.Argument(metavar="QUESTION", help="The question; - is standard input.")
@@ -56,16 +55,16 @@ def context(
     is known has to do with the question.  With --auto it can stand in front of every prompt: it
     stays empty for small talk, for orders, and for what memory has nothing clear to say about.
     """
-    with session.reading(kb) as bases:
+    with context.reading(kb) as bases:
         found = bases.context(
             read_question(question), budget=budget, mode=mode, filters=filters, auto=auto
         )
-        print_notes(session, found.notes)
+        context.note_all(found.notes)
     _write_context(found, output)
     if not found.text:
         if not auto:
-            session.say("note: nothing in memory has to do with that")
-            session.suggest(type_hint(filters.types))
+            context.say("note: nothing in memory has to do with that")
+            context.suggest(type_hint(filters.types))
         if exit_code:
             raise NothingFound("nothing was found")
 

@@ -19,9 +19,8 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import command
 from memctl.cli.commands.consolidate import show_report
 from memctl.cli.commands.graph import show_steps
-from memctl.cli.rendering.answer_view import print_answer_note, show_result
+from memctl.cli.rendering.answer_view import show_result
 from memctl.cli.rendering.output_formats import Column, emit, plain_rows, print_paragraph
-from memctl.cli.rendering.progress_bar import progress
 from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
 from memctl.errors import UsageError
 
@@ -76,7 +75,7 @@ def register(root: typer.Typer) -> None:
 
 
 def demo(
-    session: CommandContext,
+    context: CommandContext,
     folder: Annotated[
         str | None,
         typer.Argument(metavar="FOLDER", help="Your own files instead; they stay as they are."),
@@ -89,7 +88,7 @@ def demo(
     source = _folder(folder)
     place = Path(tempfile.mkdtemp(prefix="memctl-demo-"))
     home = _home(place)
-    tour = _Tour(session)
+    tour = _Tour(context)
     _prepare(home, source, is_sample=folder is None)
     _take_in(tour, home, source)
     with home.open(_NAME) as base:
@@ -121,9 +120,9 @@ def _home(place: Path) -> Home:
 class _Tour:
     """What the tour prints: numbered chapters, plain text in a pipe."""
 
-    def __init__(self, session: CommandContext) -> None:
-        self.session = session
-        self.out = session.console
+    def __init__(self, context: CommandContext) -> None:
+        self.context = context
+        self.out = context.console
         self._chapter = 0
 
     def chapter(self, title: str) -> None:
@@ -162,19 +161,19 @@ def _take_in(tour: _Tour, home: Home, source: Path) -> None:
     tour.command(f"watch -k {_NAME} --once")
     events: list[WatchEvent] = []
     options = WatchOptions(settle_seconds=_SETTLE_SECONDS, poll=True, once=True)
-    with _listening(tour.session, source, events) as listener:
+    with _listening(tour.context, source, events) as listener:
         WatchService(WatchedBases(home, [_NAME]), options, listener).run()
     _show_events(tour, events)
 
 
 @contextmanager
 def _listening(
-    session: CommandContext, source: Path, events: list[WatchEvent]
+    context: CommandContext, source: Path, events: list[WatchEvent]
 ) -> Iterator[Listener]:
     from memctl.records import Progress
 
     total = sum(path.is_file() for path in source.rglob("*"))
-    with progress(session, "reading") as bar:
+    with context.progress("reading") as bar:
 
         def listen(event: WatchEvent) -> None:
             """Keep what is told of a file, and show how many there have been."""
@@ -238,10 +237,10 @@ def _show_understood(tour: _Tour, base: KnowledgeBase) -> None:
 def _consolidate(tour: _Tour, base: KnowledgeBase) -> None:
     tour.chapter("Consolidation finds what connects files, and where they contradict each other")
     tour.command("consolidate")
-    with progress(tour.session, "consolidating") as listener:
+    with tour.context.progress("consolidating") as listener:
         report = base.consolidate(progress=listener)
     order = sorted(report.insights, key=lambda insight: insight.kind != "contradiction")
-    show_report(tour.session, replace(report, insights=tuple(order)))
+    show_report(tour.context, replace(report, insights=tuple(order)))
 
 
 # --- 4: the graph --------------------------------------------------------------------------------
@@ -280,7 +279,7 @@ def _ask(tour: _Tour, base: KnowledgeBase, questions: tuple[str, ...]) -> None:
     for question in questions:
         tour.command(f'query "{question}"')
         result = base.query(question)
-        print_answer_note(tour.session, result.answer)
+        tour.context.note_answer(result.answer)
         show_result(tour.out, result, below=_HITS)
         tour.say(f"in {format_duration(result.seconds)}\n", "dim")
 

@@ -13,7 +13,6 @@ import typer
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, Yes, command
 from memctl.cli.rendering.output_formats import Column, emit, resolve_format
-from memctl.cli.rendering.progress_bar import progress
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import DamagedError, DiskRefused, MemctlError, PartialFailure, UsageError
 from memctl.paths import os_error_hint, os_error_message
@@ -49,7 +48,7 @@ def register(root: typer.Typer) -> None:
 
 
 def doctor(
-    session: CommandContext,
+    context: CommandContext,
     kb: KnowledgeBasesOption = None,
     repair: Annotated[bool, typer.Option("--repair", help="Put right what is damaged.")] = False,
     rebuild: Annotated[
@@ -84,27 +83,27 @@ def doctor(
     limit_malloc_caching()
     if dry_run and not repair:
         raise UsageError("--dry-run is for --repair", "without either, nothing is changed anyway")
-    attending = Doctor(session.home)
+    attending = Doctor(context.home)
     names = list(dict.fromkeys(kb or attending.names()))
     if repair and rebuild:
         raise UsageError("--repair and --rebuild are two things", "first the one, then the other")
     if rebuild:
-        _rebuild(session, attending, names, yes, output)
+        _rebuild(context, attending, names, yes, output)
         return
     if repair:
-        _repair(session, attending, names, dry_run, output)
+        _repair(context, attending, names, dry_run, output)
         return
-    findings = list(_findings(session, attending, names, deep))
+    findings = list(_findings(context, attending, names, deep))
     is_table = resolve_format(output) == "table"
-    told = findings if session.verbose or not is_table else _not_ok(findings)
+    told = findings if context.verbose or not is_table else _not_ok(findings)
     emit(told, _COLUMNS, output)
-    _conclude(session, names, findings)
+    _conclude(context, names, findings)
 
 
 def _findings(
-    session: CommandContext, attending: Doctor, names: Sequence[str], deep: bool
+    context: CommandContext, attending: Doctor, names: Sequence[str], deep: bool
 ) -> Iterator[dict[str, Any]]:
-    for finding in attending.machine(session.config_path):
+    for finding in attending.machine(context.config_path):
         yield {"kb": "", **asdict(finding)}
     for name in names:
         for finding in attending.examine(name, deep=deep):
@@ -112,37 +111,37 @@ def _findings(
 
 
 def _repair(
-    session: CommandContext, attending: Doctor, names: Sequence[str], dry_run: bool, output: Output
+    context: CommandContext, attending: Doctor, names: Sequence[str], dry_run: bool, output: Output
 ) -> None:
     steps, failed = _done(names, lambda name: attending.repair(name, dry_run=dry_run))
     emit(steps, _STEPS, output)
     if not steps and not failed:
-        _say_whole(session, names)
+        _say_whole(context, names)
     elif dry_run:
-        session.say("nothing has been changed")
+        context.say("nothing has been changed")
     lost = [step["message"] for step in steps if step["lost_rows"]]
     told = one_line("; ".join(lost), 300)
     hint = "bring it from a backup, or ingest it again; -o json names each row"
     if lost and failed:
-        session.say(f"warning: {told}")
-        session.suggest(hint)
-    _raise_worst(session, names, failed)
+        context.say(f"warning: {told}")
+        context.suggest(hint)
+    _raise_worst(context, names, failed)
     if lost:
         raise PartialFailure(told, hint)
 
 
 def _rebuild(
-    session: CommandContext, attending: Doctor, names: Sequence[str], yes: bool, output: Output
+    context: CommandContext, attending: Doctor, names: Sequence[str], yes: bool, output: Output
 ) -> None:
     for name in names:
         if where := attending.sends(name):
-            session.confirm(f"send the text of every memory of {name} to {where}?", yes=yes)
+            context.confirm(f"send the text of every memory of {name} to {where}?", yes=yes)
     began = time.monotonic()
-    with progress(session, "rebuilding") as listener:
+    with context.progress("rebuilding") as listener:
         steps, failed = _done(names, lambda name: attending.rebuild(name, listener))
     emit(steps, _STEPS, output)
-    _raise_worst(session, names, failed)
-    session.say(f"{format_count(len(names), 'knowledge base')} in {time.monotonic() - began:.1f} s")
+    _raise_worst(context, names, failed)
+    context.say(f"{format_count(len(names), 'knowledge base')} in {time.monotonic() - began:.1f} s")
 
 
 def _done(
@@ -166,7 +165,7 @@ def _done(
 
 
 def _raise_worst(
-    session: CommandContext, names: Sequence[str], failed: Mapping[str, MemctlError]
+    context: CommandContext, names: Sequence[str], failed: Mapping[str, MemctlError]
 ) -> None:
     """Tell of each failure, and raise the one that a script should know of first.
 
@@ -178,8 +177,8 @@ def _raise_worst(
     if len(names) == 1:
         raise worst
     for name, error in failed.items():
-        session.say(f"warning: {name} is left out: {error.message}")
-        session.suggest(error.hint if error is not worst else "")
+        context.say(f"warning: {name} is left out: {error.message}")
+        context.suggest(error.hint if error is not worst else "")
     told = f"{', '.join(failed)} could not be put right, and the others were"
     raise type(worst)(told, worst.hint)
 
@@ -189,21 +188,21 @@ def _not_ok(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _conclude(
-    session: CommandContext, names: Sequence[str], findings: Sequence[dict[str, Any]]
+    context: CommandContext, names: Sequence[str], findings: Sequence[dict[str, Any]]
 ) -> None:
     verdicts = Counter(finding["verdict"] for finding in findings)
-    session.say(
+    context.say(
         f"{format_count(verdicts['ok'], 'check')} ok, "
         f"{format_count(verdicts['warning'], 'warning')}"
     )
     if not verdicts["damaged"]:
-        _say_whole(session, names)
+        _say_whole(context, names)
         return
     worst = next(finding for finding in findings if finding["verdict"] == "damaged")
     bases = format_count(len(names), "knowledge base")
     raise DamagedError(f"{format_count(verdicts['damaged'], 'finding')} in {bases}", worst["hint"])
 
 
-def _say_whole(session: CommandContext, names: Sequence[str]) -> None:
+def _say_whole(context: CommandContext, names: Sequence[str]) -> None:
     bases = format_count(len(names), "knowledge base")
-    session.say(f"{bases} whole" if names else "no knowledge base yet")
+    context.say(f"{bases} whole" if names else "no knowledge base yet")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memctl.cli.command_context import CommandContext, collect_rows, listing_columns
+from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
     KnowledgeBasesOption,
@@ -25,8 +25,8 @@ from memctl.cli.rendering.output_formats import (
     format_instant,
     print_facts,
     print_paragraph,
+    with_kb_column,
 )
-from memctl.cli.rendering.progress_bar import progress
 from memctl.cli.rendering.terminal_text import (
     format_count,
     format_moment,
@@ -76,7 +76,7 @@ def register(root: typer.Typer) -> None:
     without=("types", "levels"),  # which only memories have
 )
 def list_(
-    session: CommandContext,
+    context: CommandContext,
     filters: Filters,
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="Only those of which something is missing.")
@@ -86,14 +86,13 @@ def list_(
     output: Output = None,
 ) -> None:
     """List documents, those taken in last first."""
-    with session.reading(kb) as bases:
-        rows = collect_rows(
-            session,
+    with context.reading(kb) as bases:
+        rows = context.collect_rows(
             bases,
             lambda base, n: base.documents(filters, incomplete=incomplete, limit=n),
             limit,
         )
-        emit(rows, listing_columns(bases, _LIST), output)
+        emit(rows, with_kb_column(_LIST, len(bases)), output)
 
 
 @command(
@@ -105,25 +104,25 @@ def list_(
     """,
 )
 def show(
-    session: CommandContext,
+    context: CommandContext,
     id_: Id,
     text: Annotated[bool, typer.Option("--text", help="Print its text and nothing else.")] = False,
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
     """Show what was understood of a document, and its memories."""
-    with session.owning("documents", id_, kb) as base:
+    with context.owning("documents", id_, kb) as base:
         view = base.document(id_)
     if text:
         from memctl.cli.rendering.output_formats import print_text
 
         print_text(view.document.text)
         return
-    emit_one(view, output, lambda: _show_view(session, view))
+    emit_one(view, output, lambda: _show_view(context, view))
 
 
-def _show_view(session: CommandContext, view: DocumentView) -> None:
-    out, d = session.console, view.document
+def _show_view(context: CommandContext, view: DocumentView) -> None:
+    out, d = context.console, view.document
     out.print(one_line(d.title or d.source), style="bold")
     print_paragraph(out, d.summary, indent=2)
     out.print()
@@ -167,7 +166,7 @@ def _signals(signals: object) -> str:
 
 @command(app, "delete", "memctl document delete d_3fa2b1\nmemctl document delete d_3fa2b1 --yes")
 def delete(
-    session: CommandContext,
+    context: CommandContext,
     id_: Id,
     yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
@@ -178,16 +177,16 @@ def delete(
     Insights that rest on those go too.  The file it came from is left alone, and so is what lies in
     snapshots and earlier versions: `memctl forget` takes that off the disk as well.
     """
-    with session.owning("documents", id_, kb) as base:
+    with context.owning("documents", id_, kb) as base:
         view = base.document(id_)
         memories = format_count(len(view.memories), "memory", "memories")
         what = f"{view.document.id} with {memories} and what rests on them"
         name = view.document.title or view.document.source
         question = f"delete {what}: {one_line(name, 80)!r}?"
-        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
         gone = base.delete_document(view.document.id)
-    session.say(f"deleted {format_count(gone, 'memory', 'memories')}")
+    context.say(f"deleted {format_count(gone, 'memory', 'memories')}")
 
 
 @command(
@@ -200,7 +199,7 @@ def delete(
     """,
 )
 def reprocess(
-    session: CommandContext,
+    context: CommandContext,
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="ID", help="Documents to read again.")
     ] = None,
@@ -223,11 +222,11 @@ def reprocess(
     if bool(ids) == (incomplete or upgrade):
         raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")
     with ExitStack() as stack:
-        base = stack.enter_context(session.changing(kb))
-        listener = stack.enter_context(progress(session, "reading again"))
-        with reporting_a_stop(session, base.name, output):
+        base = stack.enter_context(context.changing(kb))
+        listener = stack.enter_context(context.progress("reading again"))
+        with reporting_a_stop(context, base.name, output):
             report = base.reprocess(
                 ids or (), incomplete=incomplete, upgrade=upgrade, progress=listener
             )
-    show_report(session, base.name, report, output)
+    show_report(context, base.name, report, output)
     raise_failures(report, one_input=len(report.outcomes) == 1)

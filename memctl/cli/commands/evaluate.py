@@ -22,7 +22,6 @@ from memctl.cli.rendering.output_formats import (
     print_paragraph,
     resolve_format,
 )
-from memctl.cli.rendering.progress_bar import progress
 from memctl.cli.rendering.terminal_text import format_count, json_text
 from memctl.errors import PartialFailure, UsageError
 from memctl.literals import Mode
@@ -86,7 +85,7 @@ def register(root: typer.Typer) -> None:
 
 
 def evaluate(
-    session: CommandContext,
+    context: CommandContext,
     folder: Annotated[
         str | None,
         typer.Argument(metavar="FOLDER", help="The question set; with -k a file of questions too."),
@@ -147,12 +146,12 @@ def evaluate(
     if make is not None:
         if folder or mode or save or compare:
             raise UsageError("--make goes with -k alone", "memctl eval --make FILE -k NAME")
-        _make(session, make, kb, limit or _DRAFTS)
+        _make(context, make, kb, limit or _DRAFTS)
         return
     if folder is None:
         raise UsageError("which question set?", "memctl eval FOLDER, or memctl eval --make FILE")
     wanted = _Wanted(folder, _modes(mode or []), limit or _HITS, save, compare)
-    _evaluate(session, wanted, kb, output)
+    _evaluate(context, wanted, kb, output)
 
 
 def _modes(names: Sequence[str]) -> tuple[Mode, ...]:
@@ -183,7 +182,7 @@ class _Wanted:
 
 
 def _evaluate(
-    session: CommandContext, wanted: _Wanted, kb: KnowledgeBasesOption, output: Output
+    context: CommandContext, wanted: _Wanted, kb: KnowledgeBasesOption, output: Output
 ) -> None:
     from memctl.evaluation.evaluation_runs import load_run, save_run
     from memctl.evaluation.question_sets import read_questions
@@ -198,19 +197,19 @@ def _evaluate(
             str(parse_path(wanted.save).parent), "--save takes a file in a folder that is there"
         )
     questions = read_questions(queries)
-    _tell_of(session, queries, questions)
+    _tell_of(context, queries, questions)
     if not questions.questions:
         raise UsageError(f"no question with evidence in {queries}", _FORMAT_HINT)
-    modes: Sequence[Mode] = wanted.modes or (session.config.query.mode,)
+    modes: Sequence[Mode] = wanted.modes or (context.config.query.mode,)
     with _ended_by_signals(), ExitStack() as stack:
         if kb:
-            bases, failed = stack.enter_context(session.reading(kb)), 0
+            bases, failed = stack.enter_context(context.reading(kb)), 0
         else:
-            bases, failed = _filled(session, stack, corpus)
-        run = _run(session, bases, questions, modes, wanted.limit)
+            bases, failed = _filled(context, stack, corpus)
+        run = _run(context, bases, questions, modes, wanted.limit)
     if wanted.save is not None:
         save_run(parse_path(wanted.save), run, utc_now())
-    _write(session, run, saved, output)
+    _write(context, run, saved, output)
     if questions.bad or failed:
         wrong = [format_count(len(questions.bad), "bad line")] if questions.bad else []
         wrong += [f"{format_count(failed, 'record')} that could not be taken in"] if failed else []
@@ -242,15 +241,15 @@ def _files(name: str, *, needs_corpus: bool) -> tuple[Path, Path]:
     return corpus, input_file(str(path / QUERIES), _FORMAT_HINT)
 
 
-def _tell_of(session: CommandContext, path: Path, questions: QuestionSet) -> None:
+def _tell_of(context: CommandContext, path: Path, questions: QuestionSet) -> None:
     """Say which lines are left out."""
     for line in questions.bad[:_MOST_TOLD]:
-        session.say(f"error: {path.name}, line {line.line}: {line.reason}")
+        context.say(f"error: {path.name}, line {line.line}: {line.reason}")
     if len(questions.bad) > _MOST_TOLD:
-        session.say(f"error: and {len(questions.bad) - _MOST_TOLD} more")
+        context.say(f"error: and {len(questions.bad) - _MOST_TOLD} more")
     if questions.without_evidence:
         left = format_count(questions.without_evidence, "question")
-        session.say(f"note: {left} left out, for no evidence is named")
+        context.say(f"note: {left} left out, for no evidence is named")
 
 
 @contextmanager
@@ -267,26 +266,26 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
-def _filled(session: CommandContext, stack: ExitStack, corpus: Path) -> tuple[KnowledgeBases, int]:
+def _filled(context: CommandContext, stack: ExitStack, corpus: Path) -> tuple[KnowledgeBases, int]:
     """Give a throw-away knowledge base with a corpus, and how many records are not in it."""
     from memctl.evaluation.evaluation_runs import temporary_base
     from memctl.queries import KnowledgeBases
 
-    base = stack.enter_context(temporary_base(session.config))
-    with progress(session, "remembering") as listener:
+    base = stack.enter_context(temporary_base(context.config))
+    with context.progress("remembering") as listener:
         report = base.ingest(jsonl=corpus, progress=listener)
     failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
     for outcome in failures[:_MOST_TOLD]:
-        session.say(f"error: {outcome.reason}")
+        context.say(f"error: {outcome.reason}")
     if report.failed > _MOST_TOLD:
-        session.say(f"error: and {report.failed - _MOST_TOLD} more")
+        context.say(f"error: and {report.failed - _MOST_TOLD} more")
     if report.skipped:
-        session.say(f"note: {format_count(report.skipped, 'record')} of {corpus.name} there twice")
+        context.say(f"note: {format_count(report.skipped, 'record')} of {corpus.name} there twice")
     return KnowledgeBases([base]), report.failed
 
 
 def _run(
-    session: CommandContext,
+    context: CommandContext,
     bases: KnowledgeBases,
     questions: QuestionSet,
     modes: Sequence[Mode],
@@ -298,22 +297,22 @@ def _run(
     asked = questions.questions
     if missing := missing_evidence(asked, known_ids(bases)):
         ids = format_count(missing, "id of evidence is", "ids of evidence are")
-        session.say(f"warning: {ids} not there, so never found")
+        context.say(f"warning: {ids} not there, so never found")
     notes: set[str] = set()
     run: dict[str, Sequence[QuestionResult]] = {}
     for mode in modes:
-        with progress(session, "asking") as listener:
+        with context.progress("asking") as listener:
             run[mode] = run_questions(bases, asked, mode, limit, notes, listener)
     for note in sorted(notes):
-        session.say(f"note: {note}")
+        context.say(f"note: {note}")
     return run
 
 
-def _write(session: CommandContext, run: Run, saved: Run | None, output: Output) -> None:
+def _write(context: CommandContext, run: Run, saved: Run | None, output: Output) -> None:
     from memctl.evaluation.metrics import summarize
 
     scores = [_flat(score) for mode, found in run.items() for score in summarize(mode, found)]
-    comparisons = None if saved is None else _compared(session, run, saved)
+    comparisons = None if saved is None else _compared(context, run, saved)
     if resolve_format(output) in ("csv", "arrow"):
         emit(scores if comparisons is None else comparisons, _SCORES, output)
         return
@@ -325,11 +324,11 @@ def _write(session: CommandContext, run: Run, saved: Run | None, output: Output)
         """Print the scores, and below them what has changed."""
         emit(scores, _SCORES, "table")
         if comparisons:
-            session.console.print()
+            context.console.print()
             emit([_readable(item) for item in comparisons], _COMPARISONS, "table")
             pairs = format_count(comparisons[0].questions, "question")
             about = f"{pairs} in both runs; percentage points, an interval without 0 is no chance"
-            print_paragraph(session.console, about, "dim")
+            print_paragraph(context.console, about, "dim")
 
     emit_one(value, output, show)
 
@@ -345,20 +344,20 @@ def _flat(score: Score) -> dict[str, Any]:
     }
 
 
-def _compared(session: CommandContext, run: Run, saved: Run) -> list[Comparison]:
+def _compared(context: CommandContext, run: Run, saved: Run) -> list[Comparison]:
     from memctl.evaluation.metrics import comparable_mode, compare_runs
 
     found: list[Comparison] = []
     for mode, outcomes in run.items():
         other = comparable_mode(mode, saved, len(run))
         if other is None:
-            session.say(f"note: the saved run has no mode {mode}; it has {', '.join(saved)}")
+            context.say(f"note: the saved run has no mode {mode}; it has {', '.join(saved)}")
             continue
         pairs = compare_runs(mode, other, saved[other], outcomes)
         found += pairs
         in_both = pairs[0].questions if pairs else 0
         if in_both != len(outcomes):
-            session.say(f"note: {in_both:,} of {len(outcomes):,} questions are in the saved run")
+            context.say(f"note: {in_both:,} of {len(outcomes):,} questions are in the saved run")
     return found
 
 
@@ -377,14 +376,14 @@ def _readable(item: Comparison) -> dict[str, Any]:
 # --- writing questions ---------------------------------------------------------------------------
 
 
-def _make(session: CommandContext, name: str, kb: KnowledgeBasesOption, most: int) -> None:
+def _make(context: CommandContext, name: str, kb: KnowledgeBasesOption, most: int) -> None:
     from memctl.evaluation.question_sets import drafts_as_lines, make_questions
     from memctl.files import save_file
 
     path = None if name == "-" else parse_path(name)
     if path is not None and path.exists():
         raise UsageError(f"{name} is there already", "it may have been corrected: name another")
-    with session.reading_one(kb) as base:
+    with context.reading_one(kb) as base:
         drafts = make_questions(base, most)
         base_name = base.name
     text = "".join(f"{json_text(line)}\n" for line in drafts_as_lines(drafts))
@@ -395,5 +394,5 @@ def _make(session: CommandContext, name: str, kb: KnowledgeBasesOption, most: in
     if not drafts:
         raise UsageError(f"nothing in {base_name} to ask about", "ingest something first")
     if path is not None:
-        session.say(f"wrote {format_count(len(drafts), 'question')} to {name}")
-        session.hint(f"correct them, then: memctl eval {name} -k {base_name}")
+        context.say(f"wrote {format_count(len(drafts), 'question')} to {name}")
+        context.hint(f"correct them, then: memctl eval {name} -k {base_name}")

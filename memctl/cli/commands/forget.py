@@ -38,7 +38,7 @@ def register(root: typer.Typer) -> None:
 
 
 def forget(
-    session: CommandContext,
+    context: CommandContext,
     document: Annotated[
         _Words, typer.Option("--document", metavar="ID", help="With all its versions; repeatable.")
     ] = None,
@@ -89,20 +89,20 @@ def forget(
     selection = _selection(
         document or [], memory or [], entity or [], namespace, before, whole_documents
     )
-    with _opened(session, selection, kb) as base:
-        others = _others(session, base, kb)
+    with _opened(context, selection, kb) as base:
+        others = _others(context, base, kb)
         if selection is not None:
             preview = _preview(base, selection, others)
             if dry_run:
-                emit_one(preview, output, lambda: _show(session, preview))
+                emit_one(preview, output, lambda: _show(context, preview))
                 return
-            session.confirm(f"forget {_told(preview) or 'what is left'} for good?", yes=yes)
+            context.confirm(f"forget {_told(preview) or 'what is left'} for good?", yes=yes)
         elif snapshots and (known := base.snapshots()):
-            session.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
+            context.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
-    emit_one(report, output, lambda: _show(session, report))
+    emit_one(report, output, lambda: _show(context, report))
     if others and selection is not None:
-        session.suggest(f"of {base.name} alone; name others with -k: {', '.join(others)}")
+        context.suggest(f"of {base.name} alone; name others with -k: {', '.join(others)}")
     if report.left:
         places = ", ".join(dict.fromkeys(left.place for left in report.left))
         raise PartialFailure(f"some of it is left in {one_line(places, 200)}", report.left[0].hint)
@@ -110,32 +110,32 @@ def forget(
 
 @contextmanager
 def _opened(
-    session: CommandContext, selection: Selection | None, kb: list[str] | None
+    context: CommandContext, selection: Selection | None, kb: list[str] | None
 ) -> Iterator[KnowledgeBase]:
     """Open the knowledge base to forget in: where none is named, the one that has it."""
-    if not kb and session.config.kb is None and (owner := _owner(session, selection)):
+    if not kb and context.config.kb is None and (owner := _owner(context, selection)):
         kb = [owner]
-    with session.changing(kb) as base:
+    with context.changing(kb) as base:
         yield base
 
 
-def _owner(session: CommandContext, selection: Selection | None) -> str | None:
+def _owner(context: CommandContext, selection: Selection | None) -> str | None:
     """Return the knowledge base that has the first document or memory, of those asked anyway."""
     ids: list[tuple[TableName, str]] = []
     if selection is not None:
         ids += [("documents", id_) for id_ in selection.documents]
         ids += [("memories", id_) for id_ in selection.memories]
     for table, id_ in ids[:1]:
-        with suppress(NotFoundError, KnowledgeBaseNotFound), session.owning(table, id_, None) as b:
+        with suppress(NotFoundError, KnowledgeBaseNotFound), context.owning(table, id_, None) as b:
             return b.name
     return None
 
 
-def _others(session: CommandContext, base: KnowledgeBase, kb: list[str] | None) -> list[str]:
+def _others(context: CommandContext, base: KnowledgeBase, kb: list[str] | None) -> list[str]:
     """Return the knowledge bases that are not looked at, where nobody has named one."""
-    if kb or session.config.kb is not None:
+    if kb or context.config.kb is not None:
         return []
-    return [name for name in session.home.names() if name != base.name]
+    return [name for name in context.home.names() if name != base.name]
 
 
 def _preview(base: KnowledgeBase, selection: Selection, others: list[str]) -> ForgetReport:
@@ -195,8 +195,8 @@ def _told(report: ForgetReport) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _show(session: CommandContext, report: ForgetReport) -> None:
-    out = session.console
+def _show(context: CommandContext, report: ForgetReport) -> None:
+    out = context.console
     done = "would forget" if report.dry_run else "forgot"
     nothing = "what was interrupted" if report.completed else "nothing more"
     out.print(f"{done} {_told(report) or nothing}", soft_wrap=True)

@@ -67,21 +67,21 @@ def register(root: typer.Typer) -> None:
 
 @command(app, "show", "memctl graph show\nmemctl graph show -k work -o json")
 def show(
-    session: CommandContext,
+    context: CommandContext,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
     output: Output = None,
 ) -> None:
     """Show how many names there are, and which matter most."""
-    with session.reading_one(kb) as base:
+    with context.reading_one(kb) as base:
         found = base.graph(parse_filters(namespaces=namespace)).overview()
-    emit_one(found, output, lambda: _show_overview(session, found))
+    emit_one(found, output, lambda: _show_overview(context, found))
     if not found.nodes:
-        session.suggest(_NOTHING)
+        context.suggest(_NOTHING)
 
 
-def _show_overview(session: CommandContext, found: Overview) -> None:
-    out = session.console
+def _show_overview(context: CommandContext, found: Overview) -> None:
+    out = context.console
     print_facts(
         out,
         {
@@ -102,25 +102,25 @@ def _show_overview(session: CommandContext, found: Overview) -> None:
     if found.largest_communities:
         out.print("\nlargest communities", style="dim")
         for community in found.largest_communities:
-            _show_community(session, community)
-    _show_decisions(session, "said to be the same", found.merged)
-    _show_decisions(session, "said not to be the same", found.kept_apart)
+            _show_community(context, community)
+    _show_decisions(context, "said to be the same", found.merged)
+    _show_decisions(context, "said not to be the same", found.kept_apart)
 
 
-def _show_community(session: CommandContext, community: CommunityView) -> None:
+def _show_community(context: CommandContext, community: CommunityView) -> None:
     names = ", ".join(one_line(name, 40) for name in community.members[:6])
-    print_paragraph(session.console, f"{community.number}. {names} ({community.size})", "cyan", 2)
+    print_paragraph(context.console, f"{community.number}. {names} ({community.size})", "cyan", 2)
     if community.summary:
-        print_paragraph(session.console, one_line(community.summary, 200), "", 5)
+        print_paragraph(context.console, one_line(community.summary, 200), "", 5)
 
 
 def _show_decisions(
-    session: CommandContext, title: str, pairs: tuple[tuple[str, str], ...]
+    context: CommandContext, title: str, pairs: tuple[tuple[str, str], ...]
 ) -> None:
     if pairs:
-        session.console.print(f"\n{title}", style="dim")
+        context.console.print(f"\n{title}", style="dim")
         for one, other in pairs:
-            print_paragraph(session.console, f"{one}, {other}", indent=2)
+            print_paragraph(context.console, f"{one}, {other}", indent=2)
 
 
 @command(
@@ -132,7 +132,7 @@ def _show_decisions(
     """,
 )
 def neighbors(
-    session: CommandContext,
+    context: CommandContext,
     name: Name,
     hops: Annotated[
         int, typer.Option("--hops", min=1, max=6, help="How many steps to go at most.")
@@ -143,24 +143,24 @@ def neighbors(
     output: Output = None,
 ) -> None:
     """List what is near a name, nearest and strongest first."""
-    with session.reading_one(kb) as base:
+    with context.reading_one(kb) as base:
         view = base.graph(parse_filters(namespaces=namespace))
-        _tell_of_others(session, view, name)
+        _tell_of_others(context, view, name)
         rows = view.neighbours(name, hops, limit + 1 if limit else None)
     if limit and len(rows) > limit:
-        session.say(f"note: only the first {limit} are shown; -n 0 shows all")
+        context.say(f"note: only the first {limit} are shown; -n 0 shows all")
         rows = rows[:limit]
     emit(rows, _NEIGHBOURS, output)
     if not rows:
-        session.say(f"note: nothing stands together with {name!r}")
+        context.say(f"note: nothing stands together with {name!r}")
 
 
-def _tell_of_others(session: CommandContext, view: GraphView, name: str) -> None:
+def _tell_of_others(context: CommandContext, view: GraphView, name: str) -> None:
     """Say that several are called so, and which one is meant."""
     found = view.find(name)
     if len(found) > 1:
         others = ", ".join(_told(node) for node in found[1:4])
-        session.say(f"note: {name!r} is taken for {_told(found[0])}; there is also {others}")
+        context.say(f"note: {name!r} is taken for {_told(found[0])}; there is also {others}")
 
 
 def _told(node: Node) -> str:
@@ -169,7 +169,7 @@ def _told(node: Node) -> str:
 
 @command(app, "path", 'memctl graph path "Ann Lee" Berlin\nmemctl graph path Ann Aurora -o json')
 def path(
-    session: CommandContext,
+    context: CommandContext,
     name: One,
     other: Other,
     kb: KnowledgeBaseOption = None,
@@ -180,17 +180,17 @@ def path(
 
     Each step names the memory that shows it.
     """
-    with session.reading_one(kb) as base:
+    with context.reading_one(kb) as base:
         view = base.graph(parse_filters(namespaces=namespace))
         for each in (name, other):
-            _tell_of_others(session, view, each)
+            _tell_of_others(context, view, each)
         steps = view.path(name, other)
     if resolve_format(output) == "table":
-        show_steps(session.console, steps)
+        show_steps(context.console, steps)
     else:
         emit(steps, (), output)
     if not steps:
-        session.say(f"note: {name!r} and {other!r} are one")
+        context.say(f"note: {name!r} and {other!r} are one")
 
 
 def show_steps(console: Console, steps: Sequence[Step], indent: int = 0) -> None:
@@ -217,23 +217,23 @@ def _place(step: Step) -> str:
 
 @command(app, "communities", "memctl graph communities\nmemctl graph communities -n 5 -o json")
 def communities(
-    session: CommandContext,
+    context: CommandContext,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
     limit: Limit = 20,
     output: Output = None,
 ) -> None:
     """List groups of names that hang together, and why."""
-    with session.reading_one(kb) as base:
+    with context.reading_one(kb) as base:
         rows = base.graph(parse_filters(namespaces=namespace)).communities(
             limit + 1 if limit else None
         )
     if limit and len(rows) > limit:
-        session.say(f"note: only the first {limit} are shown; -n 0 shows all")
+        context.say(f"note: only the first {limit} are shown; -n 0 shows all")
         rows = rows[:limit]
     emit(rows, _COMMUNITIES, output)
     if not rows:
-        session.suggest(_NOTHING)
+        context.suggest(_NOTHING)
 
 
 @command(
@@ -245,7 +245,7 @@ def communities(
     """,
 )
 def export(
-    session: CommandContext,
+    context: CommandContext,
     format_: Annotated[
         GraphFormat | None,
         typer.Option(
@@ -269,7 +269,7 @@ def export(
 
     is_dot = to is not None and parse_path(to).suffix in _DOT_ENDINGS
     chosen: GraphFormat = format_ or ("dot" if is_dot else "graphml")
-    with session.reading_one(kb) as base:
+    with context.reading_one(kb) as base:
         view = base.graph(parse_filters(namespaces=namespace))
         graph, connections = view.graph, view.connections()
         if to is None or to == "-":
@@ -278,26 +278,26 @@ def export(
             return
         with atomic_write(parse_path(to)) as sink:
             write_graph(graph, chosen, sink, connections)
-    session.say(f"wrote {format_count(len(graph.nodes), 'name')} to {to}")
+    context.say(f"wrote {format_count(len(graph.nodes), 'name')} to {to}")
 
 
 @command(app, "merge", 'memctl graph merge "Bob" "Robert Lee"')
 def merge(
-    session: CommandContext,
+    context: CommandContext,
     name: One,
     other: Other,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Say that two names mean the same; unmerge takes it back."""
-    with session.changing(kb) as base:
+    with context.changing(kb) as base:
         node = base.merge_names(name, other)
-    emit_one(node, output, lambda: _show_node(session, node))
+    emit_one(node, output, lambda: _show_node(context, node))
 
 
 @command(app, "unmerge", 'memctl graph unmerge "Ann" "Ann Lee"')
 def unmerge(
-    session: CommandContext,
+    context: CommandContext,
     name: One,
     other: Other,
     kb: KnowledgeBaseOption = None,
@@ -307,15 +307,15 @@ def unmerge(
 
     It takes back what was merged by hand and what memctl decided itself.
     """
-    with session.changing(kb) as base:
+    with context.changing(kb) as base:
         nodes = base.unmerge_names(name, other)
     if resolve_format(output) == "table":
         for node in nodes:
-            _show_node(session, node)
+            _show_node(context, node)
     else:
         emit(nodes, (), output)
 
 
-def _show_node(session: CommandContext, node: Node) -> None:
+def _show_node(context: CommandContext, node: Node) -> None:
     also = f", also {', '.join(node.aliases)}" if node.aliases else ""
-    print_paragraph(session.console, f"{node.name} ({node.type}{also})  {node.id}")
+    print_paragraph(context.console, f"{node.name} ({node.type}{also})  {node.id}")

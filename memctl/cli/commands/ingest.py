@@ -20,7 +20,6 @@ from memctl.cli.rendering.output_formats import (
     print_paragraph,
     resolve_format,
 )
-from memctl.cli.rendering.progress_bar import progress
 from memctl.cli.rendering.terminal_text import format_count, format_duration, format_money, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
 from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS
@@ -50,7 +49,7 @@ def register(root: typer.Typer) -> None:
 
 
 def ingest(
-    session: CommandContext,
+    context: CommandContext,
     paths: Annotated[
         list[str] | None,
         typer.Argument(metavar="PATH", help="Files and folders; - is standard input."),
@@ -97,12 +96,12 @@ def ingest(
     refuse_empty(
         {"--namespace": namespace, "--tag": tags, "--source": source, "--session": session_id}
     )
-    passed_over = _PassedOver(session)
+    passed_over = _PassedOver(context)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
-        base = stack.enter_context(session.trying(kb) if dry_run else session.writing(kb))
-        listener = stack.enter_context(progress(session, "reading" if dry_run else "ingesting"))
-        with reporting_a_stop(session, base.name, output):
+        base = stack.enter_context(context.trying(kb) if dry_run else context.writing(kb))
+        listener = stack.enter_context(context.progress("reading" if dry_run else "ingesting"))
+        with reporting_a_stop(context, base.name, output):
             report = base.ingest(
                 **inputs,
                 namespace=namespace,
@@ -113,7 +112,7 @@ def ingest(
                 progress=listener,
                 left_out=passed_over,
             )
-    show_report(session, base.name, report, output)
+    show_report(context, base.name, report, output)
     passed_over.tell()
     raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
 
@@ -144,13 +143,13 @@ def _jsonl(name: str, stack: ExitStack) -> Any:
 class _PassedOver:
     """Tells what in a folder was not taken: each thing when asked to say more, else how much."""
 
-    def __init__(self, session: CommandContext) -> None:
-        self._session = session
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
         self._special = 0
 
     def __call__(self, left_out: SkippedSource) -> None:
-        if self._session.verbose:
-            self._session.say(
+        if self._context.verbose:
+            self._context.say(
                 f"skipped {display_path(left_out.source)}: {SKIP_REASONS_IN_WORDS[left_out.reason]}"
             )
         elif left_out.reason not in _USUAL:
@@ -160,7 +159,7 @@ class _PassedOver:
         """Say how many things were not taken that somebody may miss."""
         if self._special:
             what = format_count(self._special, "link or special file", "links and special files")
-            self._session.say(f"skipped {what} (use --verbose to see them)")
+            self._context.say(f"skipped {what} (use --verbose to see them)")
 
 
 _OUTCOMES = (
@@ -173,18 +172,18 @@ _OUTCOMES = (
 
 
 @contextmanager
-def reporting_a_stop(session: CommandContext, name: str, output: Output) -> Iterator[None]:
+def reporting_a_stop(context: CommandContext, name: str, output: Output) -> Iterator[None]:
     """Print what had been done when something stopped it all, before the error goes on."""
     from memctl.ingest.ingest_pipeline import IngestStopped
 
     try:
         yield
     except IngestStopped as stopped:
-        show_report(session, name, stopped.report, output)
+        show_report(context, name, stopped.report, output)
         raise
 
 
-def show_report(session: CommandContext, name: str, report: IngestReport, output: Output) -> None:
+def show_report(context: CommandContext, name: str, report: IngestReport, output: Output) -> None:
     """Print what became of the sources: a line for people, the whole report for programs."""
     if resolve_format(output) in ("csv", "arrow"):
         emit(report.outcomes, _OUTCOMES, output)
@@ -201,33 +200,33 @@ def show_report(session: CommandContext, name: str, report: IngestReport, output
         parts = parts or ["nothing to ingest"]
         made = f", {format_count(report.memories, 'memory', 'memories')}" if report.memories else ""
         what = ", ".join(parts)
-        session.console.print(f"{name}: {what}{made}, in {format_duration(report.seconds)}")
+        context.console.print(f"{name}: {what}{made}, in {format_duration(report.seconds)}")
         if report.estimates:
-            _show_estimates(session, report)
+            _show_estimates(context, report)
 
     emit_one(report, output, line)
     if report.dry_run:
         return
     notes = [note for outcome in report.outcomes for note in _notes(outcome)]
     for note in notes[:_SHOWN_NOTES]:
-        session.say(f"note: {note}")
+        context.say(f"note: {note}")
     if len(notes) > _SHOWN_NOTES:
-        session.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
-    _say_facts(session, report.facts)
+        context.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
+    _say_facts(context, report.facts)
 
 
-def _say_facts(session: CommandContext, facts: FactComparison) -> None:
+def _say_facts(context: CommandContext, facts: FactComparison) -> None:
     """Say how new facts compare with what was known, where that is not just new."""
-    if facts.updated or facts.contradicted or facts.restated or (facts.added and session.verbose):
-        session.say(f"facts: {facts.told}")
+    if facts.updated or facts.contradicted or facts.restated or (facts.added and context.verbose):
+        context.say(f"facts: {facts.told}")
     if facts.dropped:
         what = format_count(facts.dropped, "verdict")
-        session.say(f"note: left out {what} on memories that the model was not asked about")
+        context.say(f"note: left out {what} on memories that the model was not asked about")
     if facts.note:
         what = format_count(facts.waiting, "fact")
-        session.say(f"note: {what} still to be compared with what is known: {facts.note}")
+        context.say(f"note: {what} still to be compared with what is known: {facts.note}")
         if facts.hint:
-            session.hint(facts.hint)
+            context.hint(facts.hint)
 
 
 def _notes(outcome: FileOutcome) -> Iterator[str]:
@@ -239,17 +238,17 @@ def _notes(outcome: FileOutcome) -> Iterator[str]:
         yield f"{name}: left out {format_count(outcome.dropped, 'fact')} that it does not say"
 
 
-def _show_estimates(session: CommandContext, report: IngestReport) -> None:
+def _show_estimates(context: CommandContext, report: IngestReport) -> None:
     """Print what models would be asked, and that it is a guess."""
     for found in report.estimates:
         tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
         used = tokens if found.input_tokens else "paid by the minute"
         calls = f"about {format_count(found.calls, 'call')}"
         told = f"{found.task} by {found.model}: {calls}, {used}, {format_money(found.cost)}"
-        print_paragraph(session.console, told, indent=2)
+        print_paragraph(context.console, told, indent=2)
     total = format_money(sum(found.cost for found in report.estimates))
     told = f"estimated cost: {total}, less what models have replied before"
-    print_paragraph(session.console, told, indent=2)
+    print_paragraph(context.console, told, indent=2)
 
 
 def raise_failures(report: IngestReport, *, one_input: bool) -> None:

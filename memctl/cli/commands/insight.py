@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from memctl.cli.command_context import CommandContext, collect_rows, listing_columns
+from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Limit, Output, command, group
 from memctl.cli.commands.memory import Id
 from memctl.cli.commands.memory import show as show_memory
-from memctl.cli.rendering.output_formats import Column, emit, format_instant
+from memctl.cli.rendering.output_formats import Column, emit, format_instant, with_kb_column
 from memctl.cli.rendering.terminal_text import short_id
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def register(root: typer.Typer) -> None:
     without=("types", "levels"),  # which all insights share
 )
 def list_(
-    session: CommandContext,
+    context: CommandContext,
     filters: Filters,
     kb: KnowledgeBasesOption = None,
     limit: Limit = 50,
@@ -48,14 +48,14 @@ def list_(
 ) -> None:
     """List insights, the newest first."""
     wanted = dataclasses.replace(filters, levels=("insight",))
-    with session.reading(kb) as bases:
-        rows = collect_rows(session, bases, lambda base, n: base.memories(wanted, limit=n), limit)
-        emit(rows, listing_columns(bases, _LIST), output)
+    with context.reading(kb) as bases:
+        rows = context.collect_rows(bases, lambda base, n: base.memories(wanted, limit=n), limit)
+        emit(rows, with_kb_column(_LIST, len(bases)), output)
 
 
 @command(app, "show", "memctl insight show i_77c0de\nmemctl insight show i_77c0de -o json")
 def show(
-    session: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+    context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
     """Show an insight with the memories it was drawn from."""
-    show_memory(session, id_, kb, output)
+    show_memory(context, id_, kb, output)

@@ -57,13 +57,13 @@ def register(root: typer.Typer) -> None:
 
 @command(app, "list", "memctl job list\nmemctl job list -k notes -n 0 -o json")
 def list_(
-    session: CommandContext,
+    context: CommandContext,
     kb: KnowledgeBasesOption = None,
     limit: Limit = 20,
     output: Output = None,
 ) -> None:
     """List what was done by itself or took a while, newest first."""
-    with session.reading(kb) as bases:
+    with context.reading(kb) as bases:
         rows = [job for base in bases for job in base.jobs(limit=limit or None)]
     emit(rows, _COLUMNS, output)
 
@@ -78,7 +78,7 @@ def list_(
     """,
 )
 def undo(
-    session: CommandContext,
+    context: CommandContext,
     job: Annotated[
         int | None, typer.Argument(metavar="JOB", help="See memctl job list; else the latest.")
     ] = None,
@@ -101,19 +101,19 @@ def undo(
     only when they change, or with others that are new.  With --again it looks at them anew, as
     with another model or other settings.
     """
-    with session.reading_one(kb) as base:
+    with context.reading_one(kb) as base:
         report = base.undo_job(job, again=again, dry_run=True)
         which = f"{report.kind} {report.job} of {base.name}, {format_moment(report.started_at)}"
         if dry_run and output is not None:
-            emit_one(report, output, lambda: _show(session, report))
+            emit_one(report, output, lambda: _show(context, report))
             return
         what = f"take back {which}: {_gist(report)}"
-        if not session.agreed(what, f"{what}?", yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(what, f"{what}?", yes=yes, dry_run=dry_run):
             return
         report = base.undo_job(report.job, again=again)
-        session.say(f"took back {which}: {_gist(report)}")
+        context.say(f"took back {which}: {_gist(report)}")
         if output is not None:
-            emit_one(report, output, lambda: _show(session, report))
+            emit_one(report, output, lambda: _show(context, report))
 
 
 def _gist(report: UndoReport) -> str:
@@ -131,8 +131,8 @@ def _gist(report: UndoReport) -> str:
     return ", ".join(parts)
 
 
-def _show(session: CommandContext, report: UndoReport) -> None:
+def _show(context: CommandContext, report: UndoReport) -> None:
     values = {
         key: ", ".join(v) if isinstance(v, list) else v for key, v in to_plain(report).items()
     }
-    print_facts(session.console, values, indent=0)
+    print_facts(context.console, values, indent=0)

@@ -19,7 +19,6 @@ from memctl.cli.rendering.output_formats import (
     print_facts,
     to_plain,
 )
-from memctl.cli.rendering.progress_bar import progress
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import UsageError
 from memctl.literals import After, ChunkStrategy
@@ -137,7 +136,7 @@ def register(root: typer.Typer) -> None:
     """,
 )
 def create(
-    session: CommandContext,
+    context: CommandContext,
     name: Name,
     chunk_strategy: Strategy = None,
     chunk_size: Size = None,
@@ -170,11 +169,11 @@ def create(
     if private_namespace:
         changes["private_namespaces"] = _namespaces((), private_namespace, ())
     folders = [_inbox(text) for text in inbox or ()]
-    session.home.create(name, inboxes=folders, embedder=embedder, **changes)
-    session.say(f"created {name}")
-    session.hint(f"drop files into {session.home.layout(name).inbox} and run memctl watch")
+    context.home.create(name, inboxes=folders, embedder=embedder, **changes)
+    context.say(f"created {name}")
+    context.hint(f"drop files into {context.home.layout(name).inbox} and run memctl watch")
     if output is not None:
-        _show(session, name, output)
+        _show(context, name, output)
 
 
 def _given(**values: Any) -> dict[str, Any]:
@@ -197,12 +196,12 @@ def _inbox(text: str) -> Inbox:
 
 
 @command(app, "list", "memctl kb list\nmemctl kb list -o json | jq '.[].name'")
-def list_(session: CommandContext, output: Output = None) -> None:
+def list_(context: CommandContext, output: Output = None) -> None:
     """List every knowledge base."""
-    entries = session.home.entries()
+    entries = context.home.entries()
     emit([_row(entry) for entry in entries], _COLUMNS, output)
     if not entries:
-        session.hint("there is none yet: memctl kb create NAME, or just memctl ingest FILE")
+        context.hint("there is none yet: memctl kb create NAME, or just memctl ingest FILE")
 
 
 def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
@@ -225,13 +224,13 @@ def _privacy(settings: KnowledgeBaseSettings) -> str:
 
 
 @command(app, "show", "memctl kb show notes\nmemctl kb show notes -o json")
-def show(session: CommandContext, name: ExistingName, output: Output = None) -> None:
+def show(context: CommandContext, name: ExistingName, output: Output = None) -> None:
     """Show what is pinned for one knowledge base, and where it is."""
-    _show(session, name, output)
+    _show(context, name, output)
 
 
-def _show(session: CommandContext, name: str, output: Output) -> None:
-    home = session.home
+def _show(context: CommandContext, name: str, output: Output) -> None:
+    home = context.home
     settings, layout = home.settings(name), home.layout(name)
     values = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
     value = values | {"folder": layout.folder}
@@ -241,7 +240,7 @@ def _show(session: CommandContext, name: str, output: Output) -> None:
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
         namespaces = ", ".join(map(one_line, settings.private_namespaces)) or None
         told = {"inboxes": ", ".join(inboxes), "private_namespaces": namespaces}
-        print_facts(session.console, value | told, indent=0)
+        print_facts(context.console, value | told, indent=0)
 
     emit_one(value, output, table)
 
@@ -257,7 +256,7 @@ def _show(session: CommandContext, name: str, output: Output) -> None:
     """,
 )
 def set_(
-    session: CommandContext,
+    context: CommandContext,
     name: ExistingName,
     chunk_strategy: Strategy = None,
     chunk_size: Size = None,
@@ -304,7 +303,7 @@ def set_(
         half_life=half_life,
     )
     if inbox or remove_inbox:
-        own = session.home.layout(name).inbox
+        own = context.home.layout(name).inbox
         changes["inboxes"] = lambda now: _inboxes(own, now, inbox or [], remove_inbox or [])
     if private_namespace or open_namespace:
         changes["private_namespaces"] = lambda now: _namespaces(
@@ -312,8 +311,8 @@ def set_(
         )
     if not changes:
         raise UsageError("nothing to set", "see memctl kb set --help for what can be")
-    session.home.change(name, **changes)
-    session.say(f"set {', '.join(changes)} of {name}")
+    context.home.change(name, **changes)
+    context.say(f"set {', '.join(changes)} of {name}")
 
 
 def _namespaces(
@@ -350,40 +349,40 @@ def _inboxes(
 
 
 @command(app, "pause", "memctl kb pause notes")
-def pause(session: CommandContext, name: ExistingName) -> None:
+def pause(context: CommandContext, name: ExistingName) -> None:
     """Stop watching and consolidating a knowledge base.
 
     It can still be asked and written to.
     """
-    session.home.set_status(name, "paused")
-    session.say(f"paused {name}")
+    context.home.set_status(name, "paused")
+    context.say(f"paused {name}")
 
 
 @command(app, "resume", "memctl kb resume notes")
-def resume(session: CommandContext, name: ExistingName) -> None:
+def resume(context: CommandContext, name: ExistingName) -> None:
     """Make a paused or archived knowledge base active again."""
-    session.home.set_status(name, "active")
-    session.say(f"{name} is active")
+    context.home.set_status(name, "active")
+    context.say(f"{name} is active")
 
 
 @command(app, "archive", "memctl kb archive notes-2024")
-def archive(session: CommandContext, name: ExistingName) -> None:
+def archive(context: CommandContext, name: ExistingName) -> None:
     """Make a knowledge base read-only, asked only when named."""
-    session.home.set_status(name, "archived")
-    session.say(f"archived {name}")
+    context.home.set_status(name, "archived")
+    context.say(f"archived {name}")
 
 
 @command(app, "rename", "memctl kb rename notes diary")
 def rename(
-    session: CommandContext,
+    context: CommandContext,
     name: ExistingName,
     new_name: Annotated[
         str, typer.Argument(metavar="NEW_NAME", help="1 to 64 of a-z, 0-9, - and _.")
     ],
 ) -> None:
     """Give a knowledge base another name."""
-    session.home.rename(name, new_name)
-    session.say(f"renamed {name} to {new_name}")
+    context.home.rename(name, new_name)
+    context.say(f"renamed {name} to {new_name}")
 
 
 @command(
@@ -396,7 +395,7 @@ def rename(
     """,
 )
 def reembed(
-    session: CommandContext,
+    context: CommandContext,
     name: ExistingName,
     embedder: EmbedderOption = "",
     back: Annotated[
@@ -414,37 +413,37 @@ def reembed(
     """
     if bool(embedder) + back + drop_old == 0 or (embedder and back):
         raise UsageError("to which embedder?", "say --embedder ID or --back, or --drop-old alone")
-    with session.home.open(name) as base:
+    with context.home.open(name) as base:
         if embedder or back:
-            with progress(session, "embedding") as listener:
+            with context.progress("embedding") as listener:
                 if back:
                     report = base.reembed_back(progress=listener)
                 else:
                     report = base.reembed(embedder, progress=listener)
-            _tell_of(session, base, report)
+            _tell_of(context, base, report)
             if report is not None and output is not None:
                 emit_one(
-                    report, output, lambda: print_facts(session.console, to_plain(report), indent=0)
+                    report, output, lambda: print_facts(context.console, to_plain(report), indent=0)
                 )
         if drop_old:
             freed = base.drop_former_vectors()
-            session.say(f"removed {freed:,} bytes of former vectors")
+            context.say(f"removed {freed:,} bytes of former vectors")
 
 
-def _tell_of(session: CommandContext, base: KnowledgeBase, report: ReembedReport | None) -> None:
+def _tell_of(context: CommandContext, base: KnowledgeBase, report: ReembedReport | None) -> None:
     if report is None:
-        session.say(f"the vectors of {base.name} are from {base.settings.embedder} already")
+        context.say(f"the vectors of {base.name} are from {base.settings.embedder} already")
         return
     made = (
         f"{format_count(report.memories, 'memory', 'memories')}, {report.embedded:,} embedded now"
     )
-    session.say(f"the vectors of {base.name} are from {report.embedder}: {made}")
-    session.hint(f"not better? memctl kb reembed {base.name} --back")
+    context.say(f"the vectors of {base.name} are from {report.embedder}: {made}")
+    context.hint(f"not better? memctl kb reembed {base.name} --back")
 
 
 @command(app, "delete", "memctl kb delete scratch\nmemctl kb delete scratch --dry-run")
 def delete(
-    session: CommandContext,
+    context: CommandContext,
     name: ExistingName,
     yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
@@ -454,11 +453,11 @@ def delete(
     Memories, settings, inbox and processed files go for good.  Folders elsewhere that it watches
     are left alone.
     """
-    folder = session.home.layout(name).folder
+    folder = context.home.layout(name).folder
     files = sum(path.is_file() for path in folder.rglob("*"))
     would = f"remove {folder} ({format_count(files, 'file')})"
     question = f"remove {folder} with {format_count(files, 'file')} for good?"
-    if not session.agreed(would, question, yes=yes, dry_run=dry_run):
+    if not context.confirm_or_preview(would, question, yes=yes, dry_run=dry_run):
         return
-    session.home.delete(name)
-    session.say(f"deleted {name}")
+    context.home.delete(name)
+    context.say(f"deleted {name}")

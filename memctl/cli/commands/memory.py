@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memctl.cli.arguments import refuse_empty, type_hint
-from memctl.cli.command_context import CommandContext, collect_rows, listing_columns
+from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
     KnowledgeBasesOption,
@@ -25,6 +25,7 @@ from memctl.cli.rendering.output_formats import (
     format_instant,
     print_facts,
     print_paragraph,
+    with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import (
     describe_location,
@@ -86,32 +87,32 @@ def register(root: typer.Typer) -> None:
     """,
 )
 def list_(
-    session: CommandContext,
+    context: CommandContext,
     filters: Filters,
     kb: KnowledgeBasesOption = None,
     limit: Limit = 50,
     output: Output = None,
 ) -> None:
     """List memories, the newest first."""
-    with session.reading(kb) as bases:
-        rows = collect_rows(session, bases, lambda base, n: base.memories(filters, limit=n), limit)
-        emit(rows, listing_columns(bases, _LIST), output)
+    with context.reading(kb) as bases:
+        rows = context.collect_rows(bases, lambda base, n: base.memories(filters, limit=n), limit)
+        emit(rows, with_kb_column(_LIST, len(bases)), output)
         if not rows.num_rows:
-            session.suggest(type_hint(filters.types))
+            context.suggest(type_hint(filters.types))
 
 
 @command(app, "show", "memctl memory show m_3fa2b1\nmemctl memory show m_3fa2b1 -o json")
 def show(
-    session: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+    context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
     """Show a memory with its evidence, versions and connections."""
-    with session.owning("memories", id_, kb) as base:
+    with context.owning("memories", id_, kb) as base:
         view = base.memory(id_)
-    emit_one(view, output, lambda: _show_view(session, view))
+    emit_one(view, output, lambda: _show_view(context, view))
 
 
-def _show_view(session: CommandContext, view: MemoryView) -> None:
-    out, m = session.console, view.memory
+def _show_view(context: CommandContext, view: MemoryView) -> None:
+    out, m = context.console, view.memory
     print_paragraph(out, m.text, "bold")
     rows = {
         "id": m.id,
@@ -133,17 +134,17 @@ def _show_view(session: CommandContext, view: MemoryView) -> None:
         print_paragraph(out, describe_location(evidence), "cyan", 2)
         print_paragraph(out, f"“{one_line(evidence.text, _QUOTE)}”", indent=4)
     if len(view.history) > 1:
-        _section(session, "versions", [_version(item) for item in view.history])
-    _section(session, "insights", [f"{i.id}  {one_line(i.text, 200)}" for i in view.insights])
+        _section(context, "versions", [_version(item) for item in view.history])
+    _section(context, "insights", [f"{i.id}  {one_line(i.text, 200)}" for i in view.insights])
     relations = [f"{r.relation_type}  {r.source_id} → {r.target_id}" for r in view.relations]
-    _section(session, "connections", relations)
+    _section(context, "connections", relations)
 
 
-def _section(session: CommandContext, title: str, lines: list[str]) -> None:
+def _section(context: CommandContext, title: str, lines: list[str]) -> None:
     if lines:
-        session.console.print(f"\n{title}", style="dim")
+        context.console.print(f"\n{title}", style="dim")
         for line in lines:
-            print_paragraph(session.console, line, indent=2)
+            print_paragraph(context.console, line, indent=2)
 
 
 def _version(m: Memory) -> str:
@@ -159,7 +160,7 @@ def _version(m: Memory) -> str:
     """,
 )
 def add(
-    session: CommandContext,
+    context: CommandContext,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - is stdin.")],
     type_: TypeOption = None,
     tag: TagsOption = None,
@@ -198,9 +199,9 @@ def add(
         created_at=created_at,
         source_ids=tuple(evidence or ()),
     )
-    with session.writing(kb) as base:
+    with context.writing(kb) as base:
         memory = base.add_memory(statement)
-    emit_one(memory, output, lambda: session.console.print(memory.id))
+    emit_one(memory, output, lambda: context.console.print(memory.id))
 
 
 def _text(given: str) -> str:
@@ -225,7 +226,7 @@ def _tags(words: list[str] | None) -> tuple[str, ...] | None:
     """,
 )
 def edit(
-    session: CommandContext,
+    context: CommandContext,
     id_: Id,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="What it says now; - is stdin.")
@@ -245,14 +246,14 @@ def edit(
     change = Edit(None if text is None else _text(text), type_, _tags(tag), importance)
     if change == Edit():
         raise UsageError("nothing to change", "give --text, --type, --tag or --importance")
-    with session.owning("memories", id_, kb) as base:
+    with context.owning("memories", id_, kb) as base:
         memory = base.edit_memory(id_, change)
-    emit_one(memory, output, lambda: session.console.print(memory.id))
+    emit_one(memory, output, lambda: context.console.print(memory.id))
 
 
 @command(app, "delete", "memctl memory delete m_3fa2b1\nmemctl memory delete m_3fa2b1 --yes")
 def delete(
-    session: CommandContext,
+    context: CommandContext,
     id_: Id,
     yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
@@ -262,22 +263,22 @@ def delete(
 
     Insights that rest on it go too.  `memctl forget` takes it off the disk as well.
     """
-    with session.owning("memories", id_, kb) as base:
+    with context.owning("memories", id_, kb) as base:
         view = base.memory(id_)
         drawn = format_count(len(view.insights), "insight")
         what = f"{view.memory.id} with {format_count(len(view.history), 'version')} and {drawn}"
         question = f"delete {what}: {one_line(view.memory.text, 80)!r}?"
-        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
         gone = base.delete_memory(view.memory.id)
-    session.say(f"deleted {format_count(gone, 'memory', 'memories')}")
+    context.say(f"deleted {format_count(gone, 'memory', 'memories')}")
 
 
 @command(app, "history", "memctl memory history m_3fa2b1")
 def history(
-    session: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+    context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
     """List every version of a memory, the oldest first."""
-    with session.owning("memories", id_, kb) as base:
+    with context.owning("memories", id_, kb) as base:
         view = base.memory(id_)
     emit(view.history, _HISTORY, output)

@@ -36,11 +36,11 @@ def register(root: typer.Typer) -> None:
 
 
 @command(app, "list", "memctl models list\nmemctl models list -o json")
-def list_(session: CommandContext, output: Output = None) -> None:
+def list_(context: CommandContext, output: Output = None) -> None:
     """List which model does which task, and where."""
     from memctl.models.model_status import task_models
 
-    found = task_models(session.config)
+    found = task_models(context.config)
     if resolve_format(output) != "table":
         emit(found, (), output)
         return
@@ -49,8 +49,8 @@ def list_(session: CommandContext, output: Output = None) -> None:
         _LIST,
         output,
     )
-    _below(session, [(d.task, _place(d), "") for d in found if d.url or d.folder])
-    _below(session, [(d.task, d.problem, d.hint) for d in found if d.problem], "red")
+    _below(context, [(d.task, _place(d), "") for d in found if d.url or d.folder])
+    _below(context, [(d.task, d.problem, d.hint) for d in found if d.problem], "red")
 
 
 def _place(duty: TaskModel) -> str:
@@ -59,22 +59,22 @@ def _place(duty: TaskModel) -> str:
     return f"{duty.url}, {'with a key' if duty.has_key else 'without a key'}"
 
 
-def _below(session: CommandContext, told: Sequence[tuple[str, str, str]], style: str = "") -> None:
+def _below(context: CommandContext, told: Sequence[tuple[str, str, str]], style: str = "") -> None:
     """Print what there is to say of tasks, what holds for several of them once."""
     tasks: dict[tuple[str, str], list[str]] = {}
     for task, text, hint in told:
         tasks.setdefault((text, hint), []).append(task)
     if tasks:
-        session.console.print()
+        context.console.print()
     for (text, hint), named in tasks.items():
-        print_paragraph(session.console, f"{', '.join(named)}: {text}", style)
+        print_paragraph(context.console, f"{', '.join(named)}: {text}", style)
         if hint:
-            print_paragraph(session.console, f"hint: {hint}", "", 2)
+            print_paragraph(context.console, f"hint: {hint}", "", 2)
 
 
 @command(app, "test", "memctl models test\nmemctl models test understand embed")
 def try_out(
-    session: CommandContext,
+    context: CommandContext,
     tasks: Annotated[
         list[str] | None, typer.Argument(metavar="TASK", help="Only the models for these tasks.")
     ] = None,
@@ -87,14 +87,14 @@ def try_out(
     """
     from memctl.models.model_status import probe_models
 
-    found = list(probe_models(session.config, [_task(name) for name in tasks or ()]))
+    found = list(probe_models(context.config, [_task(name) for name in tasks or ()]))
     if found or resolve_format(output) != "table":
         emit(found, _TEST, output)
     if resolve_format(output) == "table":
         failures = [trial for trial in found if not trial.ok]
-        _below(session, [(t.task, t.error, t.hint) for t in failures], "red")
+        _below(context, [(t.task, t.error, t.hint) for t in failures], "red")
     if not found:
-        session.say("no model is configured for that; everything is done on this machine")
+        context.say("no model is configured for that; everything is done on this machine")
     failed = [trial.task for trial in found if not trial.ok]
     if failed:
         raise ModelError(f"no good reply for {', '.join(failed)}")

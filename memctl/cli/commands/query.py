@@ -14,7 +14,7 @@ import typer
 from memctl.cli.arguments import read_question, type_hint
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, ModeOption, Output, command
-from memctl.cli.rendering.answer_view import is_found, print_answer_note, print_notes, show_result
+from memctl.cli.rendering.answer_view import is_found, show_result
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -100,7 +100,7 @@ def register(root: typer.Typer) -> None:
 
 
 def query(
-    session: CommandContext,
+    context: CommandContext,
     filters: Filters,
     question: Annotated[
         list[str] | None,
@@ -154,7 +154,7 @@ def query(
     last.
     """
     if feedback is not None:
-        _judge(session, feedback, question or [], kb)
+        _judge(context, feedback, question or [], kb)
         return
     _check_question(question, is_batch=batch is not None)
     if hops is not None and mode not in (None, "graph"):
@@ -173,19 +173,19 @@ def query(
         "answer": not no_answer,
         "explain": explain,
     }
-    with session.reading(kb) as bases:
+    with context.reading(kb) as bases:
         if batch is not None:
-            found = ask_batch(session, bases, batch, options, output)
+            found = ask_batch(context, bases, batch, options, output)
         elif stream:
-            found = is_found(_stream(session, bases, read_question(question or []), options))
+            found = is_found(_stream(context, bases, read_question(question or []), options))
         else:
-            found = is_found(_ask(session, bases, read_question(question or []), options, output))
+            found = is_found(_ask(context, bases, read_question(question or []), options, output))
     if exit_code and not found:
         raise NothingFound(f"{'nothing' if no_answer else 'no sure answer'} was found")
 
 
 def _judge(
-    session: CommandContext, query_id: str, words: list[str], kb: KnowledgeBasesOption
+    context: CommandContext, query_id: str, words: list[str], kb: KnowledgeBasesOption
 ) -> None:
     """Note how good an earlier question's answer was.
 
@@ -195,8 +195,8 @@ def _judge(
     if words not in (["good"], ["bad"]):
         raise UsageError("--feedback takes good or bad", f"memctl query --feedback {query_id} good")
     verdict: Verdict = "good" if words == ["good"] else "bad"
-    with session.reading(session.all_names(kb)) as bases:
-        session.say(f"noted {bases.feedback(query_id, verdict)} as {verdict}")
+    with context.reading(context.all_names(kb)) as bases:
+        context.say(f"noted {bases.feedback(query_id, verdict)} as {verdict}")
 
 
 def _check_question(question: list[str] | None, *, is_batch: bool) -> None:
@@ -214,7 +214,7 @@ def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
 
 
 def _ask(
-    session: CommandContext,
+    context: CommandContext,
     bases: KnowledgeBases,
     question: str,
     options: QueryOptions,
@@ -222,16 +222,16 @@ def _ask(
 ) -> QueryResult:
     """Print what was found, and its answer."""
     result = bases.query(question, **options)
-    print_answer_note(session, result.answer)
-    _write_result(session, result, output, explain=options["explain"])
-    print_notes(session, result.notes)
+    context.note_answer(result.answer)
+    _write_result(context, result, output, explain=options["explain"])
+    context.note_all(result.notes)
     if not result.hits:
-        session.suggest(type_hint(options["filters"].types))
+        context.suggest(type_hint(options["filters"].types))
     return result
 
 
 def _stream(
-    session: CommandContext, bases: KnowledgeBases, question: str, options: QueryOptions
+    context: CommandContext, bases: KnowledgeBases, question: str, options: QueryOptions
 ) -> QueryResult:
     """Print an answer as it arrives, then what it rests on; the built-in one if it breaks off."""
     pieces = 0
@@ -247,24 +247,24 @@ def _stream(
     note = bool(result.answer and result.answer.note)
     if pieces:
         print_piece(" [broken off]\n\n" if note else "\n")
-    print_answer_note(session, result.answer, begun=bool(pieces))
-    print_notes(session, result.notes)
+    context.note_answer(result.answer, begun=bool(pieces))
+    context.note_all(result.notes)
     explain = options.get("explain", False)
-    show_result(session.console, result, explain=explain, streamed=bool(pieces) and not note)
+    show_result(context.console, result, explain=explain, streamed=bool(pieces) and not note)
     return result
 
 
 def _write_result(
-    session: CommandContext, result: QueryResult, output: Output, *, explain: bool
+    context: CommandContext, result: QueryResult, output: Output, *, explain: bool
 ) -> None:
     if resolve_format(output) in ("csv", "arrow"):
         emit(result.hits, _HITS, output)
     else:
-        emit_one(result, output, lambda: show_result(session.console, result, explain=explain))
+        emit_one(result, output, lambda: show_result(context.console, result, explain=explain))
 
 
 def ask_batch(
-    session: CommandContext, bases: KnowledgeBases, name: str, options: QueryOptions, output: Output
+    context: CommandContext, bases: KnowledgeBases, name: str, options: QueryOptions, output: Output
 ) -> bool:
     """Answer every line; say whether anything was found.
 
@@ -276,14 +276,14 @@ def ask_batch(
     bad: list[int] = []
     with _opened(name) as lines:
         results = bases.query_many(_questions(lines, name, bad), **options)
-        found = _write_results(_noted(session, results), as_document=output == "json")
+        found = _write_results(_noted(context, results), as_document=output == "json")
     if bad:
         hint = 'each line is {"id": "...", "question": "..."}'
         raise PartialFailure(f"{format_count(len(bad), 'bad line')} in {name}", hint)
     return found
 
 
-def _noted(session: CommandContext, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
+def _noted(context: CommandContext, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
     """Tell the first time that the model did not answer, and at the end how often.
 
     What a search did without is told once.
@@ -291,15 +291,15 @@ def _noted(session: CommandContext, results: Iterable[QueryResult]) -> Iterator[
     without = 0
     told: set[str] = set()
     for result in results:
-        print_notes(session, [note for note in result.notes if note not in told])
+        context.note_all([note for note in result.notes if note not in told])
         told.update(result.notes)
         if result.answer is not None and result.answer.note:
             if not without:
-                print_answer_note(session, result.answer)
+                context.note_answer(result.answer)
             without += 1
         yield result
     if without > 1:
-        session.say(f"note: {format_count(without, 'question')} answered without the model")
+        context.say(f"note: {format_count(without, 'question')} answered without the model")
 
 
 def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool:

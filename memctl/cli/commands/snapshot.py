@@ -61,7 +61,7 @@ def register(root: typer.Typer) -> None:
     """,
 )
 def create(
-    session: CommandContext, name: Name, kb: KnowledgeBaseOption = None, output: Output = None
+    context: CommandContext, name: Name, kb: KnowledgeBaseOption = None, output: Output = None
 ) -> None:
     """Give what a knowledge base holds now a name, to go back to it.
 
@@ -70,26 +70,26 @@ def create(
     processed/ and in inboxes), settings or logs.  What is changed later takes space until the
     snapshot is deleted.
     """
-    with session.changing(kb) as base:
+    with context.changing(kb) as base:
         made = base.create_snapshot(name)
-        session.say(f"made snapshot {name} of {base.name}: {_size(made)}")
+        context.say(f"made snapshot {name} of {base.name}: {_size(made)}")
         if output is not None:
             emit_one(
-                _row(base, made), output, lambda: print_facts(session.console, _row(base, made))
+                _row(base, made), output, lambda: print_facts(context.console, _row(base, made))
             )
 
 
 @command(app, "list", "memctl snapshot list\nmemctl snapshot list -k notes -o json")
-def list_(session: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+def list_(context: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
     """List snapshots, the oldest first.
 
     ITS ALONE is the space that deleting it would free.
     """
-    with session.reading(kb) as bases:
+    with context.reading(kb) as bases:
         rows = [_row(base, snapshot) for base in bases for snapshot in base.snapshots()]
     emit(rows, _COLUMNS, output)
     if not rows:
-        session.hint("there is none yet: memctl snapshot create NAME")
+        context.hint("there is none yet: memctl snapshot create NAME")
 
 
 @command(
@@ -101,7 +101,7 @@ def list_(session: CommandContext, kb: KnowledgeBasesOption = None, output: Outp
     """,
 )
 def restore(
-    session: CommandContext,
+    context: CommandContext,
     name: ExistingName,
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -115,24 +115,24 @@ def restore(
     in an inbox that keeps its files it is taken in again when it is watched.  What was forgotten
     since stays so.  Questions are answered meanwhile, and writers wait.
     """
-    with session.changing(kb) as base:
+    with context.changing(kb) as base:
         snapshot = base.snapshot(name)
         what = f"{base.name} to {name} of {format_moment(snapshot.created_at)} ({_size(snapshot)})"
-        if not session.agreed(f"set {what}", f"set {what}?", yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(f"set {what}", f"set {what}?", yes=yes, dry_run=dry_run):
             return
         restored = base.restore_snapshot(name)
-        session.say(f"set {what}")
+        context.say(f"set {what}")
         for line in _told(restored):
-            session.say(line)
+            context.say(line)
         if output is not None:
             emit_one(
-                restored, output, lambda: print_facts(session.console, to_plain(restored), indent=0)
+                restored, output, lambda: print_facts(context.console, to_plain(restored), indent=0)
             )
 
 
 @command(app, "delete", "memctl snapshot delete monday\nmemctl snapshot delete monday --dry-run")
 def delete(
-    session: CommandContext,
+    context: CommandContext,
     name: ExistingName,
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -142,14 +142,14 @@ def delete(
 
     What the knowledge base holds now stays as it is.
     """
-    with session.changing(kb) as base:
+    with context.changing(kb) as base:
         snapshot = base.snapshot(name)
         what = f"snapshot {name} of {base.name} ({_size(snapshot)})"
         question = f"delete {what} for good?"
-        if not session.agreed(f"delete {what}", question, yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
         freed = base.delete_snapshot(name)
-    session.say(f"deleted {what}, {format_size(freed)} freed")
+    context.say(f"deleted {what}, {format_size(freed)} freed")
 
 
 def _told(restored: Restored) -> Iterator[str]:

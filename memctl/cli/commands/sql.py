@@ -31,7 +31,7 @@ def register(root: typer.Typer) -> None:
 
 
 def sql(
-    session: CommandContext,
+    context: CommandContext,
     statement: Annotated[
         str, typer.Argument(metavar="STATEMENT", help="One SELECT or EXPLAIN; - is stdin.")
     ],
@@ -51,7 +51,7 @@ def sql(
         raise UsageError("the statement is empty", 'try: memctl sql "from memories limit 5"')
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError("the statement is not UTF-8", "write it in UTF-8")
-    with session.reading(kb) as bases:
+    with context.reading(kb) as bases:
         bases.cap_memory()
         reader = bases.sql(text, namespace or ())
         columns = [

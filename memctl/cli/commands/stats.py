@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memctl.cli.command_context import CommandContext, collect_rows
+from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
 from memctl.cli.rendering.output_formats import Column, emit, format_instant, resolve_format
 from memctl.cli.rendering.terminal_text import (
@@ -47,7 +47,7 @@ def register(root: typer.Typer) -> None:
 
 
 def stats(
-    session: CommandContext,
+    context: CommandContext,
     cost: Annotated[
         bool, typer.Option("--cost", help="What models used and cost, by task, model and day.")
     ] = False,
@@ -69,16 +69,16 @@ def stats(
     if cost and queries:
         raise UsageError("--cost and --queries do not go together", "ask for one after the other")
     if cost:
-        _show_cost(session, kb, output)
+        _show_cost(context, kb, output)
         return
     if queries:
-        show_queries(session, kb, output)
+        show_queries(context, kb, output)
         return
-    with session.reading(kb) as bases:
+    with context.reading(kb) as bases:
         found = [base.statistics() for base in bases]
     if resolve_format(output) == "table":
         for numbers in found:
-            _show(session.console, numbers)
+            _show(context.console, numbers)
     else:
         emit(found, (), output)
 
@@ -115,14 +115,14 @@ def _cost_columns(width: int, rows: pa.Table) -> list[Column]:
     return [column for column in _COST if column.key not in out]
 
 
-def _show_cost(session: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
-    with session.reading(session.all_names(kb)) as bases:  # those asked on demand cost as well
-        rows = collect_rows(session, bases, lambda base, _: base.usage(), limit=0)
-    emit(rows, _cost_columns(session.console.width, rows), output)
+def _show_cost(context: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
+    with context.reading(context.all_names(kb)) as bases:  # those asked on demand cost as well
+        rows = context.collect_rows(bases, lambda base, _: base.usage(), limit=0)
+    emit(rows, _cost_columns(context.console.width, rows), output)
     if resolve_format(output) != "table":
         return
     if not rows.num_rows:
-        session.console.print("no model has been used")
+        context.console.print("no model has been used")
         return
     total = {column: sum(rows[column].to_pylist()) for column in _TOTALS}
     tokens = total["input_tokens"] + total["output_tokens"]
@@ -133,7 +133,7 @@ def _show_cost(session: CommandContext, kb: KnowledgeBasesOption, output: Output
         format_count(tokens, "token"),
         format_money(total["cost"]),
     ]
-    session.console.print(f"\ntotal: {', '.join(parts)}")
+    context.console.print(f"\ntotal: {', '.join(parts)}")
 
 
 def _show(out: Console, numbers: KnowledgeBaseStatistics) -> None:
@@ -211,19 +211,19 @@ _UNANSWERED = (
 )
 
 
-def show_queries(session: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
+def show_queries(context: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
     """Show the numbers of every query log that is meant."""
-    with session.reading(session.all_names(kb)) as bases:
+    with context.reading(context.all_names(kb)) as bases:
         found = [base.query_statistics() for base in bases]
     if resolve_format(output) != "table":
         emit(found, (), output)
         return
     for numbers in found:
-        _show_query_statistics(session, numbers)
+        _show_query_statistics(context, numbers)
 
 
-def _show_query_statistics(session: CommandContext, numbers: QueryStatistics) -> None:
-    out = session.console
+def _show_query_statistics(context: CommandContext, numbers: QueryStatistics) -> None:
+    out = context.console
     out.print(numbers.kb, style="bold")
     if not numbers.queries:
         out.print("  no question is logged\n")

@@ -13,7 +13,6 @@ from memctl.cli.arguments import input_file, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBaseOption, NamespacesOption, command
 from memctl.cli.rendering.output_formats import terminal_file
-from memctl.cli.rendering.progress_bar import progress
 from memctl.cli.rendering.terminal_text import format_count, json_safe, terminal_safe
 from memctl.errors import UsageError
 
@@ -44,7 +43,7 @@ def register(root: typer.Typer) -> None:
 
 
 def export(
-    session: CommandContext,
+    context: CommandContext,
     table: Annotated[ExportTable, typer.Argument(help="A table, or all of them.")],
     format_: Annotated[
         ExportFormat | None,
@@ -71,8 +70,8 @@ def export(
     if table == "all" and format_ is not None:
         raise UsageError("all tables go into one archive", "leave -f out, or name one table")
     with ExitStack() as stack:
-        base = stack.enter_context(session.reading_one(kb))
-        listener = stack.enter_context(progress(session, f"exporting {table}"))
+        base = stack.enter_context(context.reading_one(kb))
+        listener = stack.enter_context(context.progress(f"exporting {table}"))
         write = partial(
             base.export_to,
             table=table,
@@ -89,11 +88,11 @@ def export(
             out.flush()
             return
         rows = write(parse_path(to))
-    session.say(f"wrote {format_count(rows, 'row')} to {to}")
+    context.say(f"wrote {format_count(rows, 'row')} to {to}")
 
 
 def import_(
-    session: CommandContext,
+    context: CommandContext,
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="What memctl export all wrote; - is stdin.")
     ],
@@ -105,7 +104,7 @@ def import_(
     """
     source = sys.stdin.buffer if file == "-" else input_file(file, _ARCHIVE_HINT)
     with ExitStack() as stack:
-        base = stack.enter_context(session.importing(kb))
-        listener = stack.enter_context(progress(session, "importing"))
+        base = stack.enter_context(context.importing(kb))
+        listener = stack.enter_context(context.progress("importing"))
         rows = base.import_from(source, progress=listener)
-    session.say(f"imported {format_count(rows, 'row')} into {base.name}")
+    context.say(f"imported {format_count(rows, 'row')} into {base.name}")

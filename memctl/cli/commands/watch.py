@@ -64,7 +64,7 @@ def register(root: typer.Typer) -> None:
 
 
 def watch(
-    session: CommandContext,
+    context: CommandContext,
     kb: KnowledgeBasesOption = None,
     once: Annotated[
         bool, typer.Option("--once", help="End when everything that is there is dealt with.")
@@ -84,14 +84,14 @@ def watch(
     from memctl.watch.process_memory import limit_malloc_caching
     from memctl.watch.service import WatchedBases, WatchService
 
-    bases = WatchedBases(session.home, kb or ([session.config.kb] if session.config.kb else []))
+    bases = WatchedBases(context.home, kb or ([context.config.kb] if context.config.kb else []))
     bases.check()
-    settings = session.config.watch
+    settings = context.config.watch
     options = WatchOptions(settings.settle_seconds, settings.rescan_seconds, poll, once)
     if not bases.names():
-        session.hint("there is nothing to watch yet: memctl kb create NAME")
+        context.hint("there is nothing to watch yet: memctl kb create NAME")
     limit_malloc_caching()
-    raise_left(WatchService(bases, options, listener(session)).run())
+    raise_left(WatchService(bases, options, listener(context)).run())
 
 
 def raise_left(drained: DrainResult) -> None:
@@ -126,16 +126,16 @@ def _listed(files: Sequence[str]) -> str:
     return f"{names} and {more:,} more" if more > 0 else names
 
 
-def listener(session: CommandContext) -> Listener:
+def listener(context: CommandContext) -> Listener:
     """Return what writes one line an event: JSON to programs, text to people."""
-    wanted = session.config.log.format
+    wanted = context.config.log.format
     as_json = wanted == "json" or (wanted == "auto" and not sys.stdout.isatty())
 
     def tell(event: WatchEvent) -> None:
         """Write an event as one line, at once, unless it was not asked for."""
-        if session.quiet and event.kind not in _QUIET_KINDS:
+        if context.quiet and event.kind not in _QUIET_KINDS:
             return
-        if event.kind in _DEBUG_KINDS and not session.verbose:
+        if event.kind in _DEBUG_KINDS and not context.verbose:
             return
         line = json_text(to_plain(event)) if as_json else _line(event)
         sys.stdout.write(f"{line}\n")
@@ -159,28 +159,28 @@ def _line(event: WatchEvent) -> str:
     return f"{line}\n{'hint:':>14} {one_line(event.hint)}" if event.hint else line
 
 
-def status(session: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+def status(context: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
     """Show who watches each knowledge base and what waits."""
     from memctl.watch.watch_status import watch_status
 
-    names = list(dict.fromkeys(kb or session.home.names()))
+    names = list(dict.fromkeys(kb or context.home.names()))
     rows = []
     for name in names:
         try:
-            with session.home.open(name) as base:
+            with context.home.open(name) as base:
                 found = watch_status(base)
                 is_named = kb is not None or not _takes_private(base.settings)
                 rows.append(found if is_named else _discreet(found))
         except MemctlError as error:
             if kb:
                 raise
-            session.say(f"warning: {name} is left out: {error.message}")
+            context.say(f"warning: {name} is left out: {error.message}")
     emit(rows, _STATUS, output)
     if resolve_format(output) == "table":
         for row in rows:
-            _show_details(session, row)
+            _show_details(context, row)
     if not names:
-        session.hint("there is no knowledge base yet: memctl kb create NAME")
+        context.hint("there is no knowledge base yet: memctl kb create NAME")
 
 
 def _takes_private(settings: KnowledgeBaseSettings) -> bool:
@@ -196,30 +196,30 @@ def _discreet(row: WatchStatus) -> WatchStatus:
     return replace(row, oldest_waiting="", working="", last_error=told, never_taken=())
 
 
-def _show_details(session: CommandContext, row: WatchStatus) -> None:
+def _show_details(context: CommandContext, row: WatchStatus) -> None:
     """Print, below the table, what would not fit into it."""
     if row.oldest_waiting:
-        print_paragraph(session.console, f"\n{row.kb}: waiting longest is {row.oldest_waiting}")
+        print_paragraph(context.console, f"\n{row.kb}: waiting longest is {row.oldest_waiting}")
     if row.working:
-        print_paragraph(session.console, f"\n{row.kb}: taking in {row.working}")
+        print_paragraph(context.console, f"\n{row.kb}: taking in {row.working}")
     elif row.writer:
-        print_paragraph(session.console, f"\n{row.kb}: process {row.writer} is writing to it")
+        print_paragraph(context.console, f"\n{row.kb}: process {row.writer} is writing to it")
     for problem in row.problems:
         print_paragraph(
-            session.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow"
+            context.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow"
         )
     if row.never_taken:
         names = _listed(row.never_taken)
         what = format_count(len(row.never_taken), "file in an inbox is", "files in inboxes are")
         told = f"{what} never taken as things are ({names}); memctl why FILE says why"
-        print_paragraph(session.console, f"\n{row.kb}: {told}")
+        print_paragraph(context.console, f"\n{row.kb}: {told}")
     for told in row.polled:
-        print_paragraph(session.console, f"\n{row.kb}: {told}")
+        print_paragraph(context.console, f"\n{row.kb}: {told}")
     if row.forgets_unfinished:
         told = f"a forget was cut off; what writes next completes it, or memctl forget -k {row.kb}"
-        print_paragraph(session.console, f"\n{row.kb}: {told}", "yellow")
+        print_paragraph(context.console, f"\n{row.kb}: {told}", "yellow")
     if row.last_error:
         when = format_moment(row.last_error_at)
         print_paragraph(
-            session.console, f"\n{row.kb}: last error, {when}: {row.last_error}", "yellow"
+            context.console, f"\n{row.kb}: last error, {when}: {row.last_error}", "yellow"
         )

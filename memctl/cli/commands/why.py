@@ -75,7 +75,7 @@ def register(root: typer.Typer) -> None:
 
 
 def why(
-    session: CommandContext,
+    context: CommandContext,
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="Its path, then or now, or its name.")
     ],
@@ -91,7 +91,7 @@ def why(
     readings are kept.  With a file that nothing is known of, the exit code is 4.
     """
     refuse_empty({"FILE": file})
-    with session.reading(kb) as bases:
+    with context.reading(kb) as bases:
         found = [receipt for base in bases for receipt in base.receipts(file)]
         if not found:
             raise _nothing_known(file, bases)
@@ -102,12 +102,12 @@ def why(
     latest = {(receipt.kb, receipt.path): receipt for receipt in reversed(found)}
     if len(latest) > _SHOWN_WHOLE:
         emit([latest[key] for key in reversed(latest)], _FILES, output)
-        session.suggest(f"{len(latest)} files go by that name; give more of the path of one")
+        context.suggest(f"{len(latest)} files go by that name; give more of the path of one")
         return
     for number, receipt in enumerate(found):
         if number:
-            session.console.print()
-        _show(session, receipt, names_kb=names_kb)
+            context.console.print()
+        _show(context, receipt, names_kb=names_kb)
 
 
 def _nothing_known(file: str, bases: KnowledgeBases) -> NothingFound:
@@ -128,11 +128,11 @@ def _nothing_known(file: str, bases: KnowledgeBases) -> NothingFound:
     return NothingFound(f"nothing is known of '{name}' in {asked}", hint)
 
 
-def _show(session: CommandContext, receipt: FileProvenance, *, names_kb: bool) -> None:
+def _show(context: CommandContext, receipt: FileProvenance, *, names_kb: bool) -> None:
     base = f"  ({receipt.kb})" if names_kb else ""
-    session.console.print(f"{one_line(receipt.path)}{base}", style="bold", soft_wrap=True)
+    context.console.print(f"{one_line(receipt.path)}{base}", style="bold", soft_wrap=True)
     print_facts(
-        session.console,
+        context.console,
         {
             "outcome": _outcome(receipt),
             "reason": receipt.reason,

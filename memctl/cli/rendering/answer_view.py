@@ -8,39 +8,14 @@ from memctl.cli.rendering.output_formats import print_marked, print_paragraph
 from memctl.cli.rendering.terminal_text import describe_location, format_count, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
 
-    from memctl.cli.command_context import CommandContext
     from memctl.records import Answer, Community, Hit, QueryResult
 
 _SNIPPET = 200
 _INSIGHT = 300
 _HITS_BELOW = 5
 _COPIES = 3
-
-
-def print_answer_note(
-    session: CommandContext, answer: Answer | None, *, begun: bool = False
-) -> None:
-    """Say on standard error why the model that is configured did not answer, if it did not.
-
-    Args:
-        session: Whom to tell.
-        answer: What was answered instead.
-        begun: Whether the model had begun to.
-    """
-    if answer is not None and answer.note:
-        how = "the model broke off, answered without it" if begun else "answered without the model"
-        session.say(f"note: {how}: {answer.note}")
-        session.suggest(answer.hint)
-
-
-def print_notes(session: CommandContext, notes: Iterable[str]) -> None:
-    """Say on standard error what a search did without."""
-    for note in notes:
-        session.say(f"note: {note}")
 
 
 def is_found(result: QueryResult) -> bool:

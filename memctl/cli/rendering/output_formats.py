@@ -99,6 +99,11 @@ def emit_one(value: object, output: Format | None, show: Callable[[], None]) -> 
         emit([value], (), format_)
 
 
+def with_kb_column(columns: Sequence[Column], knowledge_bases: int) -> list[Column]:
+    """Return the columns of a listing, with the knowledge base in front if there are several."""
+    return [Column("kb", "KB"), *columns] if knowledge_bases > 1 else list(columns)
+
+
 # --- rows ----------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""A progress bar for what takes longer than a moment, on a terminal only."""
+"""A progress bar for work that takes longer than a moment, on a terminal only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from memctl.cli.command_context import CommandContext
 from memctl.cli.rendering.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -21,9 +20,9 @@ _SHOWN_AFTER = 0.4
 
 
 @contextmanager
-def progress(session: CommandContext, title: str) -> Iterator[ProgressListener | None]:
-    """Give a listener that draws a bar on standard error, or None where none is to be drawn."""
-    if session.quiet or not sys.stderr.isatty():
+def progress_bar(title: str, *, quiet: bool) -> Iterator[ProgressListener | None]:
+    """Give a listener that draws a bar on standard error, or None if none is to be drawn."""
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     listener = _Listener(title)
@@ -35,9 +34,9 @@ def progress(session: CommandContext, title: str) -> Iterator[ProgressListener |
 
 
 class _Listener:
-    """Draws once the work has lasted for a moment, so that short work leaves no flicker.
+    """Starts drawing once the work has lasted a moment, so that short work does not flicker.
 
-    It does so by itself, for the work may say nothing of how far it is for long.
+    A timer starts it, because the work may report no progress for a long time.
     """
 
     def __init__(self, title: str) -> None:
@@ -56,11 +55,11 @@ class _Listener:
             self._update()
 
     def start(self) -> None:
-        """Draw in a moment, unless it is over by then."""
+        """Start the timer after which the bar is drawn."""
         self._timer.start()
 
     def stop(self) -> None:
-        """Take the bar off the screen."""
+        """Remove the bar from the screen."""
         self._timer.cancel()
         with self._mutex:
             self._is_over = True
