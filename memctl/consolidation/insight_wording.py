@@ -6,12 +6,9 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from memctl.language.word_lists import ENGLISH_MONTHS
 from memctl.records import Memory
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
 _MARKUP = re.compile(r"^(?:\s*(?:[-*+•]|\d{1,3}[.)]|>+|\[[ xX]\])\s+)+|\*\*|__|`")
 _WIKILINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)")
 _LONGEST_QUOTE = 240
@@ -19,7 +16,7 @@ _LONGEST_QUOTE = 240
 
 def day(instant: datetime) -> str:
     """``3 March 2026``."""
-    return f"{instant.day} {_MONTHS[instant.month - 1]} {instant.year}"
+    return f"{instant.day} {ENGLISH_MONTHS[instant.month - 1]} {instant.year}"
 
 
 def period(instants: Sequence[datetime]) -> str:
@@ -27,7 +24,7 @@ def period(instants: Sequence[datetime]) -> str:
     first, last = min(instants), max(instants)
     if first.date() == last.date():
         return day(first)
-    start, end = _MONTHS[first.month - 1], _MONTHS[last.month - 1]
+    start, end = ENGLISH_MONTHS[first.month - 1], ENGLISH_MONTHS[last.month - 1]
     if first.year != last.year:
         return f"{start} {first.year}–{end} {last.year}"
     return f"{end} {last.year}" if start == end else f"{start}–{end} {last.year}"

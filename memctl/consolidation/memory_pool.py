@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memctl.language.word_lists import ENGLISH_MONTHS, ENGLISH_WEEKDAYS
 from memctl.store.tables.filter_expressions import Expr, col
 
 if TYPE_CHECKING:
@@ -36,10 +37,9 @@ MOST_KNOWN = 100_000
 """How many memories one run looks at: the oldest that are new, the newest that are known."""
 
 DULL_NAMES = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday",
-    "saturday", "sunday", "today", "tomorrow", "yesterday", "ok", "okay", "thanks", "hello", "hi",
-    "hey", "yes", "no", "time", "note", "notes", "remember", "todo", "re", "fwd",
+    *map(str.lower, (*ENGLISH_MONTHS, *ENGLISH_WEEKDAYS)),
+    "today", "tomorrow", "yesterday", "ok", "okay", "thanks", "hello", "hi", "hey", "yes", "no",
+    "time", "note", "notes", "remember", "todo", "re", "fwd",
 )  # fmt: skip
 
 

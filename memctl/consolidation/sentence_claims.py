@@ -15,7 +15,7 @@ from typing import Literal
 
 from memctl.consolidation.sentence_values import Value, values
 from memctl.language.term_analysis import terms
-from memctl.language.word_lists import stop_words
+from memctl.language.word_lists import calendar_words, stop_words, word_set
 
 Difference = Literal["date", "time", "money", "percent", "quantity", "negation", "name"]
 
@@ -121,11 +121,7 @@ _COPULA = re.compile(
 )
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ][\w&'’-]*(?:\s+[A-ZÄÖÜ][\w&'’-]*)*")
 _NAME_FIRST = re.compile(r"([A-ZÄÖÜ][\w'’-]*)\s+(?:is|are|was|were|has|had)\b")
-_CALENDAR_NAMES = """
-    january february march april may june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday jan feb mar apr jun jul aug sep sept
-    oct nov dec mon tue wed thu fri sat sun am pm i ok okay eur usd gbp chf"""
-_CALENDAR = frozenset(_CALENDAR_NAMES.split())
+_CALENDAR = calendar_words("en") | word_set("am pm i ok okay eur usd gbp chf")
 _CHANGE_STEMS = frozenset(
     terms(
         "now new newly moved changed postponed instead update updated raised increased reduced "

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from memctl.language.word_lists import month_numbers, numerals
+
 ValueKind = Literal["date", "time", "money", "percent", "quantity"]
 
 Reading = tuple[float | None, ...]
@@ -39,33 +41,11 @@ def _agree(first: Reading, second: Reading) -> bool:
     return all(a is None or b is None or abs(a - b) < 1e-9 for a, b in pairs)
 
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar janvier enero januari",
-            "february feb februar février febrero februari",
-            "march mar märz mars marzo maart",
-            "april apr avril abril",
-            "may mai mayo mei",
-            "june jun juni juin junio",
-            "july jul juli juillet julio",
-            "august aug août agosto augustus",
-            "september sept sep septembre septiembre",
-            "october oct oktober octobre octubre",
-            "november nov novembre noviembre",
-            "december dec dezember décembre diciembre",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_MONTH = "|".join(sorted(month_numbers(), key=len, reverse=True))
 _DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th|\.)?"
 _YEAR = r"(?P<{0}>(?:19|20)\d\d)"
 _AMOUNT = r"\d+(?:[.,\u00a0'’]\d+)*"
-_NUMERALS = "two three four five six seven eight nine ten eleven twelve"
-_COUNT_WORDS = {word: number for number, word in enumerate(_NUMERALS.split(), start=2)}
+_COUNT_WORDS = {word: number for word, number in numerals("en").items() if number > 1}
 _CURRENCIES = {
     "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR",
     "$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD",
@@ -148,7 +128,7 @@ def _dates(part: dict[str, str | None]) -> Iterator[Reading]:
     else:
         month = part["m1"] or part["m2"] or part["m3"]
         year = part["y1"] or part["y2"] or part["y3"] or part["y4"] or ""
-        number = _MONTHS[month.lower()] if month else None
+        number = month_numbers()[month.lower()] if month else None
         yield _date(year, number, part["d1"] or part["d2"])
 
 

@@ -26,7 +26,7 @@ from memctl.consolidation.memory_pool import DULL_NAMES
 from memctl.consolidation.sentence_claims import denials, speech
 from memctl.consolidation.sentence_values import values
 from memctl.language.term_analysis import terms
-from memctl.language.word_lists import stop_words
+from memctl.language.word_lists import ENGLISH_MONTHS, ENGLISH_WEEKDAYS, stop_words
 from memctl.literals import CONTRADICTS
 from memctl.records import Connection, Memory
 
@@ -392,10 +392,9 @@ _BREAK = re.compile(
 _LONGEST = 4
 _WEAK = """new now first last next please remember note notes said says today good great along
     across around near behind beside since until via per within without toward towards many much
-    lot lots thing things really very also even still yet get got make made go went come came
-    january february march april may june july august september october november december monday
-    tuesday wednesday thursday friday saturday sunday"""
-_WEAK_EDGES = frozenset(_WEAK.split())
+    lot lots thing things really very also even still yet get got make made go went come
+    came"""
+_WEAK_EDGES = frozenset((*_WEAK.split(), *map(str.lower, (*ENGLISH_MONTHS, *ENGLISH_WEEKDAYS))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from memctl.language.word_lists import all_languages, load_language
+from memctl.language.word_lists import load_language, month_numbers, weekday_numbers
 
-MONTHS = {
-    name: number
-    for language in all_languages()
-    for number, names in enumerate(language.months, 1)
-    for name in names
-}
-"""The numbers of the months by their names in all languages."""
-WEEKDAYS = {
-    name: number
-    for language in all_languages()
-    for number, names in enumerate(language.weekdays)
-    for name in names
-}
-"""The numbers of the weekdays, from 0 for Monday, by their names in all languages."""
-
+MONTHS, WEEKDAYS = month_numbers(), weekday_numbers()
 _RELATIVE = {
     "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
     "the day after tomorrow": 2, "the day before yesterday": -2,

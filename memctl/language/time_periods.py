@@ -13,7 +13,7 @@ from datetime import date, timedelta
 
 from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
 from memctl.language.term_analysis import WORD_PUNCTUATION
-from memctl.language.word_lists import all_languages, words_of_all
+from memctl.language.word_lists import all_languages, numbered_words, words_of_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +41,10 @@ def _by_word(kind: str) -> dict[str, str]:
     }
 
 
-def _by_place(kind: str) -> dict[str, int]:
-    """Words of all languages with their number, from 0, for a field that is a sequence."""
-    return {
-        word: number
-        for language in all_languages()
-        for number, words in enumerate(getattr(language, kind))
-        for word in words
-    }
-
-
 _UNITS, _DAYS, _HOLIDAYS = _by_word("units"), _by_word("days"), _by_word("holidays")
 _BOUNDS, _STEPS = _by_word("bounds"), _by_word("steps")
-_NUMBERS = {word: number + 1 for word, number in _by_place("numbers").items()}
-_SEASONS = {word: 3 * number + 3 for word, number in _by_place("seasons").items()}
+_NUMBERS = numbered_words("numbers", 1)
+_SEASONS = {word: 3 * number for word, number in numbered_words("seasons", 1).items()}
 """The first month of each season by its names."""
 _NAMES = {*MONTHS, *WEEKDAYS, *_SEASONS, *(word for day in _HOLIDAYS for word in day.split())}
 _YEAR = r"(?:1[5-9]|20)\d\d"

@@ -97,6 +97,39 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+@cache
+def month_numbers() -> Mapping[str, int]:
+    """Return the numbers of the months, from 1, by their names in all languages."""
+    return numbered_words("months", 1)
+
+
+@cache
+def weekday_numbers() -> Mapping[str, int]:
+    """Return the numbers of the weekdays, from 0 for Monday, by their names in all languages."""
+    return numbered_words("weekdays", 0)
+
+
+def numerals(code: str) -> dict[str, int]:
+    """Return the words for one, two, three, ... in a language, one for each number."""
+    return {names[0]: number for number, names in enumerate(load_language(code).numbers, 1)}
+
+
+def calendar_words(code: str) -> frozenset[str]:
+    """Return the names of months and weekdays in a language, short ones included."""
+    language = load_language(code)
+    return frozenset(name for names in (*language.months, *language.weekdays) for name in names)
+
+
+def numbered_words(kind: str, first: int) -> dict[str, int]:
+    """Return the places, counted from ``first``, of the words of one kind in all languages."""
+    return {
+        name: number
+        for language in all_languages()
+        for number, names in enumerate(getattr(language, kind), first)
+        for name in names
+    }
+
+
 def words_of_all(kind: str) -> frozenset[str]:
     """Return the words of one kind, which is the name of a field, in all languages."""
     return frozenset[str]().union(*(getattr(language, kind) for language in all_languages()))
@@ -119,6 +152,9 @@ def _value(kind: str, value: Any) -> Any:
 def _english(lists: Mapping[str, list[str]], *names: str) -> Iterator[frozenset[str]]:
     return (word_set(" ".join(lists[name])) for name in names)
 
+
+ENGLISH_MONTHS = tuple(names[0].capitalize() for names in load_language("en").months)
+ENGLISH_WEEKDAYS = tuple(names[0].capitalize() for names in load_language("en").weekdays)
 
 _LISTS = _read(_HERE / "english_words.json")
 COMMON_WORDS, WEAK_WORDS, VERBS = _english(_LISTS, "common_words", "weak_words", "verbs")

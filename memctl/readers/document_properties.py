@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from memctl.language.word_lists import month_numbers
 from memctl.readers.file_names import clean_title, shorten
 
 _TITLE_KEYS = ("title", "headline")
@@ -100,12 +101,6 @@ def to_json_value(value: Any, depth: int = 0) -> Any:
     return value if isinstance(value, bool | int | str | None) else str(value)
 
 
-_MONTHS = {
-    month: number
-    for number, month in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
-    )
-}
 _LONGEST = 100
 _EPOCH = re.compile(r"[1-9]\d{8,9}(?:\.\d+)?$|[1-9]\d{11,12}$")
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?$")
@@ -162,7 +157,7 @@ def _written_out(text: str) -> datetime | None:
 
 
 def _day(year: str, month: str, day: str) -> datetime | None:
-    number = int(month) if month.isdecimal() else _MONTHS.get(month[:3].lower(), 0)
+    number = int(month) if month.isdecimal() else month_numbers().get(month.lower(), 0)
     try:
         return datetime(int(year), number, int(day), tzinfo=UTC)
     except ValueError:

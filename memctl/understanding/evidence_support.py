@@ -15,7 +15,7 @@ from datetime import date, datetime
 from memctl.language.date_mentions import date_spans
 from memctl.language.identification import identify_language
 from memctl.language.term_analysis import query_terms, terms
-from memctl.language.word_lists import COMMON_WORDS, stop_words
+from memctl.language.word_lists import COMMON_WORDS, numerals, stop_words
 
 ENOUGH = 0.5
 """The share of a sentence's content terms that its evidence must have."""
@@ -27,10 +27,7 @@ _REPLY = re.compile(r"^(?:yes|no|ja|nein|oui|non|sí|sì)\b[,.:;!]?\s*", re.IGNO
 _CAPITALISED = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w'’\-]*")
 _NOUNS_WITH_CAPITALS = frozenset({"de", "lb"})
 _LENGTH_OF_DAY = len("2026-05-12")
-_WORDS_FOR_NUMBERS = {
-    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7",
-    "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
-}  # fmt: skip
+_NUMERALS = numerals("en")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +80,8 @@ def _terms_of(item: Evidence, languages: Sequence[str]) -> Iterator[str]:
         yield from query_terms(_in_words(span.iso), languages)
     yield from query_terms(_in_words(item.said.date().isoformat()), languages)
     for word in item.text.lower().split():
-        if word in _WORDS_FOR_NUMBERS:
-            yield _WORDS_FOR_NUMBERS[word]
+        if word in _NUMERALS:
+            yield str(_NUMERALS[word])
 
 
 def _in_words(iso: str) -> str:

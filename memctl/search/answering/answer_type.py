@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memctl.language.word_lists import all_languages, month_numbers
+
 AnswerType = Literal["time", "quantity", "person", "place", "reason", "decision", "other"]
 
 _QUESTIONS: Mapping[AnswerType, re.Pattern[str]] = {
@@ -65,16 +67,8 @@ _ASKING_WORDS = re.compile(
 of German."""
 _CHOICE = re.compile(r"\b(?:or|oder|ou|oppure|eller)\b", re.IGNORECASE)
 
-_MONTHS = (
-    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    "|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|januar|februar|märz|mai|juni|juli|oktober|dezember"
-    "|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
-    "|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
-)
-_WEEKDAYS = (
-    "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|montag|dienstag|mittwoch|donnerstag|freitag"
-    "|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
-)
+_MONTHS = "|".join(sorted(month_numbers(), key=len, reverse=True))
+_WEEKDAYS = "|".join(f"{names[0]}s?" for each in all_languages() for names in each.weekdays)
 _DATE = (
     r"(?:1\d|20)\d\d-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
     rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? (?:1\d|20)\d\d)?"

@@ -16,6 +16,7 @@ from typing import Any
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.term_analysis import terms
 from memctl.language.time_periods import is_time_name, periods
+from memctl.language.word_lists import ENGLISH_MONTHS
 from memctl.records import Hit
 from memctl.search.query.question import Question, Slot
 from memctl.search.retrieval.candidates import Candidate
@@ -163,10 +164,6 @@ _IN_SOME_YEAR = datetime(2024, 7, 1, tzinfo=UTC)
 """From here every day of a year is less than half a year away, and it has a 29 February."""
 _DAY_OR_MONTH = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 _COUNTED = re.compile(r"\bdays?\b", re.IGNORECASE)
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +304,6 @@ def _numeric_forms(iso: str) -> list[str]:
 
 def _spoken_forms(iso: str, written: Sequence[str]) -> list[tuple[str, str]]:
     """Return a day or month as it is said, unless the question says it so anyway."""
-    month = terms(_MONTHS[int(iso[5:7]) - 1])[0]
+    month = terms(ENGLISH_MONTHS[int(iso[5:7]) - 1])[0]
     beside = terms(iso[8:].lstrip("0") or iso[:4])[0]
     return [] if {month, beside} <= set(written) else [(beside, month), (month, beside)]
