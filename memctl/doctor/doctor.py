@@ -29,6 +29,7 @@ from memctl.doctor.row_checks import check_rows
 from memctl.doctor.table_checks import (
     check_indexes,
     check_ledger,
+    check_schema,
     check_tables,
     check_vectors,
     check_versions,
@@ -170,6 +171,7 @@ class Doctor:
 
 CHECKS: tuple[Check, ...] = (
     check_tables,
+    check_schema,
     check_indexes,
     check_versions,
     check_rows,
@@ -215,7 +217,11 @@ def _check_content(
     head = ledger.head()
     datasets = Datasets(layout.folder / TABLES_FOLDER)
     verifier = Verifier(datasets, ledger, reads_rows=deep)
-    states = {table: inspect_table(datasets, table, head[table], verifier) for table in TABLES}
+    states = {
+        table: inspect_table(datasets, table, head[table], verifier)
+        for table in TABLES
+        if table in head
+    }
     snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
     examined = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
     for check in CHECKS:

@@ -52,7 +52,7 @@ class Examined:
 
     def can_read(self, *tables: TableName) -> bool:
         """Tell whether every row of these tables can be read, and be looked up by an index."""
-        states = [self.states[table] for table in tables]
+        states = [self.states[table] for table in tables if table in self.states]
         return all(state.is_readable and not state.broken_indexes for state in states)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
 from memctl.rows.orphan_entities import orphan_entities
-from memctl.schema.table_names import TABLES, TableName
+from memctl.schema.table_names import TableName
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.tables.filter_expressions import col
 
@@ -128,7 +128,7 @@ def _mask(flags: object) -> pa.Array:
 def check_rows(examined: Examined) -> Iterator[Finding]:
     """Look for rows that are there twice, or belong to or name what is not there."""
     agreement = CrossReferences(examined.snapshot)
-    readable = [table for table in TABLES if examined.can_read(table)]
+    readable = [table for table in examined.states if examined.can_read(table)]
     known = examined.ledger.manifests.rows()
     for table in readable:
         ids = agreement.of(table)
@@ -145,7 +145,7 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
         yield from _check_files(agreement, examined)
     if "memories" in readable:
         yield from _check_references(agreement)
-    if len(readable) == len(TABLES):
+    if len(readable) == len(examined.states):
         yield from _check_graph(agreement)
 
 

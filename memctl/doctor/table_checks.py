@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
-from memctl.schema.arrow_tables import VECTOR, vector_rows
+from memctl.errors import KnowledgeBaseUnavailable
+from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows
+from memctl.schema.migrations import SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import FORGET, TABLES, TableName
 from memctl.store.integrity.inspection import READ_BYTES, TableState, vector_length
 from memctl.store.ledger.ledger import HEAD, Ledger
@@ -39,8 +41,13 @@ def check_ledger(ledger: Ledger) -> Iterator[Finding]:
     if complaints:
         return
     yield ok("ledger", "ledger", f"whole, schema {VERSION}")
-    head = ledger.head()
-    for table in TABLES:
+    version, head = ledger.schema_version(), ledger.head()
+    try:
+        require_known(version, "the knowledge base")
+    except KnowledgeBaseUnavailable as error:
+        yield damaged("ledger", "tables", error.message, error.hint)
+        return
+    for table in tables_at(version):
         if table not in head:
             yield damaged("ledger", table, "the ledger names no version of it")
 
@@ -70,6 +77,24 @@ def _check_files(state: TableState) -> Iterator[Finding]:
         yield damaged("tables", state.table, f"{told} not as written: bytes of it have changed")
     for name in state.broken_indexes:
         yield damaged("indexes", state.table, f"the index {name} is not as it was written")
+
+
+def check_schema(examined: Examined) -> Iterator[Finding]:
+    """Compare the columns of each table with those that its schema version has."""
+    version = examined.ledger.schema_version()
+    expected = schemas(0, version)  # vectors have a check of their own
+    for table, state in examined.states.items():
+        if state.problem or table not in expected:
+            continue
+        found = {item.name: item.type for item in examined.snapshot.dataset(table).schema}
+        wanted = {item.name: item.type for item in expected[table]}
+        wanted |= {VECTOR: found[VECTOR]} if {VECTOR} <= found.keys() & wanted.keys() else {}
+        if wrong := [name for name in found | wanted if found.get(name) != wanted.get(name)]:
+            told = f"columns that are not those of schema version {version}: {', '.join(wrong)}"
+            yield damaged("tables", table, told)
+    if version < SCHEMA_VERSION:
+        told = f"of schema version {version}; the next write brings them to {SCHEMA_VERSION}"
+        yield ok("tables", "schema", told)
 
 
 def check_indexes(examined: Examined) -> Iterator[Finding]:

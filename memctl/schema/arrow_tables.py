@@ -101,12 +101,14 @@ def defaults(table: TableName) -> Mapping[str, Any]:
 
 def with_all_columns(rows: pa.Table, table: TableName, names: Sequence[str]) -> pa.Table:
     """Return rows with some columns, those that they were written without at their defaults."""
-    count = rows.num_rows
+    declared = _record_schema(DECLARATIONS[table].record)
+    there = set(rows.column_names)
+    schema = pa.schema([(rows.schema if n in there else declared).field(n) for n in names])
     columns = [
-        rows[name] if name in rows.column_names else pa.repeat(defaults(table)[name], count)
+        rows[name] if name in there else pa.repeat(defaults(table)[name], rows.num_rows)
         for name in names
     ]
-    return pa.table(columns, names=list(names))
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 @cache

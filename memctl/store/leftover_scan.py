@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 from memctl.errors import DamagedError
 from memctl.files import NotRegular, open_regular
 from memctl.schema.storable_text import storable
-from memctl.schema.table_names import TABLES, TableName
+from memctl.schema.table_names import TableName
 from memctl.store.search_patterns import LIST_SEPARATOR, SearchPattern
 from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
 from memctl.store.tables.engine import Datasets, translate_open_errors
@@ -120,13 +120,13 @@ def _in_tables(store: Store, texts: Sequence[SearchPattern]) -> Iterator[Leftove
     datasets = Datasets(store.folder / TABLES_FOLDER)
     heads = store.ledger.heads()
     present = store.ledger.head()
-    for table in TABLES:
+    for table in present:
         for item in datasets.fresh(table).version_refs():
             version = item["version"]
             ids = _rows_with(datasets, table, version, texts)
             if not ids:
                 continue
-            names = sorted(name for name, head in heads.items() if head[table] == version)
+            names = sorted(name for name, head in heads.items() if head.get(table) == version)
             is_present = present[table] == version
             snapshots = tuple(name for name in names if heads[name] != present)
             yield Leftover(table, snapshots, tuple(ids[:_IDS_NAMED]), is_present)

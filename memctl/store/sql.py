@@ -31,7 +31,9 @@ import pyarrow.dataset
 
 from memctl.errors import MemctlError, UsageError
 from memctl.records import Filters
-from memctl.schema.arrow_tables import TABLES
+from memctl.schema.arrow_tables import with_all_columns
+from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.table_names import TABLES
 from memctl.store.ledger.work_repositories import from_text
 from memctl.store.tables.filter_expressions import Expr, as_arrow, col, namespace_filter
 from memctl.store.transfer.export_formats import widened
@@ -197,20 +199,39 @@ def _register(
         for name, rows in extra.items():
             sources.setdefault(name, {})[kb] = rows
     for name, by_kb in sources.items():
-        _create_view(connection, name, by_kb, name_kb=len(snapshots) > 1)
+        missing = {
+            kb: rows for kb, snapshot in snapshots.items() if (rows := _missing(snapshot, name))
+        }
+        _create_view(connection, name, by_kb, missing, name_kb=len(snapshots) > 1)
+
+
+def _missing(snapshot: Snapshot, table: str) -> pa.Table | None:
+    """Return one row with the columns that a table has not got yet, at their defaults."""
+    name = next((name for name in TABLES if name == table), None)
+    columns = [*snapshot.missing(name)] if name is not None else []
+    return with_all_columns(pa.table({"": [0]}), name, columns) if name and columns else None
 
 
 def _create_view(
-    connection: duckdb.DuckDBPyConnection, table: str, by_kb: Mapping[str, Any], *, name_kb: bool
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    by_kb: Mapping[str, Any],
+    missing: Mapping[str, pa.Table],
+    *,
+    name_kb: bool,
 ) -> None:
     same_vectors = len({str(source.schema) for source in by_kb.values()}) == 1
     parts = []
     for number, (kb, source) in enumerate(by_kb.items()):
-        registered = f"{table}_{number}" if name_kb else table
+        registered = f"{table}_{number}" if name_kb or missing else table
         connection.register(registered, source)
-        columns = _columns(source.schema, same_vectors)
-        parts.append(f"SELECT {_quoted_text(kb)} AS kb, {columns} FROM {_quoted_name(registered)}")
-    if name_kb:
+        columns, rows = _columns(source.schema, same_vectors), _quoted_name(registered)
+        if kb in missing:
+            connection.register(f"{registered}_defaults", missing[kb])
+            rows += f", {_quoted_name(f'{registered}_defaults')}"
+        own = f"{_quoted_text(kb)} AS kb, " if name_kb else ""
+        parts.append(f"SELECT {own}{columns} FROM {rows}")
+    if name_kb or missing:
         union = " UNION ALL BY NAME ".join(parts)
         connection.execute(f"CREATE VIEW {_quoted_name(table)} AS {union}")
 
@@ -360,10 +381,10 @@ def _with_own_names(schema: pa.Schema) -> pa.Schema:
     return pa.schema(fields, schema.metadata)
 
 
-_NAMED_IN: Mapping[TableName, tuple[str, ...]] = {
-    "documents": ("entities", "links"),
-    "memories": ("entities",),
-}
+_OF_NAMESPACES = tuple(
+    name for name, table in DECLARATIONS.items() if "namespace" in table.required
+)
+"""The tables whose rows say of which namespace they are."""
 
 
 class NamespaceScope:
@@ -384,14 +405,15 @@ class NamespaceScope:
     def of(self, snapshot: Snapshot, table: TableName) -> Expr | None:
         """Return the condition on the rows of a table; None where there is none.
 
-        An entity is meant if a row that is meant names it, a relation if nothing that it stands
-        between or rests on is left out.
+        An entity is meant if a row that is meant names it, any other row that says no namespace,
+        such as a relation, if nothing that it refers to is left out.
         """
         within = self._within
-        if within is None or table in ("documents", "memories"):
+        if within is None or table in _OF_NAMESPACES:
             return within
-        left_out = _unnamed(snapshot, within) if table == "entities" else _tied(snapshot, within)
-        return ~col("id").is_in(sorted(left_out))
+        if table == "entities":
+            return ~col("id").is_in(sorted(_unnamed(snapshot, within)))
+        return ~col("id").is_in(sorted(_tied(snapshot, table, within)))
 
     def of_ledger(
         self, snapshot: Snapshot, tables: Mapping[str, pa.Table]
@@ -426,24 +448,26 @@ def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:
 
 def _names(snapshot: Snapshot, within: Expr) -> set[str]:
     names: set[str] = set()
-    for table, columns in _NAMED_IN.items():
+    for table in _OF_NAMESPACES:
+        columns = DECLARATIONS[table].name_columns
         for row in _rows_in_scope(snapshot, table, within, columns):
             names.update(name for column in columns for name in row[column] or ())
     return names
 
 
-def _tied(snapshot: Snapshot, within: Expr) -> Iterator[str]:
-    """The relations that have to do with a row for which a condition does not hold."""
+def _tied(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
+    """The rows of a table that refer to a row for which a condition does not hold."""
     left_out = {
         row["id"]
-        for table in ("documents", "memories")
-        for row in _rows_in_scope(snapshot, table, ~within, ("id",))
+        for other in _OF_NAMESPACES
+        for row in _rows_in_scope(snapshot, other, ~within, ("id",))
     }
-    for row in _rows_in_scope(
-        snapshot, "relations", None, ("id", "source_id", "target_id", "memory_ids")
-    ):
-        ends = (row["source_id"], row["target_id"], *(row["memory_ids"] or ()))
-        if not left_out.isdisjoint(ends):
+    columns = [reference.column for reference in DECLARATIONS[table].references]
+    for row in _rows_in_scope(snapshot, table, None, ("id", *columns)):
+        named: list[str] = []
+        for value in (row[column] for column in columns):
+            named += [value] if isinstance(value, str) else value or ()
+        if not left_out.isdisjoint(named):
             yield row["id"]
 
 

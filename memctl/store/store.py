@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import CoverageLost, DamagedError, KnowledgeBaseUnavailable, UsageError
-from memctl.schema.arrow_tables import TABLES, TableName, schemas
-from memctl.schema.table_names import UPKEEP
+from memctl.schema.arrow_tables import schemas
+from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION, require_known, tables_at
+from memctl.schema.table_names import TABLES, UPKEEP, TableName
 from memctl.store.file_caches import DerivedCache, drop_derived_cache
 from memctl.store.integrity.checksums import CHECKSUM_BATCH_BYTES, add_missing_checksums
 from memctl.store.integrity.coverage import require_all_found, require_there
+from memctl.store.integrity.inspection import damaged_files
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.tables.durability import copy_manifests, sync_new
-from memctl.store.tables.engine import Datasets, lance, lancedb, translate_write_errors
-from memctl.store.tables.indexes import create_indexes
+from memctl.store.tables.engine import Datasets, lancedb, translate_write_errors
 from memctl.store.tables.reader_leases import ReaderLeases
 from memctl.store.tables.snapshot import Snapshot
-from memctl.store.tables.transaction import Transaction
+from memctl.store.tables.transaction import Transaction, created, migrate
 from memctl.store.tables.upkeep import (
     VECTOR_ROWS,
     Pruned,
@@ -111,14 +112,20 @@ class Store:
             try:
                 if ledger.head():
                     raise UsageError(f"{folder} already holds a knowledge base")
-                versions = _create_tables(folder / TABLES_FOLDER, dimension)
+                datasets = Datasets(folder / TABLES_FOLDER)
+                versions = {
+                    table: int(created(datasets, table, schema).version)
+                    for table, schema in schemas(dimension).items()
+                }
+                sync_new(datasets.folder, set())
                 with ledger.transaction():
                     ledger.set_meta(DIMENSION, str(dimension))
+                    ledger.set_schema_version(SCHEMA_VERSION)
                     if embedder:
                         ledger.set_meta(EMBEDDER, embedder)
                     ledger.set_head(versions, clock())
-                    copy_manifests(Datasets(folder / TABLES_FOLDER), ledger)
-                    add_missing_checksums(Datasets(folder / TABLES_FOLDER), ledger)
+                    copy_manifests(datasets, ledger)
+                    add_missing_checksums(datasets, ledger)
             except BaseException:
                 ledger.close()
                 raise
@@ -138,6 +145,11 @@ class Store:
             KnowledgeBaseUnavailable: A newer version of memctl has written it.
         """
         ledger = Ledger.open(folder / LEDGER_FILE)
+        try:
+            require_known(ledger.schema_version(), str(folder))
+        except BaseException:
+            ledger.close()
+            raise
         dimension = ledger.meta(DIMENSION)
         if dimension is None:
             ledger.close()
@@ -185,6 +197,7 @@ class Store:
         head = self.ledger.head()
         while True:
             self._require_same_vectors()  # after HEAD was read: they are switched together
+            require_known(self.ledger.schema_version(), str(self.folder))
             snapshot = self._snapshot_of(head)
             self._leases.add(snapshot)
             before, head = head, self.ledger.head()
@@ -192,7 +205,13 @@ class Store:
                 return snapshot
 
     def _snapshot_of(self, head: Mapping[TableName, int]) -> Snapshot:
-        versions = {table: head[table] for table in TABLES}
+        for table in tables_at(FIRST_VERSION):
+            if table not in head:
+                raise DamagedError(
+                    f"the ledger names no version of the table {table}",
+                    "run `memctl doctor --repair`",
+                )
+        versions = {table: head[table] for table in TABLES if table in head}
         derived = DerivedCache(self.folder, lambda: self.ledger.head() == head)
         return Snapshot(
             self._datasets, versions, self.dimension, self.ledger.require_in_place, derived
@@ -280,7 +299,24 @@ class Store:
         with self._lock.held(self._wait if wait == AS_SET else wait):
             self.ledger.require_in_place()  # it may have been renamed or deleted while this waited
             self._require_same_vectors()
+            self._migrate()
             yield
+
+    def _migrate(self) -> None:
+        """Bring tables of an earlier schema up to date, as a commit before that of the caller.
+
+        Raises:
+            KnowledgeBaseUnavailable: They are of a later schema.
+            DamagedError: A file of them is damaged: it is to be repaired as what it was.
+        """
+        version = self.ledger.schema_version()
+        if version == SCHEMA_VERSION:
+            return
+        require_known(version, str(self.folder))
+        for path in damaged_files(self._datasets, self.ledger.head()):
+            raise DamagedError(f"{path} is damaged", "run `memctl doctor --repair`")
+        with self._committed() as transaction:
+            migrate(transaction, self.ledger, version)
 
     @contextmanager
     def _committed(self) -> Iterator[Transaction]:
@@ -396,16 +432,3 @@ class Store:
         """
         connection: DBConnection = lancedb().connect(self.folder / TABLES_FOLDER)
         return connection
-
-
-def _create_tables(folder: Path, dimension: int) -> dict[TableName, int]:
-    """Make empty tables with their indexes; overwrite what an interrupted creation has left."""
-    versions: dict[TableName, int] = {}
-    with translate_write_errors(folder):
-        for table, schema in schemas(dimension).items():
-            path = str(folder / f"{table}.lance")  # as LanceDB, which takes a second to start
-            dataset = lance().write_dataset(schema.empty_table(), path, mode="overwrite")
-            create_indexes(table, dataset)
-            versions[table] = int(dataset.version)
-    sync_new(folder, set())
-    return versions

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.ids import root_id
+from memctl.schema.arrow_tables import with_all_columns
+from memctl.schema.migrations import FIRST_VERSION, columns_after
 from memctl.schema.table_names import TableName
 from memctl.store.integrity.inspection import (
     ENGINE_ERRORS,
@@ -112,7 +114,7 @@ def rescue(
         return None
     expected = int(dataset.count_rows()) if dataset is not None else 0
     named, left = _of_unreadable(datasets, table, dataset) if dataset is not None else ([], [])
-    gathered = _Gathered(datasets.path(table), schema, dataset)
+    gathered = _Gathered(datasets, table, schema, dataset)
     kept = gathered.add_all(_batch_pieces(dataset), None if names_all else trust.stays)
     earlier = 0
     for parts in (*_earlier(datasets, table, dataset), left):
@@ -130,8 +132,15 @@ def rescue(
 class _Gathered:
     """Rows on their way into a table that is written anew, each id once."""
 
-    def __init__(self, path: Path, schema: pa.Schema, dataset: LanceDataset | None) -> None:
-        self._path = str(path)
+    def __init__(
+        self,
+        datasets: Datasets,
+        table: TableName,
+        schema: pa.Schema,
+        dataset: LanceDataset | None,
+    ) -> None:
+        self._table = table
+        self._path = str(datasets.path(table))
         self._seen: set[int] = set()
         if dataset is not None:
             dataset.restore()  # type: ignore[no-untyped-call]
@@ -154,14 +163,26 @@ class _Gathered:
         # Read to its end first: lance 13 stalls when it writes from a stream that reads from it.
         batches = [
             self._unseen(batch if believed is None else batch.filter(believed(batch)))
-            for batch in _until_unreadable(part)
-            if batch.schema.equals(self.dataset.schema)  # another embedder's vectors are others
+            for each in _until_unreadable(part)
+            for batch in self._fitted(each)
         ]
         rows = sum(int(batch.num_rows) for batch in batches)
         if rows:
             table = pa.Table.from_batches(batches)
             self.dataset = lance().write_dataset(table, self._path, mode="append")
         return rows
+
+    def _fitted(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """Return rows with the columns of the table; none with the vectors of another embedder."""
+        schema: pa.Schema = self.dataset.schema
+        if batch.schema.equals(schema):
+            return [batch]
+        lacking = set(schema.names) - set(batch.schema.names)
+        if not lacking <= columns_after(FIRST_VERSION, self._table):
+            return []
+        whole = with_all_columns(pa.Table.from_batches([batch]), self._table, schema.names)
+        batches: list[pa.RecordBatch] = whole.combine_chunks().to_batches()
+        return batches if whole.schema.equals(schema) else []
 
     def _unseen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         new = []

@@ -18,6 +18,8 @@ import pyarrow as pa
 from memctl.errors import DamagedError
 from memctl.files import quarantine, save_file
 from memctl.schema.arrow_tables import VECTOR, schemas
+from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.migrations import FIRST_VERSION, require_known, tables_at, version_of
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.integrity.checksums import Verifier, add_missing_checksums
 from memctl.store.integrity.inspection import (
@@ -54,10 +56,11 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 
-_WITNESSES: Mapping[TableName, tuple[TableName, str, str]] = {
-    "documents": ("memories", "document_id", "id"),
-    "memories": ("documents", "id", "document_id"),
-}
+_WITNESSES: dict[TableName, tuple[TableName, str, str]] = {}
+for _table in DECLARATIONS.values():
+    for _owner in (each for each in _table.references if each.is_owner):
+        _WITNESSES[_table.name] = (_owner.to[0], "id", _owner.column)
+        _WITNESSES[_owner.to[0]] = (_table.name, _owner.column, "id")
 """What knows of the rows of a table: another one, by which column, and by which of its own."""
 FILES_UNKNOWN = "files_unknown"
 """Set in a ledger that was made anew until its book of inbox files has been, too."""
@@ -122,22 +125,27 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
             with ledger.transaction():
                 done += _without_lost_names(ledger, verifier)
             since = _newest_version(datasets, "memories", named.get("memories"))
-            columns = schemas(int(ledger.meta(DIMENSION) or 0)) if named else {}
+            version = ledger.schema_version()
+            columns = schemas(int(ledger.meta(DIMENSION) or 0), version) if named else {}
             head = {}
-            for table in TABLES:
+            for table in _tables(datasets, named, version):
                 gone = ledger.deletions.all() | ledger.forgotten.gone()
                 blocked = ledger.forgotten.blocked()
                 trust = Trust(_known(verifier, table, named), gone, blocked)
-                version = named.get(table)
                 head[table] = _repaired(
-                    verifier, table, version, columns.get(table), trust, repaired
+                    verifier, table, named.get(table), columns.get(table), trust, repaired
                 )
+            found = {table: _schema(datasets, table, head[table]).names for table in head}
             with ledger.transaction():
                 done += _went_back(ledger, since)
                 ledger.set_meta(DIMENSION, str(_dimension(datasets, head["memories"])))
                 if any(step.subject == "memories" for step in done):
                     ledger.set_meta(VECTOR_ROWS, "0")
                 ledger.set_head(head, clock())
+                # A table that went back to an earlier version may be of an earlier schema.
+                ledger.set_schema_version(
+                    min(version_of(found), version) if named else version_of(found)
+                )
                 if not named:
                     done += _named_by_tags(ledger, datasets, tagged)
                 copy_manifests(datasets, ledger)
@@ -152,6 +160,7 @@ def _ledger(folder: Path, done: list[Step]) -> Ledger:
     try:
         ledger = Ledger.open(path)
         if not ledger.complaints():
+            require_known(ledger.schema_version(), str(folder))
             return ledger
         ledger.close()
     except DamagedError:
@@ -378,7 +387,7 @@ def _named_by_tags(
     for name in sorted({name for each in tags.values() for name in each}):
         found = {table: tag for table in TABLES if (tag := tags[table].get(name)) is not None}
         heads = {table: tag.version for table, tag in found.items()}
-        if lacking := [table for table in TABLES if table not in found]:
+        if lacking := [table for table in tables_at(FIRST_VERSION) if table not in found]:
             why = f"no tag says which version it is of {', '.join(lacking)}"
         elif not heads.items() <= readable:
             why = "versions of it cannot be read"
@@ -429,6 +438,17 @@ def _went_back(ledger: Ledger, version: int | None) -> Iterator[Step]:
 
 
 def _dimension(datasets: Datasets, version: int) -> int:
-    with translate_open_errors(datasets.path("memories")):
-        schema = datasets.fresh("memories", version).schema
-        return int(schema.field("vector").type.list_size)
+    return int(_schema(datasets, "memories", version).field(VECTOR).type.list_size)
+
+
+def _schema(datasets: Datasets, table: TableName, version: int) -> pa.Schema:
+    with translate_open_errors(datasets.path(table)):
+        return datasets.fresh(table, version).schema
+
+
+def _tables(datasets: Datasets, head: Mapping[TableName, int], version: int) -> Iterator[TableName]:
+    """Yield the tables that there should be; without HEAD later ones too that are there."""
+    for table in TABLES:
+        is_there = table in head if head else datasets.path(table).exists()
+        if is_there or table in tables_at(version):
+            yield table

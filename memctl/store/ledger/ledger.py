@@ -25,6 +25,7 @@ from memctl.errors import (
     KnowledgeBaseUnavailable,
     LockedError,
 )
+from memctl.schema.migrations import FIRST_VERSION
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.decision_repositories import (
     ChangeRepository,
@@ -57,6 +58,7 @@ from memctl.store.ledger.work_repositories import (
 
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
+_SCHEMA_VERSION = "tables_schema"
 ASKING_FOLDER = "asking"
 """Beside the ledger: a file for each question that a model is being asked."""
 
@@ -255,6 +257,14 @@ class Ledger:
         """Keep a setting of the store."""
         with self.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def schema_version(self) -> int:
+        """Return the schema version of the tables that HEAD names."""
+        return int(self.meta(_SCHEMA_VERSION) or FIRST_VERSION)
+
+    def set_schema_version(self, version: int) -> None:
+        """Keep it, in the very transaction that moves HEAD."""
+        self.set_meta(_SCHEMA_VERSION, str(version))
 
     # --- HEAD ---
 

@@ -20,6 +20,7 @@ from memctl.errors import DamagedError, DiskRefused
 from memctl.schema.arrow_tables import TABLES, TableName
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from lance import LanceDataset
 
 INDEX_CACHE_BYTES = 128 << 20
@@ -203,6 +204,14 @@ class Datasets:
         with translate_open_errors(self.path(table)):
             dataset: LanceDataset = lance().dataset(
                 str(self.path(table)), version=version, session=self._shared_session()
+            )
+        return dataset
+
+    def empty(self, table: TableName, schema: pa.Schema) -> LanceDataset:
+        """Return a table without rows, in memory, to read in place of one that isn't there yet."""
+        with translate_open_errors(self.path(table)):
+            dataset: LanceDataset = lance().write_dataset(
+                schema.empty_table(), f"memory://{table}", mode="overwrite"
             )
         return dataset
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -123,6 +123,28 @@ class Where(Expr):
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The value that every row has in a column that its table has not got yet."""
+
+    type: str
+    """As Lance's dialect writes it; of a list, that of its items."""
+    value: Value | None
+    is_list: bool = False
+    """Whether the column holds lists, all of them empty; a list of null serves as one."""
+    is_null: bool = False
+
+    @property
+    def sql(self) -> str:
+        """Return it in Lance's dialect."""
+        one = f"CAST({'NULL' if self.value is None else _literal(self.value)} AS {self.type})"
+        return f"[{one}]" if self.is_list else one
+
+
+Constants = Mapping[str, Constant]
+_NO_CONSTANTS: Constants = {}
+
+
 class Column:
     """A column by name, from which conditions are made."""
 
@@ -192,32 +214,44 @@ def _flat(kind: type[Every] | type[Some], parts: tuple[Expr, ...]) -> tuple[Expr
 # --- rendering: the only place where values become text ------------------------------------------
 
 
-def render(expression: Expr) -> str:
-    """Return the expression in Lance's dialect, wrapped so that it stands as one operand."""
+def render(expression: Expr, constants: Constants = _NO_CONSTANTS) -> str:
+    """Return the expression in Lance's dialect, wrapped so that it stands as one operand.
+
+    Args:
+        expression: The condition.
+        constants: Columns that the table has not got yet, which have one value in every row.
+    """
+
+    def name(column: str) -> str:
+        """Return what stands for a column."""
+        return constants[column].sql if column in constants else _name(column)
+
     match expression:
         case Comparison(column, operator, value):
-            return f"({_name(column)} {operator} {_literal(value)})"
+            return f"({name(column)} {operator} {_literal(value)})"
         case Membership(column, values):
-            return _any_of(values, f"({_name(column)} IN (%s))")
+            return _any_of(values, f"({name(column)} IN (%s))")
         case Holds(column, values):
-            return _any_of(values, f"(array_has_any({_name(column)}, [%s]))")
+            return _any_of(values, f"(array_has_any({name(column)}, [%s]))")
         case Missing(column):
+            if column in constants:
+                return "(true)" if constants[column].is_null else "(false)"
             return f"({_name(column)} IS NULL)"
         case Glob(column, pattern):
-            return f"(regexp_like({_name(column)}, {_literal(glob_regex(pattern))}))"
+            return f"(regexp_like({name(column)}, {_literal(glob_regex(pattern))}))"
         case Every(parts):
-            return _joined(parts, " AND ", "true")
+            return _joined(parts, constants, " AND ", "true")
         case Some(parts):
-            return _joined(parts, " OR ", "false")
+            return _joined(parts, constants, " OR ", "false")
         case Negation(part):
-            return f"(NOT {render(part)})"
+            return f"(NOT {render(part, constants)})"
         case Where(text):
-            return f"({text}\n)"
+            return f"({with_constants(text, constants)}\n)"
     raise TypeError(f"not a filter: {expression!r}")
 
 
-def _joined(parts: tuple[Expr, ...], operator: str, empty: str) -> str:
-    return f"({operator.join(render(part) for part in parts) or empty})"
+def _joined(parts: tuple[Expr, ...], constants: Constants, operator: str, empty: str) -> str:
+    return f"({operator.join(render(part, constants) for part in parts) or empty})"
 
 
 def _any_of(values: tuple[Value, ...], template: str) -> str:
@@ -426,6 +460,15 @@ def checked_condition(text: str) -> str:
         raise UsageError(f"the condition is longer than {LONGEST} characters", _CONDITION_HINT)
     _check_brackets(text, list(_tokens(text)))
     return text
+
+
+def with_constants(text: str, constants: Constants) -> str:
+    """Return a user's condition with values in place of columns that the table has not got yet."""
+    if not constants:
+        return text
+    names = "|".join(map(re.escape, constants))
+    pattern = re.compile(rf"('(?:[^']|'')*')|`({names})`|(?<![\w.`'])({names})(?![\w`'])")
+    return pattern.sub(lambda found: found[1] or constants[found[2] or found[3]].sql, text)
 
 
 def _tokens(text: str) -> list[re.Match[str]]:

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from memctl.schema.arrow_tables import TableName
+from memctl.schema.arrow_tables import VECTOR
+from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.table_names import TableName
 
 if TYPE_CHECKING:
     from lance import LanceDataset
-
-ScalarIndex = Literal["BTREE", "BITMAP", "LABEL_LIST"]
-
-SCALAR_INDEXES: Mapping[TableName, Mapping[str, ScalarIndex]] = {
-    "documents": {"id": "BTREE", "root_id": "BTREE", "tags": "LABEL_LIST"},
-    "memories": {
-        "id": "BTREE",
-        "document_id": "BTREE",
-        "session_id": "BTREE",
-        "namespace": "BITMAP",
-        "level": "BITMAP",
-        "tags": "LABEL_LIST",
-    },
-    "entities": {"id": "BTREE"},
-    "relations": {"id": "BTREE", "source_id": "BTREE", "target_id": "BTREE"},
-}
 
 VECTOR_INDEX_ROWS = 50_000
 """Below this a scan of all vectors takes about as long as a search of the index, and is exact."""
@@ -49,10 +35,28 @@ KEYWORD_INDEX: Mapping[str, Any] = {
 
 def create_indexes(table: TableName, dataset: LanceDataset) -> None:
     """Make every index of a table but the vector index, which only pays off when it is large."""
-    for column, kind in SCALAR_INDEXES[table].items():
+    declared = DECLARATIONS[table]
+    for column, kind in declared.scalar_indexes.items():
         dataset.create_scalar_index(column, kind)
-    if table == "memories":
-        dataset.create_scalar_index("search_text", "INVERTED", **KEYWORD_INDEX)
+    if declared.keyword_column is not None:
+        dataset.create_scalar_index(declared.keyword_column, "INVERTED", **KEYWORD_INDEX)
+
+
+def match_indexes(table: TableName, dataset: LanceDataset) -> None:
+    """Make the scalar indexes that a table lacks, and drop those that are not declared."""
+    declared = DECLARATIONS[table].scalar_indexes
+    others = {DECLARATIONS[table].keyword_column, VECTOR}
+    there: dict[str, str] = {}
+    for index in dataset.describe_indices():
+        column = index.field_names[0]
+        kind = declared.get(column)
+        if kind is not None and index.index_type.upper() == kind.replace("_", ""):
+            there[column] = kind
+        elif column not in others:
+            dataset.drop_index(index.name)
+    for column, kind in declared.items():
+        if column not in there:
+            dataset.create_scalar_index(column, kind)
 
 
 def remake_indexes(table: TableName, dataset: LanceDataset) -> None:

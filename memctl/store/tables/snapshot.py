@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import DamagedError, UsageError
-from memctl.schema.arrow_tables import VECTOR, TableName, schemas, vector_rows
+from memctl.schema.arrow_tables import VECTOR, defaults, schemas, vector_rows, with_all_columns
+from memctl.schema.table_names import TableName
 from memctl.store.tables.engine import (
     bounded_scan,
     damaged_error,
@@ -27,7 +28,14 @@ from memctl.store.tables.engine import (
     reason,
     without_panics,
 )
-from memctl.store.tables.filter_expressions import Expr, col, is_user_written, render
+from memctl.store.tables.filter_expressions import (
+    Constant,
+    Constants,
+    Expr,
+    col,
+    is_user_written,
+    render,
+)
 from memctl.store.tables.indexes import probes, refinement
 
 if TYPE_CHECKING:
@@ -46,10 +54,23 @@ ROW = "_rowoffset"
 """The number of a row, which holds for this one version of its table; may be read as a column."""
 ROW_ID = "_rowid"
 """What the engine itself tells a row by, as a column."""
+_SQL_TYPES = {
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
+    pa.timestamp("us", tz="UTC"): "timestamp",
+}
+"""Of columns in the engine's dialect; any other one holds text."""
 
 
 class Snapshot:
-    """The tables at one set of versions."""
+    """The tables at one set of versions.
+
+    They may be of an earlier schema: a table that isn't there yet reads as empty, a column that
+    isn't there yet as its default.
+    """
 
     def __init__(
         self,
@@ -67,6 +88,7 @@ class Snapshot:
         self._dimension = dimension
         self._schemas = schemas(dimension)
         self._opened: dict[TableName, LanceDataset] = {}
+        self._missing: dict[TableName, Constants] = {}
 
     @property
     def state(self) -> str:
@@ -96,11 +118,26 @@ class Snapshot:
         """
         if table not in self._opened:
             try:
-                self._opened[table] = self._datasets.at(table, self.versions[table])
+                self._opened[table] = (
+                    self._datasets.at(table, self.versions[table])
+                    if table in self.versions
+                    else self._datasets.empty(table, self._schemas[table])
+                )
             except DamagedError:
                 self._require_in_place()
                 raise
         return self._opened[table]
+
+    def missing(self, table: TableName) -> Constants:
+        """Return the columns that a table has not got yet, with the value that all rows have."""
+        if table not in self._missing:
+            there = {*self.dataset(table).schema.names, VECTOR}
+            self._missing[table] = {
+                item.name: _constant(item.type, defaults(table)[item.name])
+                for item in self._schemas[table]
+                if item.name not in there and item.name in defaults(table)
+            }
+        return self._missing[table]
 
     def scan(
         self,
@@ -121,9 +158,8 @@ class Snapshot:
         # lance 13 fails to order by a column that it does not read ("TakeExec requires ...").
         read = list(dict.fromkeys([*names, *(name for name, _ in order_by)]))
         with self._reading(table, where):
-            rows = self._scanner(
-                table, where, read, limit=limit, offset=offset, order_by=_ordering(order_by)
-            ).to_table()
+            ordering = _ordering([by for by in order_by if by[0] not in self.missing(table)])
+            rows = self._read(table, where, read, limit=limit, offset=offset, order_by=ordering)
         return rows.select(names)
 
     def batches(
@@ -148,7 +184,11 @@ class Snapshot:
         options = {} if batch_bytes is None else bounded_scan(batch_bytes)
         with self._reading(table, where):
             reader = self._scanner(table, where, columns, **options).to_reader()
-        return pa.RecordBatchReader.from_batches(reader.schema, self._stream(table, where, reader))
+            schema = reader.schema
+            if self.missing(table):
+                names = list(columns) if columns is not None else self._schemas[table].names
+                schema = with_all_columns(schema.empty_table(), table, names).schema
+        return pa.RecordBatchReader.from_batches(schema, self._stream(table, where, reader, schema))
 
     def get(
         self, table: TableName, ids: Sequence[str], columns: Sequence[str] | None = None
@@ -169,7 +209,9 @@ class Snapshot:
         """Return the rows of these numbers (``ROW``) in their order; faster than by their ids."""
         self._check_columns(table, columns)
         with self._reading(table, None):
-            return self.dataset(table).take(pa.array(numbers, pa.uint64()), columns=list(columns))
+            there = self._present(table, columns)
+            rows = self.dataset(table).take(pa.array(numbers, pa.uint64()), columns=there)
+        return with_all_columns(rows, table, columns)
 
     def spread(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
         """Return some rows from all over a table, the first and the last among them."""
@@ -187,12 +229,12 @@ class Snapshot:
         if not own:
             return pa.schema([self._schemas[table].field(name) for name in columns]).empty_table()
         with self._reading(table, where):
-            return self._scanner(table, where, columns, fragments=own).to_table()
+            return self._read(table, where, columns, fragments=own)
 
     def count(self, table: TableName, where: Expr | None = None) -> int:
         """Return how many rows there are.  Raises as :meth:`scan` does."""
         with self._reading(table, where):
-            return int(self.dataset(table).count_rows(filter=_text(where)))
+            return int(self.dataset(table).count_rows(filter=self._text(table, where)))
 
     def keyword(
         self,
@@ -225,9 +267,9 @@ class Snapshot:
                 operator=lance().query.FullTextOperator(operator),
                 fuzziness=edits,
             )
-            found = self._scanner(
+            found = self._read(
                 "memories", where, [*names, SCORE], full_text_query=match, limit=limit
-            ).to_table()
+            )
         return _sorted(found, SCORE, "descending")
 
     def nearest(
@@ -259,7 +301,7 @@ class Snapshot:
             rows = self.dataset("memories").count_rows()
             thorough = probes(rows, filtered=where is not None, refined=refined)
             nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine", **thorough}
-            found = self._scanner("memories", where, [*names, DISTANCE], nearest=nearest).to_table()
+            found = self._read("memories", where, [*names, DISTANCE], nearest=nearest)
         return _sorted(found, DISTANCE, "ascending")
 
     def keyword_rows(
@@ -302,8 +344,24 @@ class Snapshot:
         names = list(columns) if columns is not None else self._schemas[table].names
         self._check_columns(table, names)
         return self.dataset(table).scanner(
-            columns=names, filter=_text(where), prefilter=True, **options
+            columns=self._present(table, names),
+            filter=self._text(table, where),
+            prefilter=True,
+            **options,
         )
+
+    def _read(
+        self, table: TableName, where: Expr | None, columns: Sequence[str], **options: Any
+    ) -> pa.Table:
+        rows = self._scanner(table, where, columns, **options).to_table()
+        return with_all_columns(rows, table, columns) if self.missing(table) else rows
+
+    def _present(self, table: TableName, names: Sequence[str]) -> list[str]:
+        """Return those of some columns that a table has; at least one, to count its rows by."""
+        return [name for name in names if name not in self.missing(table)] or ["id"]
+
+    def _text(self, table: TableName, where: Expr | None) -> str | None:
+        return None if where is None else render(where, self.missing(table))
 
     def _check_columns(self, table: TableName, names: Sequence[str]) -> None:
         known = {*self._schemas[table].names, SCORE, DISTANCE, ROW, ROW_ID}
@@ -325,10 +383,19 @@ class Snapshot:
         return pa.schema([*items, (measure, pa.float32())]).empty_table()
 
     def _stream(
-        self, table: TableName, where: Expr | None, reader: pa.RecordBatchReader
+        self,
+        table: TableName,
+        where: Expr | None,
+        reader: pa.RecordBatchReader,
+        schema: pa.Schema,
     ) -> Iterator[pa.RecordBatch]:
         with self._reading(table, where):
-            yield from reader
+            if schema.names == reader.schema.names:
+                yield from reader
+                return
+            for batch in reader:
+                rows = with_all_columns(pa.Table.from_batches([batch]), table, schema.names)
+                yield from rows.to_batches()
 
     @contextmanager
     def _reading(self, table: TableName, where: Expr | None) -> Iterator[None]:
@@ -359,8 +426,10 @@ def _named(part: LanceFragment) -> str:
     return json.dumps(part.metadata.to_json(), sort_keys=True)
 
 
-def _text(where: Expr | None) -> str | None:
-    return None if where is None else render(where)
+def _constant(type_: pa.DataType, value: pa.Scalar) -> Constant:
+    if pa.types.is_list(type_):  # an empty one
+        return Constant("string", None, is_list=True, is_null=not value.is_valid)
+    return Constant(_SQL_TYPES.get(type_, "string"), value.as_py(), is_null=not value.is_valid)
 
 
 def _ordering(order_by: Order) -> list[Any] | None:

@@ -127,7 +127,8 @@ def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> Mended:
 
 def wanted_versions(ledger: Ledger, table: TableName) -> dict[str, int]:
     """Return the version of a table that each snapshot needs."""
-    return {name: head[table] for name, head in ledger.heads().items() if name != HEAD}
+    heads = ledger.heads().items()
+    return {name: head[table] for name, head in heads if name != HEAD and table in head}
 
 
 def _names(tag: Tag | None, version: int) -> bool:

@@ -16,11 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from memctl.errors import DamagedError
-from memctl.schema.arrow_tables import TABLES, VECTOR, TableName, schemas, vector_array
+from memctl.schema.arrow_tables import VECTOR, defaults, schemas, vector_array
+from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.migrations import SCHEMA_VERSION, migrations_after, tables_at
+from memctl.schema.table_names import TABLES, TableName
 from memctl.store.integrity.checksums import Verifier, checksums_of
 from memctl.store.integrity.inspection import ENGINE_ERRORS
 from memctl.store.ledger.decision_repositories import (
-    CONSOLIDATED_FLAG,
     DELETABLE,
     Deletions,
     RowChange,
@@ -42,7 +44,8 @@ from memctl.store.tables.engine import (
     translate_write_errors,
     without_panics,
 )
-from memctl.store.tables.filter_expressions import Expr, col, render
+from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col, render
+from memctl.store.tables.indexes import create_indexes, match_indexes
 from memctl.store.tables.snapshot import IDS_A_LOOKUP, Snapshot
 
 if TYPE_CHECKING:
@@ -182,21 +185,50 @@ class Transaction:
         """Make the tables what they were at earlier versions, which stay as they are.
 
         Args:
-            versions: Of every table, one that is still there.
+            versions: Of every table there was, one that is still there.  Tables that came later
+                become empty, and columns that came later are added.
             dimension: Length of the vectors then.
         """
-        for table, version in versions.items():
-            if version == self._versions()[table]:
-                continue
-            self._writable(table)
-            with translate_write_errors(self._datasets.path(table)):
-                dataset = self._datasets.fresh(table, version)
-                dataset.restore()  # type: ignore[no-untyped-call]
-            self._open[table] = dataset
         self._dimension, self._schemas = dimension, schemas(dimension)
+        for table in TABLES:
+            if table not in versions:
+                self.delete(table, EVERYTHING)
+            elif versions[table] != self._versions()[table]:
+                self._writable(table)
+                with translate_write_errors(self._datasets.path(table)):
+                    dataset = self._datasets.fresh(table, versions[table])
+                    dataset.restore()  # type: ignore[no-untyped-call]
+                self._open[table] = dataset
+                self.add_missing_columns(table)
         deleted = sorted(self.deletions.returning)
         for table in DELETABLE if deleted else ():
             self.deletions.written(table, self.snapshot().get(table, deleted, ["id"]))
+
+    def create_table(self, table: TableName) -> None:
+        """Make a table that is new in the schema, over what an interrupted change may have left."""
+        self._known[table] = files_below(self._datasets.path(table))
+        self._open[table] = created(self._datasets, table, self._schemas[table])
+
+    def add_missing_columns(self, table: TableName) -> None:
+        """Give a table the columns that it has not got yet, with their defaults in every row."""
+        there = self.snapshot().dataset(table).schema.names
+        values = defaults(table)
+        missing = [i for i in self._schemas[table] if i.name not in there and i.name in values]
+        without_value = [item for item in missing if not values[item.name].is_valid]
+        with_value = pa.schema([item for item in missing if values[item.name].is_valid])
+
+        def filled(batch: pa.RecordBatch) -> pa.RecordBatch:
+            """Return the defaults for some rows."""
+            columns = [pa.repeat(values[name], batch.num_rows) for name in with_value.names]
+            return pa.record_batch(columns, schema=with_value)
+
+        with translate_write_errors(self._datasets.path(table)):
+            if without_value:  # changes the manifest alone
+                self._writable(table).add_columns(pa.schema(without_value))
+            if with_value.names:
+                self._writable(table).add_columns(
+                    lance().batch_udf(output_schema=with_value)(filled), read_columns=["id"]
+                )
 
     def ledger(self, statement: Statement) -> None:
         """Have something done in the very SQLite transaction that moves HEAD.
@@ -276,7 +308,10 @@ class Transaction:
         """Return HEAD's versions after rolling back whatever lies beyond them."""
         named = self._ledger.head()
         head: dict[TableName, int] = {}
+        required = tables_at(self._ledger.schema_version())
         for table in TABLES:
+            if table not in named and table not in required:
+                continue
             if table not in named:
                 raise DamagedError(
                     f"the ledger names no version of the table {table}",
@@ -372,6 +407,34 @@ def _drop_between(head: int, restored: LanceDataset) -> None:
         _log.warning("what was cut off stays on the disk: %s", first_line(error))
 
 
+def created(datasets: Datasets, table: TableName, schema: pa.Schema) -> LanceDataset:
+    """Make an empty table with its indexes, over what an interrupted change may have left."""
+    with translate_write_errors(datasets.path(table)):
+        dataset: LanceDataset = lance().write_dataset(
+            schema.empty_table(), str(datasets.path(table)), mode="overwrite"
+        )
+        create_indexes(table, dataset)
+    return dataset
+
+
+def migrate(transaction: Transaction, ledger: Ledger, version: int) -> None:
+    """Bring the tables of an earlier schema version up to date, as a change of its own.
+
+    Args:
+        transaction: What to write with; nothing else has been written with it.
+        ledger: Of the same store; it names the new version from the instant that HEAD moves.
+        version: The schema version of the tables.
+    """
+    for table in TABLES:
+        if table in transaction.versions:
+            transaction.add_missing_columns(table)
+        else:
+            transaction.create_table(table)
+    for table in {name for step in migrations_after(version) for name in step.indexes}:
+        match_indexes(table, transaction.dataset(table))
+    transaction.ledger(lambda _: ledger.set_schema_version(SCHEMA_VERSION))
+
+
 def _last_of_each_id(rows: pa.Table) -> pa.Table:
     numbered = pa.table({"id": rows["id"], "at": np.arange(rows.num_rows)})
     last = numbered.group_by("id").aggregate([("at", "max")])["at_max"]
@@ -381,8 +444,7 @@ def _last_of_each_id(rows: pa.Table) -> pa.Table:
 TrackedRow = dict[str, Value]
 
 TRACKED_COLUMNS: Mapping[TableName, tuple[str, ...]] = {
-    "memories": (CONSOLIDATED_FLAG, "valid_from", "valid_to", "superseded_by", "version"),
-    "relations": ("valid_from", "valid_to", "weight", "confidence"),
+    name: table.tracked_columns for name, table in DECLARATIONS.items() if table.tracked_columns
 }
 """The columns that jobs change in rows that are there; what a row says they leave as it is."""
 

@@ -30,7 +30,9 @@ from memctl.errors import DamagedError, MemctlError, UsageError
 from memctl.files import atomic_write
 from memctl.literals import QueryKind, Verdict
 from memctl.records import Progress, ProgressListener
-from memctl.schema.arrow_tables import TABLES, TableName, schemas
+from memctl.schema.arrow_tables import schemas, with_all_columns
+from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION, require_known
+from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.decision_repositories import NameDecision
 from memctl.store.ledger.log_repositories import QueryEntry
 from memctl.store.ledger.work_repositories import from_text, to_text
@@ -253,6 +255,8 @@ class Manifest:
     """The knowledge base's settings, for whoever makes a new one to import into."""
     format: str = FORMAT
     format_version: int = FORMAT_VERSION
+    tables_schema: int = FIRST_VERSION
+    """The schema version of the tables."""
 
 
 def export_all(
@@ -278,7 +282,9 @@ def export_all(
     """
     rows: dict[str, int] = {table: snapshot.count(table) for table in TABLES}
     dimension = snapshot.schema("memories").field("vector").type.list_size
-    manifest = Manifest(embedder, dimension, rows, now.isoformat(), settings or {})
+    manifest = Manifest(
+        embedder, dimension, rows, now.isoformat(), settings or {}, tables_schema=SCHEMA_VERSION
+    )
     counter = _Counter(sum(rows.values()), progress)
     with _opened(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
         _add(archive, _MANIFEST, json.dumps(asdict(manifest), indent=2).encode(), now)
@@ -357,8 +363,7 @@ def import_all(
                 told(manifest)
             counter = _Counter(sum(manifest.rows.values()), progress)
             books = partial(ledger_restorer, store.ledger, now=now)
-            expected = schemas(store.dimension)
-            found = _import_parts(archive, transaction, expected, books, counter)
+            found = _import_parts(archive, transaction, manifest, books, counter)
             _check_complete(manifest, found)
     return counter.done
 
@@ -390,6 +395,7 @@ def _manifest(archive: tarfile.TarFile) -> Manifest:
         raise UsageError(f"that is not an export: bad {_MANIFEST}: {error}", _HINT) from error
     if manifest is None or manifest.format_version > FORMAT_VERSION:
         raise UsageError("the export is of a newer version of memctl", "update memctl")
+    require_known(manifest.tables_schema, "the export")
     return manifest
 
 
@@ -405,6 +411,7 @@ def _check_kinds(said: Mapping[str, Any]) -> None:
         (settings, dict),
         (said["dimension"], int),
         (said["format_version"], int),
+        (said.get("tables_schema", FIRST_VERSION), int),
     ):
         if type(value) is not kind:
             raise TypeError(f"{value!r} is no {kind.__name__}")
@@ -433,22 +440,28 @@ def _check_empty(snapshot: Snapshot) -> None:
 def _import_parts(
     archive: tarfile.TarFile,
     transaction: Transaction,
-    expected: Mapping[TableName, pa.Schema],
+    manifest: Manifest,
     books: Callable[[str, bytes], Statement],
     counter: _Counter,
 ) -> dict[str, int]:
     found: dict[str, int] = dict.fromkeys(TABLES, 0)
     foreign = {table: ImportedRows(table) for table in TABLES}
+    expected = schemas(manifest.dimension, manifest.tables_schema)
+    names = {table: schema.names for table, schema in schemas(manifest.dimension).items()}
     for name, content in _members(archive):
         if book := _LEDGER_MEMBER.fullmatch(name):
             transaction.ledger(books(book[1], content))
             continue
         table: TableName = name.partition("/")[0]  # type: ignore[assignment]
+        if table not in expected:
+            raise UsageError(f"that is not an export: it holds {name!r}", _HINT)
         for batch in _read_part(content, name, expected[table]):
-            foreign[table].check(batch)
-            transaction.append(table, pa.Table.from_batches([batch]))
-            found[table] += batch.num_rows
-            counter.add(batch.num_rows)
+            rows = with_all_columns(pa.Table.from_batches([batch]), table, names[table])
+            for whole in rows.combine_chunks().to_batches():
+                foreign[table].check(whole)
+            transaction.append(table, rows)
+            found[table] += rows.num_rows
+            counter.add(rows.num_rows)
     for rows in foreign.values():
         rows.check_whole()
     return found
