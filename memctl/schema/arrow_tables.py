@@ -99,13 +99,18 @@ def defaults(table: TableName) -> Mapping[str, Any]:
     }
 
 
+def repeated(value: pa.Scalar, count: int) -> pa.Array:
+    """Return a column of one value; pyarrow 26 cannot repeat a list no times."""
+    return pa.repeat(value, count) if count else pa.array([], value.type)
+
+
 def with_all_columns(rows: pa.Table, table: TableName, names: Sequence[str]) -> pa.Table:
     """Return rows with some columns, those that they were written without at their defaults."""
     declared = _record_schema(DECLARATIONS[table].record)
     there = set(rows.column_names)
     schema = pa.schema([(rows.schema if n in there else declared).field(n) for n in names])
     columns = [
-        rows[name] if name in there else pa.repeat(defaults(table)[name], rows.num_rows)
+        rows[name] if name in there else repeated(defaults(table)[name], rows.num_rows)
         for name in names
     ]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from memctl.errors import DamagedError
-from memctl.schema.arrow_tables import VECTOR, defaults, schemas, vector_array
+from memctl.schema.arrow_tables import VECTOR, defaults, repeated, schemas, vector_array
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.migrations import SCHEMA_VERSION, migrations_after, tables_at
 from memctl.schema.table_names import TABLES, TableName
@@ -219,7 +219,7 @@ class Transaction:
 
         def filled(batch: pa.RecordBatch) -> pa.RecordBatch:
             """Return the defaults for some rows."""
-            columns = [pa.repeat(values[name], batch.num_rows) for name in with_value.names]
+            columns = [repeated(values[name], batch.num_rows) for name in with_value.names]
             return pa.record_batch(columns, schema=with_value)
 
         with translate_write_errors(self._datasets.path(table)):

@@ -1,0 +1,133 @@
+"""Tables of an earlier schema are read as they are, and brought up to date by the next write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from grown import Done, grown_package, run_all, sample_home
+
+KB = ("-k", "notes")
+JSON = ("-o", "ndjson")
+SCHEMA = ("python", "print(store.ledger.schema_version())")
+REMARK = (
+    "python",
+    """
+import pyarrow as pa
+with store.write() as transaction:
+    found = transaction.snapshot().scan("memories", columns=["id", "text"]).to_pylist()
+    of = {"keys": next(r["id"] for r in found if "4711" in r["text"]),
+          "boat": next(r["id"] for r in found if "red" in r["text"])}
+    transaction.append("remarks", pa.table({
+        "id": [f"r_{name}" for name in of], "memory_id": list(of.values()),
+        "text": [f"a remark on the {name}" for name in of],
+        "weight": pa.array([0.25, 0.75], pa.float32())}))
+    transaction.update("memories", pa.table({"id": [of["boat"]], "mood": ["merry"]}))
+""",
+)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return grown_package(tmp_path_factory.mktemp("grown"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return sample_home(1, tmp_path)
+
+
+def sql(statement: str) -> tuple[str, ...]:
+    return ("sql", statement, *KB, *JSON)
+
+
+def succeeded(*results: Done) -> list[Done]:
+    for each in results:
+        assert each.code == 0, each.err + each.out
+    return list(results)
+
+
+MOODS = sql("SELECT DISTINCT mood, place, colours FROM memories ORDER BY mood")
+REMARKS = sql("SELECT id, weight FROM remarks ORDER BY id")
+BY_COLUMN = (
+    "python",
+    """
+from memctl.store.tables.filter_expressions import col, where
+snapshot = store.snapshot()
+count = lambda condition: snapshot.count("memories", condition)
+all_ = snapshot.count("memories")
+assert count(col("mood") == "calm") == count(where("mood = 'calm' AND `place` IS NULL")) == all_
+assert count(col("place") == "x") == count(~(col("place") == "x")) == 0
+assert count(col("place").is_null()) == count(~col("colours").has_any(["red"])) == all_
+assert count(where("array_has(colours, 'red') OR text = 'mood'")) == 0
+rows = snapshot.scan("memories", None, ["mood"], order_by=[("mood", "asc")], limit=3)
+assert rows.to_pylist() == [{"mood": "calm"}] * 3
+assert not snapshot.scan("remarks").num_rows
+""",
+)
+
+
+def test_readers_cope_with_tables_of_an_earlier_schema(package: Path, home: Path) -> None:
+    moods, remarks, _, _, listed, doctor, schema = succeeded(
+        *run_all(
+            package,
+            home,
+            MOODS,
+            REMARKS,
+            BY_COLUMN,
+            ("query", "Who keeps the keys?", *KB, *JSON),
+            ("memory", "list", *KB, *JSON),
+            ("doctor", *KB, *JSON),
+            SCHEMA,
+        )
+    )
+    assert moods.rows == [{"mood": "calm", "place": None, "colours": []}]
+    assert remarks.rows == []
+    assert {(row["mood"], row["place"]) for row in listed.rows} == {("calm", None)}
+    assert "schema version 1; the next write brings them to 2" in doctor.out
+    assert schema.out == "1\n"
+
+
+BOTH = [{"id": "r_boat", "weight": 0.75}, {"id": "r_keys", "weight": 0.25}]
+CALM = {"mood": "calm", "place": None, "colours": []}
+MERRY = {**CALM, "mood": "merry"}
+
+
+def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
+    package: Path, home: Path, tmp_path: Path
+) -> None:
+    old, new = str(tmp_path / "old.memctl"), str(tmp_path / "new.memctl")
+    done = succeeded(
+        *run_all(
+            package,
+            home,
+            ("export", "all", "--to", old, *KB),
+            ("ingest", "--text", "Dora Finch paints the harbour office.", *KB),
+            SCHEMA,
+            REMARK,
+            ("snapshot", "create", "two", *KB),
+            ("export", "all", "--to", new, *KB),
+            ("job", "undo", "--yes", *KB),
+            MOODS,
+            REMARKS,
+            ("snapshot", "restore", "one", "--yes", *KB),
+            MOODS,
+            REMARKS,
+            ("snapshot", "restore", "two", "--yes", *KB),
+            MOODS,
+            REMARKS,
+            ("import", old, "-k", "older"),
+            ("import", new, "-k", "newer"),
+            ("sql", MOODS[1], "-k", "newer", *JSON),
+            ("sql", REMARKS[1], "-k", "newer", *JSON),
+            ("sql", MOODS[1], "-k", "older", *JSON),
+            ("doctor", *KB),
+            ("doctor", "-k", "newer"),
+        )
+    )
+    assert done[2].out == "2\n", "the first write has brought the tables up to date"
+    assert [done[7].rows, done[8].rows] == [[CALM, MERRY], BOTH]
+    assert [done[10].rows, done[11].rows] == [[CALM], []], "the snapshot is of the earlier schema"
+    assert [done[13].rows, done[14].rows] == [[CALM, MERRY], BOTH]
+    assert [done[17].rows, done[18].rows] == [[CALM, MERRY], BOTH]
+    assert done[19].rows == [CALM], "the export is of the earlier schema"
