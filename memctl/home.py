@@ -37,11 +37,10 @@ from memctl.kb_settings import (
     save_settings,
     settings_lock,
 )
-from memctl.knowledge_base import KnowledgeBase
+from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
 from memctl.literals import StoredStatus
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
-from memctl.queries import KnowledgeBases
 
 Clock = Callable[[], datetime]
 _STALE_SECONDS = 3600

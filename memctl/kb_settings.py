@@ -26,6 +26,7 @@ from memctl.files import is_temporary, save_file
 from memctl.literals import After, ChunkStrategy, StoredStatus
 from memctl.locking import hold_lock
 from memctl.paths import expand_path
+from memctl.records import Filters
 from memctl.validation import check_keys, check_value, read_toml, setting, setting_rules
 
 FORMAT_VERSION = 1
@@ -197,6 +198,15 @@ class KnowledgeBaseSettings:
     def has_private(self) -> bool:
         """Whether anything in it is private, or would be."""
         return self.private or bool(self.private_namespaces)
+
+    def allows_private(self, filters: Filters) -> bool:
+        """Tell whether what the filters let through is, or may be, private."""
+        return self.private or not set(filters.namespaces).isdisjoint(self.private_namespaces)
+
+    def without_private(self, filters: Filters) -> Filters:
+        """Return the filters with the private namespaces that they leave out unless named."""
+        private = {*filters.private, *self.private_namespaces}
+        return replace(filters, private=tuple(sorted(private)))
 
 
 def check_overlap(size: int, overlap: int, place: str) -> None:

@@ -13,8 +13,7 @@ from waiting import PATIENCE
 
 import memctl
 from memctl.forget import Selection
-from memctl.knowledge_base import KnowledgeBase
-from memctl.queries import KnowledgeBases
+from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
 from memctl.records import Filters
 from memctl.search.retrieval import corpus
 from memctl.store.tables import snapshot
@@ -54,9 +53,9 @@ def test_what_is_taken_in_or_forgotten_between_questions_is_seen_at_once(
 ) -> None:
     notes.ingest(text=KEY)
     assert tells(notes)
-    document = notes.documents()["id"].to_pylist()[0]
-    assert notes.document(document).document.text == KEY
-    notes.delete_document(document)
+    document = notes.documents.list()["id"].to_pylist()[0]
+    assert notes.documents.get(document).document.text == KEY
+    notes.documents.delete(document)
     assert not tells(notes)
 
 
@@ -84,7 +83,7 @@ def test_names_that_are_merged_between_questions_are_one_at_once(tmp_path: Path)
             return len(asked.explain.get("paths", {}))
 
         assert led_to() == 0
-        notes.merge_names("Dr Ostrander", "Ilse Varga")
+        notes.graph.merge_names("Dr Ostrander", "Ilse Varga")
         assert led_to() == 2
 
 
@@ -110,8 +109,8 @@ def test_what_is_read_again_and_again_comes_from_memory_and_is_the_same(
 ) -> None:
     for number in range(30):
         notes.ingest(text=f"Pump {number} of the workshop was oiled in week {number}.")
-    for document in notes.documents()["id"].to_pylist()[::4]:
-        notes.delete_document(document)  # so that a row's number is not what the engine has for it
+    for document in notes.documents.list()["id"].to_pylist()[::4]:
+        notes.documents.delete(document)  # so that a row's number is not what the engine has for it
     looked_up = []
     original = Snapshot.rows
     monkeypatch.setattr(
@@ -129,7 +128,7 @@ def test_what_is_read_again_and_again_comes_from_memory_and_is_the_same(
     assert not looked_up
     monkeypatch.setattr(snapshot, "MAX_CACHED_ROWS", 0)
     notes.ingest(text=KEY)
-    notes.delete_document(notes.documents()["id"].to_pylist()[0])
+    notes.documents.delete(notes.documents.list()["id"].to_pylist()[0])
     assert found() == first
     assert looked_up
 
@@ -139,7 +138,7 @@ def test_a_question_asked_before_keeps_nothing_on_disk_of_what_is_forgotten(
 ) -> None:
     notes.ingest(text=KEY)
     assert tells(notes)
-    document = notes.documents()["id"].to_pylist()[0]
+    document = notes.documents.list()["id"].to_pylist()[0]
     report = notes.forget(Selection(documents=(document,)))
     assert report.left == ()
     assert not tells(notes)

@@ -143,7 +143,7 @@ def test_an_archived_one_is_read_only(home: Home) -> None:
         home.open_for_writing("notes")
     assert "memctl kb resume notes" in caught.value.hint
     with home.open("notes") as opened, pytest.raises(KnowledgeBaseUnavailable):
-        opened.add_memory("the door code is 4711")
+        opened.memories.add("the door code is 4711")
 
 
 def test_renaming_takes_everything_along(home: Home, tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ def test_renaming_takes_everything_along(home: Home, tmp_path: Path) -> None:
     vault.mkdir()
     home.create("notes", inboxes=[Inbox(vault, "keep")])
     with home.open("notes") as opened:
-        memory = opened.add_memory("the door code is 4711")
+        memory = opened.memories.add("the door code is 4711")
     settings = home.rename("notes", "diary")
     assert settings.name == "diary"
     assert settings.inboxes == (Inbox(home.layout("diary").inbox), Inbox(vault, "keep"))
     assert home.names() == ["diary"]
     with home.open("diary") as opened:
-        assert opened.memory(memory.id).memory.text == "the door code is 4711"
+        assert opened.memories.get(memory.id).memory.text == "the door code is 4711"
 
 
 def test_renaming_never_overwrites(home: Home) -> None:
@@ -256,14 +256,14 @@ def test_one_that_is_open_elsewhere_when_it_is_renamed_is_not_written_to_any_mor
 ) -> None:
     home.create("notes")
     with home.open("notes") as opened:
-        opened.add_memory("the door code is 4711")
+        opened.memories.add("the door code is 4711")
         home.rename("notes", "diary")
         home.create("notes")
-        for use in (lambda: opened.add_memory("the key is under the mat"), opened.memories):
+        for use in (lambda: opened.memories.add("the key is under the mat"), opened.memories.list):
             with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
                 use()
     with home.open("diary") as diary, home.open("notes") as notes:
-        assert (diary.memories().num_rows, notes.memories().num_rows) == (1, 0)
+        assert (diary.memories.list().num_rows, notes.memories.list().num_rows) == (1, 0)
     assert all(each.verdict == "ok" for each in Doctor(home).examine("notes"))
 
 
@@ -279,9 +279,9 @@ def test_one_that_is_renamed_while_a_writer_waits_for_it_is_not_written_to(
     with home.open("notes") as opened:
         before_it_writes(monkeypatch, rename)
         with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
-            opened.add_memory("the key is under the mat")
+            opened.memories.add("the key is under the mat")
     with home.open("diary") as diary, home.open("notes") as notes:
-        assert (diary.memories().num_rows, notes.memories().num_rows) == (0, 0)
+        assert (diary.memories.list().num_rows, notes.memories.list().num_rows) == (0, 0)
 
 
 def test_one_that_gets_other_vectors_while_a_writer_waits_for_it_is_not_written_to(
@@ -289,7 +289,7 @@ def test_one_that_gets_other_vectors_while_a_writer_waits_for_it_is_not_written_
 ) -> None:
     home.create("notes")
     with home.open("notes") as opened:
-        opened.add_memory("the door code is 4711")
+        opened.memories.add("the door code is 4711")
 
     def reembed() -> None:
         for name, value in endpoint.settings(embed="e").items():
@@ -312,9 +312,9 @@ def test_one_that_gets_other_vectors_while_a_writer_waits_for_it_is_not_written_
     with home.open("notes") as opened:
         before_it_writes(monkeypatch, reembed)
         with pytest.raises(KnowledgeBaseUnavailable, match="vectors of endpoint/e meanwhile"):
-            opened.add_memory("the key is under the mat")
+            opened.memories.add("the key is under the mat")
     with home.open("notes") as opened:
-        assert opened.memories().num_rows == 1
+        assert opened.memories.list().num_rows == 1
 
 
 def before_it_writes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
@@ -335,13 +335,13 @@ def before_it_writes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None
 def test_one_that_goes_while_it_is_read_is_gone_and_not_damaged(home: Home, change: str) -> None:
     home.create("notes")
     with home.open("notes") as opened:
-        opened.add_memory("the door code is 4711")
+        opened.memories.add("the door code is 4711")
         snapshot = opened.store.snapshot()
         if change == "rename":
             home.rename("notes", "diary")
         else:
             home.delete("notes")
-        searcher = Searcher({"notes": snapshot}, {"notes": opened.embedder}, lambda: NOW)
+        searcher = Searcher({"notes": snapshot}, {"notes": opened.services.embedder}, lambda: NOW)
         with pytest.raises(KnowledgeBaseNotFound, match="renamed, deleted or replaced"):
             searcher.search("the door code")
 
@@ -349,7 +349,7 @@ def test_one_that_goes_while_it_is_read_is_gone_and_not_damaged(home: Home, chan
 def test_one_that_goes_while_it_is_exported_is_gone_and_not_damaged(home: Home) -> None:
     home.create("notes")
     with home.open("notes") as opened:
-        opened.add_memory("the door code is 4711")
+        opened.memories.add("the door code is 4711")
         snapshot = opened.store.snapshot()
         assert snapshot.count("memories") == 1  # its table is open from here on
         home.delete("notes")

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,6 @@ from waiting import PATIENCE
 import memctl
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, UsageError
 from memctl.knowledge_base import KnowledgeBase
-from memctl.memories.memory_editing import Edit, Statement
 from memctl.records import Filters, Progress, Question
 from memctl.store.ledger import ledger
 
@@ -49,8 +49,8 @@ def test_every_kind_of_input_can_be_given_at_once(notes: KnowledgeBase, tmp_path
             tags=["all"],
         )
         assert (report.ingested, report.failed) == (4, 0)
-        assert notes.documents().num_rows == 4
-        assert {tuple(tags) for tags in notes.documents()["tags"].to_pylist()} == {("all",)}
+        assert notes.documents.list().num_rows == 4
+        assert {tuple(tags) for tags in notes.documents.list()["tags"].to_pylist()} == {("all",)}
 
 
 def test_a_single_path_needs_no_list(notes: KnowledgeBase, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_results_are_frozen_and_tables_are_arrow(notes: KnowledgeBase) -> None:
     with notes:
         notes.ingest(text=TEXT)
         result = notes.query("When is the launch?")
-        assert isinstance(notes.memories(), pa.Table)
+        assert isinstance(notes.memories.list(), pa.Table)
         assert isinstance(notes.export("memories"), pa.RecordBatchReader)
         assert notes.sql("select count(*) n from documents").read_all()["n"].to_pylist() == [1]
     assert result.answer is not None
@@ -87,7 +87,7 @@ def test_a_citation_s_quote_stands_at_its_offsets(notes: KnowledgeBase) -> None:
         assert answer.citations
         for citation in answer.citations:
             assert citation.document_id is not None
-            text = notes.document(citation.document_id).document.text
+            text = notes.documents.get(citation.document_id).document.text
             assert text[citation.start : citation.end] == citation.quote
 
 
@@ -104,74 +104,74 @@ def test_many_questions_are_asked_of_one_state(notes: KnowledgeBase) -> None:
 
 def test_memories_are_added_edited_looked_at_and_forgotten(notes: KnowledgeBase) -> None:
     with notes:
-        first = notes.add_memory("tea, not coffee")
-        second = notes.edit_memory(first.id, "coffee, not tea")
-        third = notes.edit_memory(second.id, Edit(tags=("drink",), importance=1.0))
-        view = notes.memory(third.id)
+        first = notes.memories.add("tea, not coffee")
+        second = notes.memories.edit(first.id, "coffee, not tea")
+        third = notes.memories.edit(second.id, tags=("drink",), importance=1.0)
+        view = notes.memories.get(third.id)
         assert [m.version for m in view.history] == [1, 2, 3]
         assert (view.memory.text, view.memory.tags) == ("coffee, not tea", ("drink",))
-        assert notes.memories().num_rows == 1
-        assert notes.delete_memory(third.id) == 3
+        assert notes.memories.list().num_rows == 1
+        assert notes.memories.delete(third.id) == 3
         with pytest.raises(NotFoundError):
-            notes.memory(first.id)
+            notes.memories.get(first.id)
 
 
 def test_what_was_found_by_a_word_is_found_by_the_new_one_after_an_edit(
     notes: KnowledgeBase,
 ) -> None:
     with notes:
-        memory = notes.add_memory("The door code is 4711.")
-        notes.edit_memory(memory.id, "The door code is 1234.")
+        memory = notes.memories.add("The door code is 4711.")
+        notes.memories.edit(memory.id, "The door code is 1234.")
         texts = [hit.text for hit in notes.query("door code", answer=False).hits]
     assert texts == ["The door code is 1234."]
 
 
 @pytest.mark.parametrize(
     "statement",
-    [Statement(" "), Statement("x", importance=7), Statement("x", type="insight"),
-     Statement("x", type="a b")],
+    [{"text": " "}, {"text": "x", "importance": 7}, {"text": "x", "type_": "insight"},
+     {"text": "x", "type_": "a b"}],
 )  # fmt: skip
 def test_a_statement_that_makes_no_sense_is_refused(
-    notes: KnowledgeBase, statement: Statement
+    notes: KnowledgeBase, statement: dict[str, Any]
 ) -> None:
     with notes:
         with pytest.raises(UsageError):
-            notes.add_memory(statement)
-        assert notes.memories().num_rows == 0
+            notes.memories.add(**statement)
+        assert notes.memories.list().num_rows == 0
 
 
 def test_a_memory_that_rests_on_a_forgotten_one_loses_only_that_source(
     notes: KnowledgeBase,
 ) -> None:
     with notes:
-        one, two = notes.add_memory("tea is nice"), notes.add_memory("coffee is nice")
-        both = notes.add_memory(Statement("drinks are nice", source_ids=(one.id, two.id)))
-        notes.delete_memory(one.id)
-        assert notes.memory(both.id).memory.source_ids == (two.id,)
+        one, two = notes.memories.add("tea is nice"), notes.memories.add("coffee is nice")
+        both = notes.memories.add("drinks are nice", source_ids=(one.id, two.id))
+        notes.memories.delete(one.id)
+        assert notes.memories.get(both.id).memory.source_ids == (two.id,)
 
 
 def test_filters_limit_listings(notes: KnowledgeBase) -> None:
     with notes:
-        notes.add_memory(Statement("tea", type="preference", tags=("drink",)))
-        notes.add_memory(Statement("the code is 4711", namespace="home"))
-        assert notes.memories(Filters(tags=("drink",)))["text"].to_pylist() == ["tea"]
-        assert notes.memories(Filters(namespaces=("home",))).num_rows == 1
-        assert notes.memories(limit=1).num_rows == 1
-        assert notes.memories(limit=1, offset=2).num_rows == 0
+        notes.memories.add("tea", type_="preference", tags=("drink",))
+        notes.memories.add("the code is 4711", namespace="home")
+        assert notes.memories.list(Filters(tags=("drink",)))["text"].to_pylist() == ["tea"]
+        assert notes.memories.list(Filters(namespaces=("home",))).num_rows == 1
+        assert notes.memories.list(limit=1).num_rows == 1
+        assert notes.memories.list(limit=1, offset=2).num_rows == 0
 
 
 def test_an_id_may_be_cut_short_while_it_is_clear(notes: KnowledgeBase) -> None:
     with notes:
-        memory = notes.add_memory("tea is nice")
-        assert notes.memory(memory.id[:8]).memory.id == memory.id
+        memory = notes.memories.add("tea is nice")
+        assert notes.memories.get(memory.id[:8]).memory.id == memory.id
         with pytest.raises(NotFoundError):
-            notes.memory(memory.id[:3])
+            notes.memories.get(memory.id[:3])
 
 
 def test_what_one_object_writes_another_reads(notes: KnowledgeBase, tmp_path: Path) -> None:
     with notes, memctl.open("notes", home=tmp_path) as other:
-        notes.add_memory("tea is nice")
-        assert other.memories().num_rows == 1
+        notes.memories.add("tea is nice")
+        assert other.memories.list().num_rows == 1
 
 
 def test_a_question_does_not_wait_for_a_ledger_that_somebody_else_is_writing(
@@ -196,9 +196,9 @@ def test_a_question_does_not_wait_for_a_ledger_that_somebody_else_is_writing(
 def test_waiting_is_what_the_next_consolidation_would_look_at(notes: KnowledgeBase) -> None:
     with notes:
         notes.ingest(text=f"# Aurora\n\n{TEXT}\n\n" + "The venue has seats and tables. " * 200)
-        notes.add_memory("The door code is 4711.")
-        unconsolidated = notes.memories().num_rows
+        notes.memories.add("The door code is 4711.")
+        unconsolidated = notes.memories.list().num_rows
         would = notes.consolidate(dry_run=True).examined
-        assert 0 < notes.statistics().waiting == would < unconsolidated
+        assert 0 < notes.statistics.content().waiting == would < unconsolidated
         notes.consolidate()
-        assert notes.statistics().waiting == 0
+        assert notes.statistics.content().waiting == 0

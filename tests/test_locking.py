@@ -45,7 +45,7 @@ def test_where_a_file_system_knows_no_locks_nothing_is_written(
     home = Home(load_config({"home": str(tmp_path)}))
     home.create("notes")
     with home.open("notes") as base:
-        base.add_memory("Ann Keller has the code.")
+        base.memories.add("Ann Keller has the code.")
 
     def refuse(*_: object) -> None:
         raise OSError(missing, os.strerror(missing))
@@ -57,7 +57,9 @@ def test_where_a_file_system_knows_no_locks_nothing_is_written(
     assert "cannot lock" in said
     assert "its file system knows no locks: keep the home on another one" in said
     with home.open("notes") as base:
-        assert [row["text"] for row in base.memories().to_pylist()] == ["Ann Keller has the code."]
+        assert [row["text"] for row in base.memories.list().to_pylist()] == [
+            "Ann Keller has the code."
+        ]
 
 
 def test_a_lock_ends_with_the_process_that_has_it(tmp_path: Path) -> None:

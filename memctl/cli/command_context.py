@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from memctl.config import Config
     from memctl.home import Home
-    from memctl.knowledge_base import KnowledgeBase
-    from memctl.queries import KnowledgeBases
+    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
     from memctl.records import Answer, ProgressListener
     from memctl.schema.table_names import TableName
 
@@ -133,7 +132,10 @@ class CommandContext:
             Home(replace(self.config, home=Path(folder), models=models)).create(name)
             with Home(replace(self.config, home=Path(folder))).open(name) as opened:
                 if embed:  # as it would be set at creation
-                    opened.settings = replace(opened.settings, embedder=f"{ENDPOINT_PREFIX}{embed}")
+                    resources = opened.resources
+                    resources.settings = replace(
+                        resources.settings, embedder=f"{ENDPOINT_PREFIX}{embed}"
+                    )
                 yield opened
 
     @contextmanager

@@ -264,7 +264,7 @@ class Repair:
     def _read_again(self, lost: Sequence[LostDocument]) -> tuple[int, list[FileOutcome]]:
         """Read documents again; return how many, and which could not be."""
         self.losses.again.update(each.document_id for each in lost)
-        report = self.base.ingestor.bring_back(lost)
+        report = self.base.services.ingestor.bring_back(lost)
         return report.ingested, [each for each in report.outcomes if each.outcome == "failed"]
 
     def _lost(self) -> list[LostDocument]:
@@ -496,7 +496,9 @@ class Repair:
 
         rows = self.base.store.snapshot().get("memories", ids, EMBEDDED_COLUMNS)
         texts = embedded_texts(rows)
-        return pa.table({"id": rows["id"], VECTOR: vector_array(self.base.embedder.embed(texts))})
+        return pa.table(
+            {"id": rows["id"], VECTOR: vector_array(self.base.services.embedder.embed(texts))}
+        )
 
 
 def _name(path: str) -> str:

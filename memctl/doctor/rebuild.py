@@ -62,7 +62,7 @@ class Rebuild:
             LockedError: Another process writes, or makes new vectors, and does not stop.
         """
         store, embedder = self.base.store, self.base.settings.embedder
-        target = EmbedderTarget(embedder, store.dimension, lambda: self.base.embedder)
+        target = EmbedderTarget(embedder, store.dimension, lambda: self.base.services.embedder)
         with lock_vector_caches(store.folder):
             made = VectorCache(store.folder, f"{embedder}, {REBUILDING}", store.dimension)
             filling = VectorFilling(made, None, target, self.progress)

@@ -17,9 +17,9 @@ from memctl.evaluation.metrics import METRICS, QuestionResult, measure, ranked_i
 from memctl.evaluation.question_sets import EvalQuestion
 from memctl.files import save_file
 from memctl.home import Home
+from memctl.knowledge_base import KnowledgeBases
 from memctl.literals import Mode
 from memctl.paths import display_path
-from memctl.queries import KnowledgeBases
 from memctl.records import Filters, Progress, ProgressListener, Question
 
 if TYPE_CHECKING:

@@ -158,7 +158,7 @@ def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
         base: Whose memories; its distilled facts and the first sentences of its gists.
         count: How many.
     """
-    rows = base.memories(Filters(levels=("memory",))).to_pylist()
+    rows = base.memories.list(Filters(levels=("memory",))).to_pylist()
     rows.sort(key=lambda row: (row["type"] == "gist", -row["importance"], row["id"]))
     drafts: dict[str, Draft] = {}
     of_document: dict[str, int] = {}

@@ -1,10 +1,10 @@
-"""``KnowledgeBase``: the one object that every surface talks to, and the composition root.
+"""``KnowledgeBase``: one object by composition, and the composition root below ``home``.
 
-It wires the stages of ingest, retrieval, consolidation and export together and does no work
-itself.  Each module has what it offers of one kind; ``KnowledgeBases`` asks several at once.
+Each module holds parts of one kind; ``KnowledgeBases`` asks several at once.
 """
 
 from memctl.knowledge_base.knowledge_base import KnowledgeBase
+from memctl.knowledge_base.knowledge_bases import KnowledgeBases
 from memctl.knowledge_base.resources import SETTINGS
 
-__all__ = ["SETTINGS", "KnowledgeBase"]
+__all__ = ["SETTINGS", "KnowledgeBase", "KnowledgeBases"]

@@ -1,55 +1,125 @@
-"""``KnowledgeBase``: the one object that every surface talks to."""
+"""``KnowledgeBase``: the object that every surface talks to; it composes parts and does no work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Self
 
-from memctl.knowledge_base.content import ContentEditing, DocumentIngestion
-from memctl.knowledge_base.maintenance import Maintenance, Transfer
-from memctl.queries import KnowledgeBases, QueryOptions
-from memctl.records import Context, Filters, QueryResult, Question
+from memctl.knowledge_base.documents import Documents
+from memctl.knowledge_base.maintenance import (
+    Erasure,
+    Jobs,
+    Snapshots,
+    Statistics,
+    Transfer,
+    Vectors,
+)
+from memctl.knowledge_base.memories import Insights, Memories, NameGraph
+from memctl.knowledge_base.resources import Clock, Resources
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from memctl.config import Config
+    from memctl.kb_settings import KnowledgeBaseSettings, Layout
+    from memctl.service_factory import ServiceFactory
+    from memctl.store.store import Store
 
-    from memctl.literals import Mode, Verdict
 
+class KnowledgeBase:
+    """An open knowledge base; close it, or use it in a ``with`` statement.
 
-class KnowledgeBase(DocumentIngestion, ContentEditing, Maintenance, Transfer):
-    """A knowledge base that is open; close it, or use it in a ``with`` statement."""
+    Its parts: ``documents``, ``memories``, ``insights``, ``graph``, ``queries``, ``jobs``,
+    ``snapshots``, ``vectors``, ``transfer``, ``erasure`` and ``statistics``.  What is called most
+    also stands on the object itself: ``ingest``, ``query``, ``query_many``, ``context``,
+    ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``.
 
-    def query(self, question: str, **options: Unpack[QueryOptions]) -> QueryResult:
-        """Ask one question; see ``KnowledgeBases.query``."""
-        return self._alone.query(question, **options)
+    Args:
+        resources: Its files, settings and services.
+    """
 
-    def query_many(
-        self, questions: Iterable[Question | str], **options: Unpack[QueryOptions]
-    ) -> Iterator[QueryResult]:
-        """Ask many questions; see ``KnowledgeBases.query_many``."""
-        return self._alone.query_many(questions, **options)
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self.documents = Documents(resources)
+        self.memories = Memories(resources)
+        self.insights = Insights(resources)
+        self.graph = NameGraph(resources)
+        self.queries = resources.queries
+        self.jobs = Jobs(resources)
+        self.snapshots = Snapshots(resources)
+        self.vectors = Vectors(resources)
+        self.transfer = Transfer(resources)
+        self.erasure = Erasure(resources)
+        self.statistics = Statistics(resources)
+        self.ingest = self.documents.ingest
+        self.query = self.queries.query
+        self.query_many = self.queries.query_many
+        self.context = self.queries.context
+        self.feedback = self.queries.feedback
+        self.sql = self.queries.sql
+        self.consolidate = self.insights.consolidate
+        self.forget = self.erasure.forget
+        self.export = self.transfer.export
 
-    def context(
-        self,
-        question: str,
-        *,
-        budget: int = 2000,
-        mode: Mode | None = None,
-        filters: Filters | None = None,
-        auto: bool = False,
-    ) -> Context:
-        """Return evidence on a question within a token budget; see ``KnowledgeBases.context``."""
-        return self._alone.context(question, budget=budget, mode=mode, filters=filters, auto=auto)
+    @classmethod
+    def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:
+        """Make the tables and the ledger of a new knowledge base in its folder."""
+        from memctl.store.store import Store
 
-    def feedback(self, query_id: str, verdict: Verdict) -> str:
-        """Note how good what a question gave was; see ``KnowledgeBases.feedback``."""
-        return self._alone.feedback(query_id, verdict)
+        Store.create(
+            layout.folder, settings.dimension, embedder=settings.embedder, clock=clock
+        ).close()
 
-    def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:
-        """Run one SELECT or EXPLAIN; see ``KnowledgeBases.sql``."""
-        return self._alone.sql(statement, namespaces)
+    @classmethod
+    def open(cls, layout: Layout, config: Config, clock: Clock) -> Self:
+        """Open the knowledge base in a folder.
+
+        Raises:
+            KnowledgeBaseUnavailable: A newer version of memctl made it.
+            DamagedError: Its ledger cannot be read.
+        """
+        return cls(Resources.open(layout, config, clock))
+
+    def close(self) -> None:
+        """Release its files."""
+        self.resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"KnowledgeBase({self.name!r}, {str(self.layout.folder)!r})"
 
     @property
-    def _alone(self) -> KnowledgeBases:
-        """It, to be asked as several are."""
-        return KnowledgeBases([self], latest=self._latest)
+    def name(self) -> str:
+        """Its name, which is that of its folder."""
+        return self.layout.name
+
+    @property
+    def layout(self) -> Layout:
+        """Where it stands on disk."""
+        return self.resources.layout
+
+    @property
+    def settings(self) -> KnowledgeBaseSettings:
+        """Its settings."""
+        return self.resources.settings
+
+    @property
+    def store(self) -> Store:
+        """Its tables and ledger."""
+        return self.resources.store
+
+    @property
+    def services(self) -> ServiceFactory:
+        """Its models and what works with them: ``embedder``, ``providers``, ``ingestor``."""
+        return self.resources.services
+
+    @property
+    def clock(self) -> Clock:
+        """What tells the time."""
+        return self.resources.clock
+
+    def note_settings(self) -> None:
+        """Keep a copy of kb.toml in the ledger, from which a lost one can be restored."""
+        self.resources.note_settings()

@@ -1,4 +1,4 @@
-"""What a knowledge base offers for its upkeep: insights, vectors, snapshots, forgetting."""
+"""Jobs, snapshots, vectors, exports, erasure and statistics of a knowledge base."""
 
 from __future__ import annotations
 
@@ -13,85 +13,160 @@ from memctl.kb_settings import (
     portable_settings,
     save_settings,
 )
-from memctl.knowledge_base.resources import Resources
-from memctl.records import ConsolidationReport, Filters, ProgressListener, ReembedReport, UndoReport
+from memctl.records import Filters, JobView, ProgressListener, ReembedReport, UndoReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.forget import ForgetReport, Selection
+    from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
+    from memctl.knowledge_base.resources import Resources
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.version_repositories import SnapshotEntry
-    from memctl.store.snapshots import LeftOut, NamedSnapshot, Restored, Snapshots
+    from memctl.store.snapshots import LeftOut, NamedSnapshot, Restored
+    from memctl.store.snapshots import Snapshots as StoredSnapshots
     from memctl.store.sql import NamespaceScope
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
     from memctl.store.transfer.export_formats import ExportFormat
 
 
-class Maintenance(Resources):
-    """Draws insights, makes vectors anew, takes snapshots, and forgets for good."""
+class Jobs:
+    """What a knowledge base has done by itself."""
 
-    def consolidate(
-        self, *, dry_run: bool = False, progress: ProgressListener | None = None
-    ) -> ConsolidationReport:
-        """Draw insights from memories that belong together; nothing is deleted.
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
 
-        The ledger notes when it was done, unless it is a dry run, which asks no model either.
-
-        Raises:
-            ConfigError: The model that is configured cannot be used as it is.
-            KnowledgeBaseUnavailable: It is archived.
-            LockedError: Another process is writing and does not stop.
-        """
-        from memctl.schema.table_names import CONSOLIDATION
-        from memctl.store.ledger.ledger import job_context
-
-        batch_size = self.config.consolidate.batch_size
-
-        def run(job: int | None = None) -> ConsolidationReport:
-            """Do it, with the models that are wanted loaded only now."""
-            consolidator = self._stages.consolidator(asks_model=not dry_run)
-            return consolidator.run(
-                dry_run=dry_run, batch_size=batch_size, progress=progress, job=job
-            )
-
-        if dry_run:
-            return run()
-        self._begin_change()
-        if self.config.models.understand and self.store.ledger.comparisons.count():
-            self.ingestor.compare()  # what has ended is not consolidated any more
-        with job_context(self.store.ledger, CONSOLIDATION, self.clock) as job:
-            report = run(job.id)
-            job.detail = {
-                "examined": report.examined,
-                "insights": len(report.insights),
-                "waiting": report.waiting,
-            }
-        return report
-
-    def undo_job(
+    def undo(
         self, number: int | None = None, *, again: bool = False, dry_run: bool = False
     ) -> UndoReport:
-        """Take back what a job has changed by itself, and nothing that came after it.
+        """Take back what a job has changed, and nothing that came after it.
 
-        Arguments and errors are those of ``Jobs.undo``.
+        Args:
+            number: Which; by default the latest that can be taken back.
+            again: Whether the next consolidation looks again at what this one looked at.
+            dry_run: Report what would come of it, and change nothing.
+
+        Raises:
+            NotFoundError: There is no such job, or none that can be taken back.
+            UsageError: It cannot be taken back, or not before a later one.
+            LockedError: Another process kept writing.
+            CoverageLost: Memories would not have been found any more; it was rolled back.
         """
+        from memctl.consolidation.job_undo import Jobs
+
         if not dry_run:
-            self._begin_change()
-        return self._jobs.undo(number, again=again, dry_run=dry_run)
+            self._kb.begin_change()
+        jobs = Jobs(self._kb.store, self._kb.clock, self._kb.name)
+        return jobs.undo(number, again=again, dry_run=dry_run)
+
+    def list(self, *, limit: int | None = None) -> Sequence[JobView]:
+        """Return jobs, the newest first.
+
+        Args:
+            limit: At most so many.
+        """
+        from memctl.consolidation.job_undo import Jobs
+
+        return Jobs(self._kb.store, self._kb.clock, self._kb.name).recent(limit)
+
+
+class Snapshots:
+    """The named snapshots of a knowledge base."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
+
+    def create(self, name: str) -> NamedSnapshot:
+        """Name the current state, to go back to it; copies nothing and waits for nobody.
+
+        Raises:
+            UsageError: The name cannot be used, or is taken.
+        """
+        self._kb.begin_change()
+        return self._stored.create(name)
+
+    def get(self, name: str) -> NamedSnapshot:
+        """Return one snapshot.
+
+        Raises:
+            NotFoundError: There is none with that name.
+        """
+        return self._stored.get(name)
+
+    def restore(self, name: str) -> Restored:
+        """Go back to a snapshot; the state until now becomes a snapshot first.
+
+        What has been forgotten since stays forgotten.
+
+        Raises:
+            NotFoundError: There is none with that name.
+            DamagedError: Files of it are missing; nothing has been changed.
+            LockedError: Another process is writing and does not stop.
+            ModelError: Words of a document were forgotten, and the embedder of the snapshot is not
+                available to embed the rest anew; nothing has been changed.
+        """
+        kb = self._kb
+        kb.begin_change()
+        restored = self._stored.restore(name, self._erase_forgotten)
+        if kb.store.embedder is not None:
+            kb.settings = pin_embedder(kb.layout.settings, kb.store.embedder, kb.store.dimension)
+        return restored
+
+    def _erase_forgotten(
+        self, transaction: Transaction, now: Snapshot, snapshot: SnapshotEntry
+    ) -> LeftOut:
+        from memctl.forget.restored_snapshot import erase_forgotten
+        from memctl.store.store import DIMENSION, EMBEDDER
+
+        kb, name = self._kb, snapshot.pinned.get(EMBEDDER, "")
+
+        def embedder() -> Embedder:
+            """Return the embedder of the snapshot."""
+            dimension = int(snapshot.pinned[DIMENSION])
+            return kb.services.for_private.providers.embedder(name, dimension, kb.name)
+
+        is_same = name == (kb.store.embedder or "")
+        forgotten = kb.store.ledger.forgotten
+        return erase_forgotten(transaction, now, forgotten, None if is_same else embedder)
+
+    def delete(self, name: str) -> int:
+        """Delete a snapshot; return how many bytes that freed at once, upkeep frees the rest.
+
+        Raises:
+            NotFoundError: There is none with that name.
+        """
+        self._kb.begin_change()
+        return self._stored.delete(name)
+
+    def list(self) -> Sequence[NamedSnapshot]:
+        """Return every snapshot, the oldest first."""
+        return self._stored.all()
+
+    @property
+    def _stored(self) -> StoredSnapshots:
+        from memctl.store.snapshots import Snapshots
+
+        return Snapshots(self._kb.store, self._kb.clock)
+
+
+class Vectors:
+    """The vectors of a knowledge base and the embedder that they are from."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
 
     def reembed(
         self, embedder: str, *, progress: ProgressListener | None = None
     ) -> ReembedReport | None:
-        """Give every memory a vector of another embedder; the old ones stay on a shelf.
+        """Give every memory a vector of another embedder; the old vectors are kept in a cache.
 
-        Questions are answered by the old ones meanwhile.  Interrupted, it goes on where it was.
+        Meanwhile the old ones answer questions.  An interrupted run continues where it was.
 
         Args:
             embedder: ``builtin``, ``endpoint/MODEL`` or ``onnx/FOLDER``.
-            progress: Told how far it is.
+            progress: Receives how far it is.
 
         Returns:
             What was done; None where the vectors are from that embedder already.
@@ -104,166 +179,72 @@ class Maintenance(Resources):
         from memctl.models.embedders import resolve_embedder
 
         if embedder.startswith("endpoint"):
-            self._refuse_distant("embed")
-        wanted = resolve_embedder(self._stages.for_private.config, embedder)
+            self._kb.refuse_remote_model("embed")
+        wanted = resolve_embedder(self._kb.services.for_private.config, embedder)
         return self._reembed(wanted.id, wanted.dimension, progress)
 
-    def reembed_back(self, *, progress: ProgressListener | None = None) -> ReembedReport | None:
-        """Give every memory the vector back that it had before; only newer ones are embedded.
+    def restore_former(self, *, progress: ProgressListener | None = None) -> ReembedReport | None:
+        """Give every memory its former vector back; only newer memories are embedded.
 
         Raises:
             NotFoundError: There are no former vectors, or they are not kept any more.
         """
         from memctl.memories.reembedding import require_shelf
 
-        former = self.store.former()
+        store = self._kb.store
+        former = store.former()
         if former is None:
-            raise NotFoundError(f"{self.name!r} has had no other embedder", "there is no way back")
-        require_shelf(self.store, *former)
+            raise NotFoundError(
+                f"{self._kb.name!r} has had no other embedder", "there is no way back"
+            )
+        require_shelf(store, *former)
         return self._reembed(*former, progress)
 
-    def drop_former_vectors(self) -> int:
-        """Remove the vectors that are kept of other embedders; return how many bytes they had.
+    def drop_former(self) -> int:
+        """Delete the cached vectors of other embedders; return how many bytes they took.
 
         Raises:
             LockedError: Somebody is making new ones.
         """
         from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
 
-        self._begin_change()
-        with lock_vector_caches(self.layout.folder):
-            return drop_vector_caches(self.layout.folder)
+        self._kb.begin_change()
+        with lock_vector_caches(self._kb.layout.folder):
+            return drop_vector_caches(self._kb.layout.folder)
 
     def _reembed(
         self, wanted: str, dimension: int, progress: ProgressListener | None
     ) -> ReembedReport | None:
         from memctl.memories.reembedding import EmbedderTarget, reembed
 
-        self._begin_change()
-        current = self.store.embedder or self.settings.embedder
+        kb, store = self._kb, self._kb.store
+        kb.begin_change()
+        current = store.embedder or kb.settings.embedder
         report = None
-        if (current, self.store.dimension) != (wanted, dimension):
-            providers, kb = self._stages.for_private.providers, self.name
+        if (current, store.dimension) != (wanted, dimension):
+            providers = kb.services.for_private.providers
             target = EmbedderTarget(
-                wanted, dimension, lambda: providers.embedder(wanted, dimension, kb)
+                wanted, dimension, lambda: providers.embedder(wanted, dimension, kb.name)
             )
-            report = reembed(self.store, current, target, progress)
-        self.settings = pin_embedder(self.layout.settings, wanted, dimension)
+            report = reembed(store, current, target, progress)
+        kb.settings = pin_embedder(kb.layout.settings, wanted, dimension)
         return report
 
-    def create_snapshot(self, name: str) -> NamedSnapshot:
-        """Give what it holds now a name, to go back to it; copies nothing and waits for nobody.
 
-        Raises:
-            UsageError: The name cannot be used, or is taken.
-        """
-        self._begin_change()
-        return self._snapshots.create(name)
+class Transfer:
+    """Exports of a knowledge base, and their import."""
 
-    def snapshots(self) -> list[NamedSnapshot]:
-        """Return every snapshot, the oldest first."""
-        return self._snapshots.all()
-
-    def snapshot(self, name: str) -> NamedSnapshot:
-        """Return one snapshot.
-
-        Raises:
-            NotFoundError: There is none of that name.
-        """
-        return self._snapshots.get(name)
-
-    def restore_snapshot(self, name: str) -> Restored:
-        """Make everything what it was at a snapshot; what is there now becomes one first.
-
-        What was forgotten since stays so.
-
-        Raises:
-            NotFoundError: There is none of that name.
-            DamagedError: Files of it are missing; nothing has been changed.
-            LockedError: Another process is writing and does not stop.
-            ModelError: Words of a document were forgotten, and what the snapshot's vectors are from
-                cannot be asked for those of the rest; nothing has been changed.
-        """
-        self._begin_change()
-        restored = self._snapshots.restore(name, self._leave_out)
-        if self.store.embedder is not None:
-            self.settings = pin_embedder(
-                self.layout.settings, self.store.embedder, self.store.dimension
-            )
-        return restored
-
-    def _leave_out(
-        self, transaction: Transaction, now: Snapshot, snapshot: SnapshotEntry
-    ) -> LeftOut:
-        from memctl.forget.restored_snapshot import erase_forgotten
-        from memctl.store.store import DIMENSION, EMBEDDER
-
-        embedder = snapshot.pinned.get(EMBEDDER, "")
-        is_same = embedder == (self.store.embedder or "")
-
-        def made() -> Embedder:
-            """Return what the snapshot's vectors are from."""
-            dimension = int(snapshot.pinned[DIMENSION])
-            return self._stages.for_private.providers.embedder(embedder, dimension, self.name)
-
-        forgotten = self.store.ledger.forgotten
-        return erase_forgotten(transaction, now, forgotten, None if is_same else made)
-
-    def delete_snapshot(self, name: str) -> int:
-        """Forget a snapshot; return how many bytes that freed at once, the rest upkeep frees.
-
-        Raises:
-            NotFoundError: There is none of that name.
-        """
-        self._begin_change()
-        return self._snapshots.delete(name)
-
-    @property
-    def _snapshots(self) -> Snapshots:
-        from memctl.store.snapshots import Snapshots
-
-        return Snapshots(self.store, self.clock)
-
-    def forget(
-        self, selection: Selection | None = None, *, snapshots: bool = False, dry_run: bool = False
-    ) -> ForgetReport:
-        """Remove something for good: rows, vectors, index entries, files, history and logs of it.
-
-        Then every byte that is left is searched for it, and what is found is told.
-
-        Args:
-            selection: What; None to complete only what was interrupted.
-            snapshots: Delete all snapshots too, for each may hold it.
-            dry_run: Say what would go, and change nothing.
-
-        Raises:
-            NotFoundError: There is nothing of the kind.
-            UsageError: Nothing is selected, and nothing is to be completed.
-            LockedError: Another process is writing and does not stop.
-        """
-        self._require_writable()
-        self.query_log.flush()
-        self._latest.drop()
-        forgetter = self._forgetter
-        if dry_run and selection is not None:
-            return forgetter.preview(selection)
-        is_of_snapshots = snapshots and bool(self.snapshots())
-        if selection is None and not forgetter.pending() and not is_of_snapshots:
-            raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
-        return forgetter.run(selection, snapshots=snapshots)
-
-
-class Transfer(Resources):
-    """Writes what is there to a file, and brings it back."""
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
 
     def export(self, table: TableName) -> pa.RecordBatchReader:
-        """Return a table as a stream of Arrow batches, vectors included as float32.
+        """Return a table as a stream of Arrow batches, with vectors as float32.
 
-        What is of private namespaces is left out.
+        Rows of private namespaces are left out.
         """
         from memctl.store.transfer.exports import export_batches
 
-        snapshot = self.store.snapshot()
+        snapshot = self._kb.snapshot()
         return export_batches(snapshot, table, self._scope(()).of(snapshot, table))
 
     def export_to(
@@ -275,68 +256,146 @@ class Transfer(Resources):
         namespaces: Sequence[str] = (),
         progress: ProgressListener | None = None,
     ) -> int:
-        """Write a table, or an archive of all of them, and return how many rows it has.
+        """Write a table, or an archive of all of them; return how many rows it has.
 
         Args:
             sink: A path, written in one step, or a binary file, which need not be seekable.
-            table: A table, or ``all`` for what ``import_from`` brings back.
-            format_: Of a table; by default what the path's ending says, else JSON lines.
-            namespaces: Of a table, only what is of these; by default of all but private ones.
-            progress: Told how far it is.
+            table: A table, or ``all`` for what ``import_from`` reads.
+            format_: The format of a table; by default what the path's suffix says, else JSON lines.
+            namespaces: Limits a table to these; by default all but private ones.
+            progress: Receives how far it is.
         """
         from memctl.store.transfer.exports import export_all, export_table
 
-        snapshot = self.store.snapshot()
+        kb, snapshot = self._kb, self._kb.snapshot()
         if table != "all":
             where = self._scope(namespaces).of(snapshot, table)
             return export_table(snapshot, table, sink, format_, where, progress=progress)
-        self.query_log.flush()
+        kb.query_log.flush()
         return export_all(
             snapshot,
             sink,
-            embedder=self.settings.embedder,
-            now=self.clock(),
-            ledger=self.store.ledger,
-            settings=portable_settings(self.settings),
+            embedder=kb.settings.embedder,
+            now=kb.clock(),
+            ledger=kb.store.ledger,
+            settings=portable_settings(kb.settings),
             progress=progress,
         )
 
     def _scope(self, namespaces: Sequence[str]) -> NamespaceScope:
         from memctl.store.sql import NamespaceScope
 
-        return NamespaceScope(self.without_private(Filters(namespaces=tuple(namespaces))))
+        filters = Filters(namespaces=tuple(namespaces))
+        return NamespaceScope(self._kb.settings.without_private(filters))
 
     def import_from(
         self, source: Path | BinaryIO, *, progress: ProgressListener | None = None
     ) -> int:
-        """Bring an export of all tables back, all or nothing, and return how many rows it has.
+        """Import an export of all tables, all or nothing; return how many rows it has.
 
-        What was private where it comes from is so here, and its secrets are redacted as there;
-        its other settings hold where none were made here.
+        What was private or redacted where it comes from is so here; its other settings apply where
+        none were made here.
+
+        Args:
+            source: The export.
+            progress: Receives how far it is.
 
         Raises:
-            UsageError: It is no export, is of another model, or this is not empty.
+            UsageError: It is no export, has another embedder, or this is not empty.
             ConfigError: It has a setting that cannot be used.
             DamagedError: The export ends too early or cannot be read.
         """
         from memctl.store.transfer.exports import import_all
 
-        self._begin_change()
+        kb = self._kb
+        kb.begin_change()
         rows = import_all(
-            self.store,
+            kb.store,
             source,
-            embedder=self.settings.embedder,
-            now=self.clock(),
-            told=lambda manifest: self._settle(manifest.settings),
+            embedder=kb.settings.embedder,
+            now=kb.clock(),
+            told=lambda manifest: self._merge_settings(manifest.settings),
             progress=progress,
         )
-        if self.settings.has_private:
-            self.store.ledger.queries.forget_texts()
+        if kb.settings.has_private:
+            kb.store.ledger.queries.forget_texts()
         return rows
 
-    def _settle(self, imported: Mapping[str, Any]) -> None:
-        """Take over the settings of an export, whoever made it."""
-        settled = merge_imported_settings(self.settings, imported)
-        if settled != self.settings:
-            save_settings(self.layout.settings, settled)
-            self.settings = settled
+    def _merge_settings(self, imported: Mapping[str, Any]) -> None:
+        """Take over the settings of an export."""
+        merged = merge_imported_settings(self._kb.settings, imported)
+        if merged != self._kb.settings:
+            save_settings(self._kb.layout.settings, merged)
+            self._kb.settings = merged
+
+
+class Erasure:
+    """Removes things from a knowledge base for good."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
+
+    def forget(
+        self, selection: Selection | None = None, *, snapshots: bool = False, dry_run: bool = False
+    ) -> ForgetReport:
+        """Remove something for good: rows, vectors, index entries, files, history and logs of it.
+
+        Then every byte that is left is searched for it, and what is found is reported.
+
+        Args:
+            selection: What; None only completes what was interrupted.
+            snapshots: Delete all snapshots too, for each may hold it.
+            dry_run: Report what would go, and change nothing.
+
+        Raises:
+            NotFoundError: Nothing matches the selection.
+            UsageError: Nothing is selected, and nothing is to be completed.
+            LockedError: Another process is writing and does not stop.
+        """
+        kb = self._kb
+        kb.require_writable()
+        kb.query_log.flush()
+        kb.queries.drop_caches()
+        forgetter = kb.forgetter
+        if dry_run and selection is not None:
+            return forgetter.preview(selection)
+        with_snapshots = snapshots and bool(Snapshots(kb).list())
+        if selection is None and not forgetter.pending() and not with_snapshots:
+            raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
+        return forgetter.run(selection, snapshots=snapshots)
+
+    def complete(self) -> ForgetReport | None:
+        """Complete an interrupted forget; every change does so before its own.
+
+        Returns:
+            What came of it; None where there was nothing to do, or it cannot be done now.
+        """
+        return self._kb.complete_forgetting()
+
+
+class Statistics:
+    """A knowledge base in numbers."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
+
+    def content(self) -> KnowledgeBaseStatistics:
+        """Return counts, sizes and rates."""
+        from memctl.knowledge_base.kb_statistics import kb_statistics
+
+        return kb_statistics(self._kb.name, self._kb.store, self._kb.clock())
+
+    def queries(self) -> QueryStatistics:
+        """Return what the query log says: how many questions, how fast, how well answered."""
+        from memctl.knowledge_base.kb_statistics import query_statistics
+
+        self._kb.query_log.flush()
+        return query_statistics(self._kb.name, self._kb.store.ledger)
+
+    def model_usage(self) -> pa.Table:
+        """Return what models used by day (UTC), task and model, the latest day first."""
+        from memctl.store.sql import ledger_tables
+
+        name = "model_usage"
+        table = ledger_tables(self._kb.store.ledger, [name])[name]
+        return table.sort_by([("day", "descending"), ("task", "ascending"), ("model", "ascending")])

@@ -1,6 +1,6 @@
-"""Several knowledge bases asked at once: questions, context and SQL over all of them."""
+"""Questions to one or several knowledge bases: options, search context, service and query log."""
 
-from memctl.queries.knowledge_bases import KnowledgeBases
-from memctl.queries.search_context import QueryOptions
+from memctl.queries.query_service import QueryService
+from memctl.queries.search_context import QueryOptions, QueryTarget
 
-__all__ = ["KnowledgeBases", "QueryOptions"]
+__all__ = ["QueryOptions", "QueryService", "QueryTarget"]

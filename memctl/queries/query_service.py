@@ -1,92 +1,310 @@
-"""Questions put to several knowledge bases: searched for, answered or made context, and noted."""
+"""Questions to one or several knowledge bases: searched, answered or made context, and logged."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memctl.errors import MemctlError
+from memctl.errors import MemctlError, UsageError
+from memctl.literals import Duplicates, Fusion, Mode, Verdict
 from memctl.queries.query_log import LoggedQuestion, shown_text, without_text
-from memctl.queries.search_context import QueryOptions, SearchContext, SearchOptions
+from memctl.queries.search_context import (
+    NO_FILTERS,
+    QueryOptions,
+    QueryTarget,
+    SearchContext,
+    SearchOptions,
+)
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
+from memctl.schema.storable_text import storable
+from memctl.search.retrieval.corpus_cache import CorpusCache
 
 if TYPE_CHECKING:
-    from memctl.literals import Mode, QueryKind
+    import pyarrow as pa
+
+    from memctl.literals import QueryKind
     from memctl.search.answering.search_outcome import SearchOutcome
     from memctl.search.searcher import Searcher
 
 _FEWEST_EXCERPTS = 20
 _SHORTEST_EXCERPT = 20
-"""Tokens; so many hits are looked for that the budget of a context is used up."""
+"""Tokens; enough hits are searched for to use up the budget of a context."""
+_DEFAULTS = QueryOptions()
 
 
-@dataclass(frozen=True)  # without slots, for what is worked out late is kept
 class QueryService:
-    """Asks questions of one kind, private or not, all of the same state.
+    """What can be asked of some knowledge bases.
 
     Args:
-        means: What they are searched and answered with.
-        wanted: How memories are found; by default as configured.
+        targets: Returns the knowledge bases to ask as they are now, at least one.
     """
 
-    means: SearchContext
+    def __init__(self, targets: Callable[[], Sequence[QueryTarget]]) -> None:
+        self._targets = targets
+        self._corpora = CorpusCache()
+
+    def drop_caches(self) -> None:
+        """Release what earlier queries have computed about the tables."""
+        self._corpora.drop()
+
+    def query(
+        self,
+        question: str,
+        *,
+        mode: Mode | None = None,
+        hops: int | None = None,
+        fusion: Fusion | None = None,
+        filters: Filters = NO_FILTERS,
+        limit: int | None = None,
+        duplicates: Duplicates | None = None,
+        diversity: float | None = None,
+        per_document: int | None = None,
+        answer: bool = True,
+        explain: bool = False,
+        on_token: Callable[[str], None] | None = None,
+        log: bool = True,
+    ) -> QueryResult:
+        """Ask one question; what isn't given is as configured.
+
+        Args:
+            question: In words.
+            mode: ``hybrid``, ``keyword``, ``vector``, ``graph`` or ``agentic``.
+            hops: How many steps ``graph`` goes at most; 2 by default.
+            fusion: How ``hybrid`` combines keyword and vector scores.
+            filters: What the hits are limited to.
+            limit: How many hits.
+            duplicates: Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none.
+            diversity: 0 to 1: how much a hit loses for being like a better one.
+            per_document: At most so many hits per document; 0 means no limit.
+            answer: Whether to answer, with citations, as well as to find memories.
+            explain: Whether to report how the search went.
+            on_token: Receives the answer piece by piece while a model writes it.
+            log: Whether the query log records the question, where it is enabled.
+
+        Raises:
+            UsageError: The question is empty, or an option cannot be used.
+        """
+        options = QueryOptions(
+            mode=mode,
+            hops=hops,
+            fusion=fusion,
+            filters=filters,
+            limit=limit,
+            duplicates=duplicates,
+            diversity=diversity,
+            per_document=per_document,
+            answer=answer,
+            explain=explain,
+            on_token=on_token,
+            log=log,
+        )
+        return self.ask(question, options)
+
+    def query_many(
+        self,
+        questions: Iterable[Question | str],
+        *,
+        mode: Mode | None = None,
+        filters: Filters = NO_FILTERS,
+        limit: int | None = None,
+        answer: bool = True,
+        explain: bool = False,
+        log: bool = True,
+    ) -> Iterator[QueryResult]:
+        """Ask many questions of the same state; results come in order, as they are found.
+
+        A question's own namespace replaces those of the filters.  Arguments and errors are those of
+        ``query``.
+        """
+        options = QueryOptions(
+            mode=mode, filters=filters, limit=limit, answer=answer, explain=explain, log=log
+        )
+        return self.ask_many(questions, options)
+
+    def ask(self, question: str, options: QueryOptions = _DEFAULTS) -> QueryResult:
+        """Ask one question; errors are those of ``query``."""
+        return next(self.ask_many([question], options))
+
+    def ask_many(
+        self, questions: Iterable[Question | str], options: QueryOptions = _DEFAULTS
+    ) -> Iterator[QueryResult]:
+        """Ask many questions of the same state; see ``query_many``."""
+        sessions: dict[bool, _QuerySession] = {}
+        for each in questions:
+            question = Question(each) if isinstance(each, str) else each
+            filters = options.filters
+            if question.namespace is not None:
+                filters = replace(filters, namespaces=(question.namespace,))
+            private = self._allows_private(filters)
+            if private not in sessions:
+                sessions[private] = self._session(options.mode, private=private)
+            yield sessions[private].ask(question, replace(options, filters=filters))
+
+    def context(
+        self,
+        question: str,
+        *,
+        budget: int = 2000,
+        mode: Mode | None = None,
+        filters: Filters = NO_FILTERS,
+        auto: bool = False,
+    ) -> Context:
+        """Return evidence on a question, best first, with the ``[n]`` to cite it by.
+
+        Its text is empty where nothing known bears on the question; where that is in doubt it says
+        so, and is at most half as long.
+
+        Args:
+            question: In words.
+            budget: At most so many tokens.
+            mode: How memories are found; by default as configured.
+            filters: What it is limited to.
+            auto: Whether it may be any message, most of which need no memory: those get a text only
+                if they refer to what came before, or if something known clearly bears on them.
+
+        Raises:
+            UsageError: The question is empty, or an option cannot be used.
+        """
+        session = self._session(mode, private=self._allows_private(filters))
+        return session.context(question, budget, filters, auto=auto)
+
+    def feedback(self, query_id: str, verdict: Verdict) -> str:
+        """Record how good the result of an earlier question was; return the question's id.
+
+        Args:
+            query_id: As ``QueryResult.query_id`` says, or ``last`` for the latest question.
+            verdict: ``good`` or ``bad``; it replaces an earlier one.
+
+        Raises:
+            UsageError: No such question stands in the query log.
+            KnowledgeBaseUnavailable: This process may only read, or the disk is full.
+        """
+        wanted = self._latest_question() if query_id == "last" else storable(query_id)
+        known = [target.query_log.judge(wanted, verdict) for target in self._targets()]  # all
+        if not any(known):
+            raise UsageError(
+                f"no question {query_id!r} in the query log",
+                "memctl query -o json tells a question's query_id; last is the latest",
+            )
+        return wanted
+
+    def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Run one SELECT or EXPLAIN over the tables of all, and stream its rows.
+
+        With several knowledge bases every table has the rows of all, with a column ``kb``.
+
+        Args:
+            statement: What to run.
+            namespaces: Limits the rows to these; by default all but private ones.
+
+        Raises:
+            UsageError: The statement is wrong, or is not one that may run.
+            MemctlError: It ran out of time or memory.
+        """
+        from memctl.store.sql import NamespaceScope, run_sql
+
+        context = self._context(private=False)
+        bounds = context.config.sql
+        return run_sql(
+            context.snapshots(),
+            statement,
+            memory_limit=f"{bounds.memory_limit_mb}MB",
+            timeout=bounds.timeout_seconds,
+            ledgers={target.name: target.store.ledger for target in context.targets},
+            scope=NamespaceScope(context.without_private(Filters(namespaces=tuple(namespaces)))),
+        )
+
+    def cap_memory(self) -> None:
+        """Limit the memory of this whole process, for one that runs a single statement."""
+        from memctl.store.sql import cap_process_memory
+
+        limit = self._context(private=False).config.sql.memory_limit_mb
+        cap_process_memory(2 * limit * 1_000_000)
+
+    def _allows_private(self, filters: Filters) -> bool:
+        return any(target.settings.allows_private(filters) for target in self._targets())
+
+    def _context(self, *, private: bool) -> SearchContext:
+        return SearchContext(self._targets(), private=private, corpora=self._corpora)
+
+    def _session(self, mode: Mode | None, *, private: bool) -> _QuerySession:
+        return _QuerySession(self._context(private=private), mode)
+
+    def _latest_question(self) -> str:
+        targets = self._targets()
+        for target in targets:
+            target.query_log.flush()
+        latest = [entry for target in targets for entry in target.store.ledger.queries.recent(1)]
+        return max(latest, key=lambda entry: entry.at).query_id if latest else ""
+
+
+@dataclass(frozen=True)  # without slots, because of the cached properties
+class _QuerySession:
+    """Asks questions of one kind, private or not, of one state of the tables."""
+
+    search_context: SearchContext
     wanted: Mode | None
 
     @cached_property
     def _mode(self) -> Mode:
-        return self.wanted or self.means.config.query.mode
+        return self.wanted or self.search_context.config.query.mode
 
     @cached_property
     def _searcher(self) -> Searcher:
-        return self.means.searcher(self._mode)
+        return self.search_context.searcher(self._mode)
 
-    def ask(self, asked: Question, filters: Filters, options: QueryOptions) -> QueryResult:
-        """Search for what a question asks, answer it if that is wanted, and note it."""
+    def ask(self, question: Question, options: QueryOptions) -> QueryResult:
+        """Search for what a question asks, answer it if that is wanted, and log it."""
         from memctl.search.answering.evidence_sentences import MAX_HITS_READ
 
         searcher, started = self._searcher, time.monotonic()
-        limit = options.get("limit") or self.means.config.query.limit
-        search = self.means.search_options(filters, max(limit, MAX_HITS_READ), options)
-        outcome, notes = _search_message(searcher, asked.text, self._mode, search)
+        limit = options.limit or self.search_context.config.query.limit
+        search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
+        outcome, notes = _search_message(searcher, question.text, self._mode, search)
         hits = outcome.listed[:limit]
-        answer = self._answered(outcome, options) if options.get("answer", True) else None
+        answer = self._answer(outcome, options) if options.answer else None
         result = QueryResult(
-            question=asked.text,
+            question=question.text,
             hits=hits,
             insights=outcome.insights,
             answer=answer,
             mode=self._mode,
             seconds=time.monotonic() - started,
-            id=asked.id,
-            explain=outcome.explain if options.get("explain") else {},
+            id=question.id,
+            explain=outcome.explain if options.explain else {},
             notes=notes,
             communities=outcome.communities,
         )
-        if not options.get("log", True):
+        if not options.log:
             return result
         found = bool(outcome.hits) and outcome.relevance.is_near
-        noted = self._asked(
-            asked.text, "query", filters, answer.found if answer else found, result.seconds
+        logged = self._logged(
+            question.text,
+            "query",
+            options.filters,
+            answer.found if answer else found,
+            result.seconds,
         )
-        return replace(result, query_id=self._note(noted, hits))
+        return replace(result, query_id=self._log(logged, hits))
 
-    def _answered(self, outcome: SearchOutcome, options: QueryOptions) -> Answer:
-        """Return the answer of the model that is configured; the built-in one where it has none."""
+    def _answer(self, outcome: SearchOutcome, options: QueryOptions) -> Answer:
+        """Return the answer of the configured model; the built-in one where there is none."""
         from memctl.search.answering.extractive_answer import extract_answer
 
         try:
-            answerer = self.means.answerer(outcome.hits[0].kb) if outcome.hits else None
+            best = outcome.hits[0].kb if outcome.hits else None
+            answerer = self.search_context.answerer(best) if best else None
             if answerer is None:
                 return extract_answer(outcome)
-            return answerer.answer(outcome, options.get("told"))
+            return answerer.answer(outcome, options.on_token)
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
             return replace(extract_answer(outcome), note=error.message, hint=error.hint)
 
     def context(self, question: str, budget: int, filters: Filters, *, auto: bool) -> Context:
-        """Return evidence on a question; see ``KnowledgeBases.context``."""
+        """Return evidence on a question; see ``QueryService.context``."""
         from memctl.search.answering.evidence_context import build_with_communities, token_counter
         from memctl.search.answering.memory_need import (
             extract_question,
@@ -100,8 +318,8 @@ class QueryService:
             return Context(question, "", 0, budget, (), why="not a question")
         started = time.monotonic()
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
-        whole: QueryOptions = {"diversity": 0.0, "per_document": 0}
-        search = self.means.search_options(filters, limit, whole)
+        options = QueryOptions(filters=filters, diversity=0.0, per_document=0)
+        search = self.search_context.search_options(limit, options)
         outcome, notes = _search_message(self._searcher, question, self._mode, search)
         why = f"refers to what was before: {referring!r}" if referring else ""
         if auto and not referring:
@@ -124,47 +342,42 @@ class QueryService:
         )
         cited = {citation.memory_id for citation in context.citations}
         found = bool(context.text) and not in_doubt
-        noted = self._asked(question, "context", filters, found, time.monotonic() - started)
+        logged = self._logged(question, "context", filters, found, time.monotonic() - started)
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
-        return replace(context, notes=notes, why=why, query_id=self._note(noted, shown))
+        return replace(context, notes=notes, why=why, query_id=self._log(logged, shown))
 
-    def _asked(
-        self,
-        question: str,
-        kind: QueryKind,
-        filters: Filters,
-        found: bool,
-        seconds: float,
+    def _logged(
+        self, question: str, kind: QueryKind, filters: Filters, found: bool, seconds: float
     ) -> LoggedQuestion:
-        """What there is to note of a question that was asked just now."""
-        at = self.means.members[0].clock()
+        at = self.search_context.clock()
         return LoggedQuestion(at, question, self._mode, kind, filters, found, seconds)
 
-    def _note(self, asked: LoggedQuestion, shown: Iterable[Hit]) -> str | None:
-        """Note a question in the log of each; return its id, None where none of them logs it."""
-        if self.means.private:
-            asked = without_text(asked)
+    def _log(self, logged: LoggedQuestion, shown: Iterable[Hit]) -> str | None:
+        """Record a question in the log of each target; return its id, None if none records it."""
+        if self.search_context.private:
+            logged = without_text(logged)
         else:
-            asked = shown_text(asked, redact=self.means.config.query_log.redact)
-        members = self.means.members
-        scores: dict[str, list[tuple[str, float]]] = {member.name: [] for member in members}
+            logged = shown_text(logged, redact=self.search_context.config.query_log.redact)
+        targets = self.search_context.targets
+        scores: dict[str, list[tuple[str, float]]] = {target.name: [] for target in targets}
         for hit in shown:
             scores[hit.kb].append((hit.memory_id, hit.score))
-        noted = [member.query_log.note(asked, scores[member.name]) for member in members]
-        return asked.id if any(noted) else None
+        recorded = [target.query_log.note(logged, scores[target.name]) for target in targets]
+        return logged.id if any(recorded) else None
 
 
 def _context_hits(outcome: SearchOutcome, *, auto: bool) -> Sequence[Hit]:
-    """Return the hits to fill a context with, in the order to choose them in.
+    """Return the hits that may fill a context, best first.
 
-    Those that are only near are for whoever asked, and not to go in front of a message unasked.
+    Hits that are merely near the question help whoever asked it, but aren't put unasked in front of
+    a message.
     """
     from memctl.search.answering.evidence_context import budget_order
 
     relevance = outcome.relevance
     if relevance.is_far or (auto and not relevance.is_near):
         return ()
-    # BM25 alone has weighed the lengths already
+    # BM25 has taken the length into account already.
     return outcome.hits if outcome.mode == "keyword" else budget_order(outcome.hits)
 
 
@@ -174,7 +387,7 @@ def _search_message(
     """Search for a message; where nothing clearly bears on all of it, for its question alone.
 
     Returns:
-        What was found, and what was done without.
+        The outcome, and notes on what had to be left out.
     """
     from memctl.search.answering.memory_need import MIN_RELEVANCE, extract_question
 
@@ -191,7 +404,7 @@ def _search_message(
 def _search(
     searcher: Searcher, question: str, mode: Mode, search: SearchOptions
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
-    """Search, by keyword alone where no embedder can be had now; return what was done without."""
+    """Search; by keyword alone while the embedder is unavailable, and note that."""
     from memctl.search.retrieval.question_vectors import EMBEDDER_UNAVAILABLE
 
     try:

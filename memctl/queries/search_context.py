@@ -1,9 +1,13 @@
-"""What questions to several knowledge bases are answered with, and which of them pays for it."""
+"""What a question is searched and answered with: tables, models and settings of its targets.
+
+Knows no knowledge base as a whole, only what a query needs of one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
 from memctl.errors import ConfigError
@@ -13,10 +17,11 @@ from memctl.records import Filters
 if TYPE_CHECKING:
     from memctl.config import Config
     from memctl.graph.name_resolution import Decisions
-    from memctl.knowledge_base import KnowledgeBase
+    from memctl.kb_settings import KnowledgeBaseSettings
     from memctl.models.chat_model import ChatModel
     from memctl.models.protocols import Embedder
     from memctl.prompts import Prompt
+    from memctl.queries.query_log import QueryLog
     from memctl.records import Hit
     from memctl.search.answering.model_answer import ModelAnswerer
     from memctl.search.ranking.reranking import Reranking
@@ -24,210 +29,44 @@ if TYPE_CHECKING:
     from memctl.search.retrieval.corpus_cache import CorpusCache
     from memctl.search.searcher import Searcher
     from memctl.service_factory import ServiceFactory
+    from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
-
-@dataclass(frozen=True)
-class SearchContext:
-    """What questions of one kind, private or not, are searched and answered with.
-
-    Args:
-        members: The knowledge bases that are asked, at least one.
-        private: Whether they are asked about what is, or may be, private.
-        latest: Keeps what was worked out of them for questions.
-    """
-
-    members: Sequence[KnowledgeBase]
-    private: bool
-    latest: CorpusCache
-
-    @property
-    def config(self) -> Config:
-        """The settings of the program; for what is private, without models of other machines."""
-        return self._payer(self.members[0].name).config
-
-    def without_private(self, filters: Filters) -> Filters:
-        """Return the filters with all namespaces that they leave out for being private."""
-        for member in self.members:
-            filters = member.without_private(filters)
-        return filters
-
-    def search_options(self, filters: Filters, limit: int, options: QueryOptions) -> SearchOptions:
-        """Return how a question is looked for, as it is asked and otherwise as configured."""
-        settings = self.config.query
-        diversity, per_document = options.get("diversity"), options.get("per_document")
-        return SearchOptions(
-            filters=self.without_private(filters),
-            limit=limit,
-            fusion=options.get("fusion") or settings.fusion,
-            keyword_weight=settings.keyword_weight,
-            hops=options.get("hops") or DEFAULT_HOPS,
-            duplicates=options.get("duplicates") or settings.duplicates,
-            diversity=settings.diversity if diversity is None else diversity,
-            per_document=settings.per_document if per_document is None else per_document,
-        )
-
-    def searcher(self, mode: Mode) -> Searcher:
-        """Return what searches the members as they are now; by keyword it opens no other model."""
-        from memctl.search.searcher import Searcher
-
-        by_words = mode == "keyword"
-        embedders = {} if by_words else self._embedders()
-        first = self.members[0]
-        load_words = self._word_embedder if by_words else None
-        snapshots = self.snapshots()
-        return Searcher(
-            snapshots,
-            embedders,
-            first.clock,
-            self._reranking(),
-            load_words,
-            self._standing(),
-            self._name_decisions,
-            self._reformulated if self.config.models.answer else None,
-            self.latest.of(snapshots, first.clock),
-        )
-
-    def snapshots(self) -> dict[str, Snapshot]:
-        """Return the members as they are now, by their names."""
-        return {member.name: member.store.snapshot() for member in self.members}
-
-    def _embedders(self) -> dict[str, Embedder]:
-        """Return the model that the vectors of each are from, the same object for the same model.
-
-        One that cannot be had as things are configured fails when it is asked, for the others may
-        be enough.
-        """
-        from memctl.models.embedders import AbsentEmbedder
-
-        made: dict[tuple[str, int], Embedder] = {}
-        found: dict[str, Embedder] = {}
-        for member in self.members:
-            pinned = (member.settings.embedder, member.settings.dimension)
-            if pinned not in made:
-                try:
-                    made[pinned] = member.embedder
-                except ConfigError as error:
-                    made[pinned] = AbsentEmbedder(*pinned, error)
-            found[member.name] = made[pinned]
-        return found
-
-    def _word_embedder(self) -> Embedder:
-        """Return what keywords are judged by; no other model than the built-in one is opened."""
-        from memctl.models import BUILTIN_EMBEDDER
-        from memctl.search.retrieval.word_vectors import word_embedder
-
-        return word_embedder(
-            member.embedder
-            for member in self.members
-            if member.settings.embedder == BUILTIN_EMBEDDER
-        )
-
-    def _reranking(self) -> Reranking:
-        """Return what puts the best hits first; the first knowledge base keeps what that gives.
-
-        Raises:
-            ConfigError: The settings name a model that is nowhere.
-        """
-        from memctl.search.ranking.reranking import Reranking
-
-        named = self.config.models.rerank
-        model = self._payer(self.members[0].name).providers.reranker() if named else None
-        return Reranking(model, self.config.query.rerank_hits)
-
-    def _standing(self) -> Priors:
-        from memctl.search.ranking.scoring_context import Priors
-
-        asked = self.config.query
-        half_lives = {member.name: float(member.settings.half_life) for member in self.members}
-        return Priors(
-            asked.importance_weight, asked.confidence_weight, asked.recency_weight, half_lives
-        )
-
-    def _name_decisions(self, kb: str) -> Decisions:
-        return self._member(kb).name_decisions()
-
-    def answerer(self, name: str) -> ModelAnswerer | None:
-        """Return the model that answers, if any; one knowledge base keeps its reply and cost.
-
-        Args:
-            name: Of the knowledge base: that which has the best hit.
-
-        Raises:
-            ConfigError: The settings cannot be used.
-            KnowledgeBaseUnavailable: What a reply costs could not be noted.
-        """
-        if not self.config.models.answer:
-            return None
-        from memctl.search.answering.model_answer import ModelAnswerer
-
-        model = self._chat(name, "answer")
-        return ModelAnswerer(*model, self.config.query.answer_tokens) if model else None
-
-    def _reformulated(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
-        """Return the next query of an agentic search as the model that answers words it.
-
-        Raises:
-            MemctlError: It cannot be had, or what it costs could not be noted.
-        """
-        from memctl.search.agentic_search import ModelReformulator
-
-        model = self._chat(hits[0].kb, "reformulate")
-        return ModelReformulator(*model).query(question, hits, missing) if model else ""
-
-    def _chat(self, name: str, prompt: str) -> tuple[ChatModel, Prompt] | None:
-        """Return the model that answers for a knowledge base, if any, and what it is told."""
-        from memctl.prompts import load_prompt
-
-        payer = self._payer(name)
-        payer.store.ledger.require_writable()
-        chat = payer.providers.chat("answer")
-        own = payer.layout.prompts if len(self.members) == 1 else None
-        return (chat, load_prompt(prompt, own)) if chat else None
-
-    def _payer(self, name: str) -> ServiceFactory:
-        """Return whose models are asked and who keeps what they say: the strictest before all."""
-        guarded = [
-            member for member in self.members if self.private and member.settings.has_private
-        ]
-        strictest = min(guarded, key=lambda member: member.settings.may_send, default=None)
-        return (strictest or self._member(name)).stages(private=self.private)
-
-    def _member(self, name: str) -> KnowledgeBase:
-        return next(member for member in self.members if member.name == name)
+NO_FILTERS = Filters()
 
 
-class QueryOptions(TypedDict, total=False):
-    """How a question is to be asked; what is left out is as configured."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryOptions:
+    """How a question is asked; None leaves it as configured."""
 
-    mode: Mode | None
+    mode: Mode | None = None
     """How memories are found: ``hybrid``, ``keyword``, ``vector``, ``graph`` or ``agentic``."""
-    hops: int | None
-    """So many steps at most that ``graph`` goes; 2 by default."""
-    fusion: Fusion | None
-    """How ``hybrid`` makes one score of those by words and by meaning."""
-    filters: Filters
+    hops: int | None = None
+    """How many steps ``graph`` goes at most; 2 by default."""
+    fusion: Fusion | None = None
+    """How ``hybrid`` combines keyword and vector scores."""
+    filters: Filters = NO_FILTERS
     """What the hits are limited to."""
-    limit: int | None
+    limit: int | None = None
     """How many hits."""
-    duplicates: Duplicates | None
-    """What is folded of memories that say the same: ``exact``, ``near`` or, with ``keep``, none."""
-    diversity: float | None
-    """0 to 1: how much it counts against a hit that it is like a better one."""
-    per_document: int | None
-    """So many hits of one document at most; 0 for any number."""
-    answer: bool
-    """Whether to answer, with citations, besides finding memories; True by default."""
-    explain: bool
-    """Whether to say how the search went."""
-    told: Callable[[str], None] | None
-    """Told an answer piece by piece while a model writes it; what it wrote is not kept then."""
-    log: bool
-    """Whether it is noted in the query log, as it is by default where that is on."""
+    duplicates: Duplicates | None = None
+    """Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none."""
+    diversity: float | None = None
+    """0 to 1: how much a hit loses for being like a better one."""
+    per_document: int | None = None
+    """At most so many hits per document; 0 means no limit."""
+    answer: bool = True
+    """Whether to answer, with citations, as well as to find memories."""
+    explain: bool = False
+    """Whether to report how the search went."""
+    on_token: Callable[[str], None] | None = None
+    """Receives the answer piece by piece while a model writes it; that reply isn't cached."""
+    log: bool = True
+    """Whether the query log records the question, where it is enabled."""
 
 
 class SearchOptions(TypedDict):
-    """How a question is looked for in the mode that was chosen."""
+    """How a question is searched for once its mode is chosen."""
 
     filters: Filters
     limit: int
@@ -237,3 +76,206 @@ class SearchOptions(TypedDict):
     duplicates: Duplicates
     diversity: float
     per_document: int
+
+
+@dataclass(frozen=True)
+class QueryTarget:
+    """One knowledge base as a query sees it.
+
+    Args:
+        services: Its settings and the models they name.
+        query_log: Where questions are recorded.
+    """
+
+    services: ServiceFactory
+    query_log: QueryLog
+
+    @property
+    def name(self) -> str:
+        """The knowledge base's name."""
+        return self.services.layout.name
+
+    @property
+    def store(self) -> Store:
+        """Its tables and its ledger."""
+        return self.services.store
+
+    @property
+    def settings(self) -> KnowledgeBaseSettings:
+        """Its settings."""
+        return self.services.settings
+
+
+@dataclass(frozen=True)
+class SearchContext:
+    """What questions of one kind, private or not, are searched and answered with.
+
+    Args:
+        targets: The knowledge bases to search, at least one.
+        private: Whether the questions are about what is, or may be, private.
+        corpora: Caches what queries compute about the tables.
+    """
+
+    targets: Sequence[QueryTarget]
+    private: bool
+    corpora: CorpusCache
+
+    @property
+    def config(self) -> Config:
+        """The program's settings; for private questions without models on other machines."""
+        return self._payer(self.targets[0].name).config
+
+    @property
+    def clock(self) -> Callable[[], datetime]:
+        """What tells the time."""
+        return self.targets[0].services.clock
+
+    def without_private(self, filters: Filters) -> Filters:
+        """Return the filters with the private namespaces of all targets left out."""
+        for target in self.targets:
+            filters = target.settings.without_private(filters)
+        return filters
+
+    def search_options(self, limit: int, options: QueryOptions) -> SearchOptions:
+        """Return how to search: as asked, and otherwise as configured."""
+        settings = self.config.query
+        diversity, per_document = options.diversity, options.per_document
+        return SearchOptions(
+            filters=self.without_private(options.filters),
+            limit=limit,
+            fusion=options.fusion or settings.fusion,
+            keyword_weight=settings.keyword_weight,
+            hops=options.hops or DEFAULT_HOPS,
+            duplicates=options.duplicates or settings.duplicates,
+            diversity=settings.diversity if diversity is None else diversity,
+            per_document=settings.per_document if per_document is None else per_document,
+        )
+
+    def searcher(self, mode: Mode) -> Searcher:
+        """Return a searcher of the current state; keyword search loads only the built-in model."""
+        from memctl.search.searcher import Searcher
+
+        by_words = mode == "keyword"
+        snapshots = self.snapshots()
+        return Searcher(
+            snapshots,
+            {} if by_words else self._embedders(),
+            self.clock,
+            self._reranking(),
+            self._word_embedder if by_words else None,
+            self._priors(),
+            self._name_decisions,
+            self._reformulate if self.config.models.answer else None,
+            self.corpora.of(snapshots, self.clock),
+        )
+
+    def snapshots(self) -> dict[str, Snapshot]:
+        """Return the current state of each target by its name."""
+        return {target.name: target.store.snapshot() for target in self.targets}
+
+    def _embedders(self) -> dict[str, Embedder]:
+        """Return the embedder of each target, one object for each model.
+
+        An embedder that the configuration rules out fails only when it is used: the other targets
+        may be enough.
+        """
+        from memctl.models.embedders import AbsentEmbedder
+
+        loaded: dict[tuple[str, int], Embedder] = {}
+        found: dict[str, Embedder] = {}
+        for target in self.targets:
+            key = (target.settings.embedder, target.settings.dimension)
+            if key not in loaded:
+                try:
+                    loaded[key] = target.services.embedder
+                except ConfigError as error:
+                    loaded[key] = AbsentEmbedder(*key, error)
+            found[target.name] = loaded[key]
+        return found
+
+    def _word_embedder(self) -> Embedder:
+        """Return the embedder that compares keywords; only the built-in model is ever loaded."""
+        from memctl.models import BUILTIN_EMBEDDER
+        from memctl.search.retrieval.word_vectors import word_embedder
+
+        return word_embedder(
+            target.services.embedder
+            for target in self.targets
+            if target.settings.embedder == BUILTIN_EMBEDDER
+        )
+
+    def _reranking(self) -> Reranking:
+        """Return the reranker; the first target caches its scores.
+
+        Raises:
+            ConfigError: The settings name a model that doesn't exist.
+        """
+        from memctl.search.ranking.reranking import Reranking
+
+        named = self.config.models.rerank
+        model = self._payer(self.targets[0].name).providers.reranker() if named else None
+        return Reranking(model, self.config.query.rerank_hits)
+
+    def _priors(self) -> Priors:
+        from memctl.search.ranking.scoring_context import Priors
+
+        query = self.config.query
+        half_lives = {target.name: float(target.settings.half_life) for target in self.targets}
+        return Priors(
+            query.importance_weight, query.confidence_weight, query.recency_weight, half_lives
+        )
+
+    def _name_decisions(self, kb: str) -> Decisions:
+        from memctl.graph.graph_views import decisions_of
+
+        return decisions_of(self._target(kb).store.ledger.names)
+
+    def answerer(self, name: str) -> ModelAnswerer | None:
+        """Return the model that answers, if any.
+
+        Args:
+            name: The knowledge base of the best hit; it caches the reply and bears its cost.
+
+        Raises:
+            ConfigError: The settings cannot be used.
+            KnowledgeBaseUnavailable: The cost of a reply could not be recorded.
+        """
+        if not self.config.models.answer:
+            return None
+        from memctl.search.answering.model_answer import ModelAnswerer
+
+        model = self._chat(name, "answer")
+        return ModelAnswerer(*model, self.config.query.answer_tokens) if model else None
+
+    def _reformulate(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
+        """Have the model word the next query of an agentic search.
+
+        Raises:
+            MemctlError: The model isn't available, or its cost could not be recorded.
+        """
+        from memctl.search.agentic_search import ModelReformulator
+
+        model = self._chat(hits[0].kb, "reformulate")
+        return ModelReformulator(*model).query(question, hits, missing) if model else ""
+
+    def _chat(self, name: str, prompt: str) -> tuple[ChatModel, Prompt] | None:
+        """Return the chat model that answers for a knowledge base, if any, with its prompt."""
+        from memctl.prompts import load_prompt
+
+        payer = self._payer(name)
+        payer.store.ledger.require_writable()
+        chat = payer.providers.chat("answer")
+        own = payer.layout.prompts if len(self.targets) == 1 else None
+        return (chat, load_prompt(prompt, own)) if chat else None
+
+    def _payer(self, name: str) -> ServiceFactory:
+        """Return whose models are called and whose ledger records it: the strictest first."""
+        guarded = [
+            target for target in self.targets if self.private and target.settings.has_private
+        ]
+        strictest = min(guarded, key=lambda target: target.settings.may_send, default=None)
+        services = (strictest or self._target(name)).services
+        return services.for_private if self.private else services
+
+    def _target(self, name: str) -> QueryTarget:
+        return next(target for target in self.targets if target.name == name)

@@ -22,9 +22,9 @@ from memctl.ingest.discovery.inbox_scan import (
 from memctl.ingest.discovery.sources import printable
 from memctl.kb_settings import Inbox
 from memctl.watch.reporter import Reporter
-from memctl.watch.watched_base import WatchedBase
 
 if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.store.ledger.ledger import Ledger
 
 
@@ -127,8 +127,8 @@ _TO_CLOSE_IT = "it is taken as soon as that is closed"
 class InboxScanner:
     """Looks into inboxes, and says once what cannot be looked into."""
 
-    base: WatchedBase
-    voice: Reporter
+    base: KnowledgeBase
+    reporter: Reporter
     settle_seconds: float
     clock: Callable[[], datetime]
     monotonic: Callable[[], float] = time.monotonic
@@ -163,7 +163,7 @@ class InboxScanner:
             return True
         if file.path.exists():
             name = printable(file.path)
-            self.voice.complain("failed", name, file.obstacle, ALLOW_READING_HINT)
+            self.reporter.complain("failed", name, file.obstacle, ALLOW_READING_HINT)
         return False
 
     def is_closed(self, file: InboxFile) -> bool:
@@ -171,20 +171,22 @@ class InboxScanner:
         is_open = any(is_being_written(path) for path in (file.path, *file.sidecars))
         key = f"open {file.path}"
         if is_open:
-            self.voice.complain("waiting", printable(file.path), _OPEN_ELSEWHERE, _TO_CLOSE_IT, key)
+            self.reporter.complain(
+                "waiting", printable(file.path), _OPEN_ELSEWHERE, _TO_CLOSE_IT, key
+            )
         else:
-            self.voice.is_over(key)
+            self.reporter.is_over(key)
         return not is_open
 
     def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:
         """Say once that folders cannot be looked into, and that they can again."""
         place, before = printable(inbox.path), self._out_of_reach.get(inbox.path, set())
         for problem in sorted(problems):
-            self.voice.complain("waiting", place, problem, "it is looked at again later")
+            self.reporter.complain("waiting", place, problem, "it is looked at again later")
         for problem in before - problems:
-            self.voice.is_over(problem)
+            self.reporter.is_over(problem)
         if before and not problems:
-            self.voice.say("resumed", place)
+            self.reporter.say("resumed", place)
         self._out_of_reach[inbox.path] = problems
 
 

@@ -17,9 +17,9 @@ from memctl.ingest.discovery.sources import Source, printable
 from memctl.records import FactComparison, FileOutcome, Progress
 from memctl.schema.table_names import CONSOLIDATION, WORKS_ON
 from memctl.watch.reporter import EventKind, Reporter
-from memctl.watch.watched_base import WatchedBase
 
 if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.store.ledger.ledger import Ledger
 
 Clock = Callable[[], datetime]
@@ -108,8 +108,8 @@ TOLD_EVERY_SECONDS = 30.0
 class Intake:
     """Has sources taken in, and counts and tells of what came of them."""
 
-    base: WatchedBase
-    voice: Reporter
+    base: KnowledgeBase
+    reporter: Reporter
     schedule: Schedule
     beat: Callable[[], None]
     monotonic: Callable[[], float] = time.monotonic
@@ -127,7 +127,7 @@ class Intake:
             return []
         self._told_at = self.monotonic()
         try:
-            report = self.base.ingestor.ingest(sources, self._progress, settled=settled)
+            report = self.base.services.ingestor.ingest(sources, self._progress, settled=settled)
         finally:
             self._forget_progress()
         self.schedule.note_write()
@@ -141,7 +141,7 @@ class Intake:
         if progress.source and now - self._told_at >= TOLD_EVERY_SECONDS:
             self._told_at, self._has_told = now, True
             self._keep_progress(f"{printable(progress.source)}: {progress.note}")
-            self.voice.say("working", progress.source, progress.note)
+            self.reporter.say("working", progress.source, progress.note)
 
     def _keep_progress(self, told: str) -> None:
         """Have the ledger say it, for whoever asks; one that fails says so at the commit."""
@@ -158,7 +158,7 @@ class Intake:
         if facts.updated or facts.contradicted or facts.restated:
             detail = {"added": facts.added, "updated": facts.updated}
             detail |= {"contradicted": facts.contradicted, "restated": facts.restated}
-            self.voice.say("compared", message=facts.told, detail=detail)
+            self.reporter.say("compared", message=facts.told, detail=detail)
         self.schedule.note_comparison(facts)
 
     def tell(self, outcome: FileOutcome, sidecars: Sequence[Path], place: str) -> None:
@@ -173,7 +173,7 @@ class Intake:
         """Read a known recording again that has come with subtitles, which may be new."""
         if outcome.outcome != "known" or not sidecars or outcome.document_id is None:
             return outcome
-        report = self.base.ingestor.reprocess([outcome.document_id])
+        report = self.base.services.ingestor.reprocess([outcome.document_id])
         again = next((o for o in report.outcomes if o.outcome == "ingested"), None)
         return outcome if again is None else replace(again, source=outcome.source)
 
@@ -184,7 +184,7 @@ class Intake:
         if outcome.missing:
             detail["missing"] = list(outcome.missing)
         document = outcome.document_id
-        self.voice.say(kind, outcome.source, summary, document_id=document, detail=detail)
+        self.reporter.say(kind, outcome.source, summary, document_id=document, detail=detail)
 
     @property
     def _is_private(self) -> bool:
@@ -192,9 +192,9 @@ class Intake:
         return self.base.settings.has_private
 
     def _failed(self, outcome: FileOutcome, place: str) -> None:
-        self.voice.keep("failed", place, outcome.reason, outcome.hint)
+        self.reporter.keep("failed", place, outcome.reason, outcome.hint)
         detail = {"moved_to": place, "error": outcome.error}
-        self.voice.say("failed", outcome.source, outcome.reason, outcome.hint, detail=detail)
+        self.reporter.say("failed", outcome.source, outcome.reason, outcome.hint, detail=detail)
 
 
 def numbered(outcomes: Iterable[FileOutcome]) -> list[tuple[int, FileOutcome]]:

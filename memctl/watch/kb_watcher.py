@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.errors import (
     CoverageLost,
@@ -32,7 +33,9 @@ from memctl.watch.reporter import (
     WatchEvent,
     error_message,
 )
-from memctl.watch.watched_base import WatchedBase
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
 
 Clock = Callable[[], datetime]
 
@@ -59,7 +62,7 @@ class WatchOptions:
 class KnowledgeBaseWatcher:
     """Serves one knowledge base; one turn takes at most one group of files."""
 
-    base: WatchedBase
+    base: KnowledgeBase
     options: WatchOptions
     listener: Listener
     clock: Clock
@@ -80,13 +83,13 @@ class KnowledgeBaseWatcher:
     def __post_init__(self) -> None:
         base, ledger, settle = self.base, self.base.store.ledger, self.options.settle_seconds
         self.schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
-        voice = self._reporter = Reporter(base, self.listener, self.clock)
-        self._polling = PollingNotice(voice, ledger, self.options.rescan_seconds)
-        scanner = InboxScanner(base, voice, settle, self.clock, self.monotonic)
-        intake = self._intake = Intake(base, voice, self.schedule, self.beat, self.monotonic)
+        reporter = self._reporter = Reporter(base, self.listener, self.clock)
+        self._polling = PollingNotice(reporter, ledger, self.options.rescan_seconds)
+        scanner = InboxScanner(base, reporter, settle, self.clock, self.monotonic)
+        intake = self._intake = Intake(base, reporter, self.schedule, self.beat, self.monotonic)
         claims = Claims(base.layout, ledger, self.clock)
-        self._drainer = MoveMode(base, voice, scanner, intake, claims)
-        self._keeper = KeepMode(base, voice, scanner, intake, settle, self.clock, self.monotonic)
+        self._drainer = MoveMode(base, reporter, scanner, intake, claims)
+        self._keeper = KeepMode(base, reporter, scanner, intake, settle, self.clock, self.monotonic)
 
     def turn(self) -> TurnResult:
         """Look at every inbox and take what may be taken; a failing store is tried again later."""
@@ -153,7 +156,7 @@ class KnowledgeBaseWatcher:
 
     def _forget_the_rest(self) -> None:
         """Complete a forget that was cut off, and say so."""
-        report = self.base.complete_forgetting()
+        report = self.base.erasure.complete()
         if report is not None:
             self.schedule.note_write()
             self._reporter.say("forgotten", message=report.told)
@@ -162,7 +165,7 @@ class KnowledgeBaseWatcher:
         if self.schedule.consolidation_due(self.base.settings.consolidate_interval, busy=busy):
             return self._consolidated()
         if self.schedule.comparison_due():
-            self._intake.compared(self.base.ingestor.compare())
+            self._intake.compared(self.base.services.ingestor.compare())
         if self.schedule.upkeep_due():
             try:
                 self.base.store.upkeep()
@@ -175,7 +178,7 @@ class KnowledgeBaseWatcher:
 
     def _consolidated(self) -> bool:
         try:
-            report = self.base.consolidate()
+            report = self.base.insights.consolidate()
         except CoverageLost as error:
             self._rolled_back(error)
             return False

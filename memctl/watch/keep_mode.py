@@ -19,9 +19,9 @@ from memctl.store.ledger.work_repositories import FileEntry
 from memctl.watch.inbox_scanner import InboxScanner, take_batch
 from memctl.watch.intake import Intake, numbered
 from memctl.watch.reporter import Reporter, TurnResult
-from memctl.watch.watched_base import WatchedBase
 
 if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.store.ledger.ledger import Ledger
 
 Clock = Callable[[], datetime]
@@ -157,8 +157,8 @@ Rows = Mapping[str, FileEntry]
 class KeepMode:
     """Follows the inboxes of one knowledge base whose files stay."""
 
-    base: WatchedBase
-    voice: Reporter
+    base: KnowledgeBase
+    reporter: Reporter
     scanner: InboxScanner
     intake: Intake
     settle_seconds: float
@@ -231,9 +231,9 @@ class KeepMode:
         left = {row.document_id for row in known if row.document_id != now[row.path].document_id}
         orphans = sorted(filter(None, left - names.keys()))
         if orphans:
-            self.base.ingestor.retire(orphans)
+            self.base.services.ingestor.retire(orphans)
         for document_id in sorted(filter(None, left & names.keys())):
-            self.base.ingestor.rename(document_id, printable(Path(names[document_id])))
+            self.base.services.ingestor.rename(document_id, printable(Path(names[document_id])))
 
     def _follow(self, vault: KeptInbox, found: InboxScan) -> bool:
         """Bring the memories of files that were renamed or removed up to date."""
@@ -245,15 +245,17 @@ class KeepMode:
         missing = vault.missing(found, rows)
         for old, new in missing.renamed:
             name = printable(new.path)
-            self.base.ingestor.rename(new.document_id or "", name)
+            self.base.services.ingestor.rename(new.document_id or "", name)
             files.remove(old.path)
             said = f"was {printable(old.path)}"
-            self.voice.say("renamed", name, said, document_id=new.document_id)
+            self.reporter.say("renamed", name, said, document_id=new.document_id)
         if missing.gone:
-            self.base.ingestor.retire([row.document_id for row in missing.gone if row.document_id])
+            self.base.services.ingestor.retire(
+                [row.document_id for row in missing.gone if row.document_id]
+            )
         for row in (*missing.gone, *missing.struck):
             files.remove(row.path)
-            self.voice.say("gone", printable(row.path), document_id=row.document_id)
+            self.reporter.say("gone", printable(row.path), document_id=row.document_id)
         if missing.gone:
             self.intake.schedule.note_write()
         self.intake.dealt_with += len(missing.renamed) + len(missing.gone)

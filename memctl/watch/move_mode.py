@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError, ModelError
 from memctl.ingest.discovery.inbox_scan import InboxFile
@@ -20,7 +21,9 @@ from memctl.watch.claims import STOPPED, ClaimedFile, ClaimResult, Claims
 from memctl.watch.inbox_scanner import InboxScanner, take_batch
 from memctl.watch.intake import Intake, numbered
 from memctl.watch.reporter import Reporter, TurnResult, error_message
-from memctl.watch.watched_base import WatchedBase
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
 
 _HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
 
@@ -31,8 +34,8 @@ _WRITTEN_TO = "it was written to while it was taken in"
 class MoveMode:
     """Empties the inboxes of one knowledge base."""
 
-    base: WatchedBase
-    voice: Reporter
+    base: KnowledgeBase
+    reporter: Reporter
     scanner: InboxScanner
     intake: Intake
     claims: Claims
@@ -64,7 +67,7 @@ class MoveMode:
             self.claims.note_try(STOPPED)
         for claimed in self._left_behind():
             self.claims.put_back(claimed)
-            self.voice.say("put_back", claimed.source)
+            self.reporter.say("put_back", claimed.source)
 
     def note_try(self, reason: str) -> None:
         """Note why files that are in processing were not dealt with."""
@@ -78,7 +81,7 @@ class MoveMode:
     def _refused(self, file: InboxFile, error: OSError) -> None:
         if error.errno in _HOPELESS_ERRNOS:
             raise error
-        self.voice.complain("failed", printable(file.path), *error_message(error))
+        self.reporter.complain("failed", printable(file.path), *error_message(error))
 
     def _left_behind(self) -> list[ClaimedFile]:
         """Files in processing that are to be taken in; what is remembered already is sent on."""
@@ -118,7 +121,7 @@ class MoveMode:
                 why = outcome.reason if outcome.error == CHANGED else _WRITTEN_TO
                 self.claims.note_try(why, [claimed])
                 self.claims.put_back(claimed)
-                self.voice.say("put_back", claimed.source, why)
+                self.reporter.say("put_back", claimed.source, why)
             else:
                 fates.append(ClaimResult(claimed, outcome, self._after(claimed.inbox)))
         if fates:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from memctl.errors import MemctlError
 from memctl.ingest.discovery.sources import printable
 from memctl.store.ledger.work_repositories import Event
-from memctl.watch.watched_base import WatchedBase
 
 if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.store.ledger.ledger import Ledger
 
 EventKind = Literal[
@@ -94,7 +94,7 @@ Clock = Callable[[], datetime]
 class Reporter:
     """Tells the listener, and has the ledger keep what goes wrong."""
 
-    base: WatchedBase
+    base: KnowledgeBase
     listener: Listener
     clock: Clock
     _complaints: dict[str, WatchEvent] = field(default_factory=dict)
@@ -165,7 +165,7 @@ _HINT = "nothing is lost, it is only seen later; memctl doctor knows the limits 
 class PollingNotice:
     """What one knowledge base's watcher has told of folders that send no events."""
 
-    voice: Reporter
+    reporter: Reporter
     ledger: Ledger
     rescan_seconds: float
     _told: Mapping[str, str] | None = None
@@ -174,7 +174,7 @@ class PollingNotice:
         """Take note of folders that send no events, each with why; say each reason once."""
         told = {why: self._said(why, silent) for why in dict.fromkeys(silent.values())}
         for why in told.keys() - (self._told or {}).keys():
-            self.voice.say("polling", message=told[why], hint=_HINT)
+            self.reporter.say("polling", message=told[why], hint=_HINT)
         if told != self._told:
             with suppress(MemctlError):  # a full disk has room for it at the next look
                 self.ledger.set_meta(POLLED, json.dumps(list(told.values())))

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memctl.errors import DiskRefused, KnowledgeBaseUnavailable, LockedError, MemctlError
 from memctl.kb_settings import load_settings
@@ -26,7 +26,6 @@ from memctl.watch.file_events import FileEvents, Wake, share_type
 from memctl.watch.kb_watcher import KnowledgeBaseWatcher, WatchOptions
 from memctl.watch.reporter import DrainResult, EventKind, Leftover, Listener, WatchEvent
 from memctl.watch.watch_status import waiting_files
-from memctl.watch.watched_base import WatchedBase
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -40,26 +39,6 @@ _LOCK_SECONDS = 1.0
 _SHORTEST_SLEEP = 0.05
 _BEAT_SECONDS = 5.0
 _EXTRA_PATIENCE_SECONDS = 1.0
-
-
-class Bases(Protocol):
-    """Where the knowledge bases to serve come from."""
-
-    def names(self) -> Sequence[str]:
-        """Those that are to be served now."""
-        ...
-
-    def open(self, name: str) -> WatchedBase:
-        """Open one of them.
-
-        Raises:
-            MemctlError: It cannot be opened.
-        """
-        ...
-
-    def is_changed(self, base: WatchedBase) -> bool:
-        """Say whether its settings or its ledger are others now than when it was opened."""
-        ...
 
 
 class Interrupted(BaseException):
@@ -96,7 +75,7 @@ class WatchService:
 
     def __init__(
         self,
-        bases: Bases,
+        bases: WatchedBases,
         options: WatchOptions,
         listener: Listener,
         clock: Clock = lambda: datetime.now(UTC),
@@ -265,7 +244,7 @@ class WatchService:
                 ledger.jobs.abandon(now, kind)
             held.is_signed = True
 
-    def _locked(self, base: WatchedBase) -> FileLock:
+    def _locked(self, base: KnowledgeBase) -> FileLock:
         def held() -> LockedError:
             """Name who has it."""
             entry = base.store.ledger.daemon.get()
@@ -435,7 +414,7 @@ class WatchedBases:
             base.layout.inbox.mkdir(mode=0o700, exist_ok=True)
         return base
 
-    def is_changed(self, base: WatchedBase) -> bool:
+    def is_changed(self, base: KnowledgeBase) -> bool:
         """Say whether settings on disk differ from those it was opened with, or its ledger does.
 
         A repair makes a lost ledger anew; where none is there yet, there is nothing to go on with.

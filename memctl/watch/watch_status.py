@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.discovery.inbox_scan import InboxFile, excluded_folders, scan_inbox
@@ -18,7 +19,9 @@ from memctl.store.write_lock import is_watched
 from memctl.watch.inbox_scanner import out_of_reach
 from memctl.watch.keep_mode import KeptInbox
 from memctl.watch.reporter import polled_folders
-from memctl.watch.watched_base import WatchedBase
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
 
 _MISSED = frozenset(["unfinished", "link", "pipe", "socket", "device", "other"])
 LEAST_FREE_BYTES = 1 << 20
@@ -60,7 +63,7 @@ class WatchStatus:
     hidden, ignored, or the system's."""
 
 
-def watch_status(base: WatchedBase) -> WatchStatus:
+def watch_status(base: KnowledgeBase) -> WatchStatus:
     """Return how watching a knowledge base is going; looks through its inboxes."""
     ledger = base.store.ledger
     alive = is_watched(base.layout)
@@ -93,21 +96,21 @@ def watch_status(base: WatchedBase) -> WatchStatus:
     )
 
 
-def _working(base: WatchedBase, daemon: int | None, writer: int | None) -> str:
+def _working(base: KnowledgeBase, daemon: int | None, writer: int | None) -> str:
     """How far a file is, where the daemon is writing now; what a killed one said counts no more."""
     if daemon is None or daemon != writer:
         return ""
     return base.store.ledger.meta(WORKS_ON) or ""
 
 
-def _cut_off(base: WatchedBase) -> int:
+def _cut_off(base: KnowledgeBase) -> int:
     """Return how many forgets have begun that nobody is at."""
     if is_locked(base.layout.forget_lock, out_of_reach=False):
         return 0
     return len(base.store.ledger.jobs.unfinished(FORGET))
 
 
-def _problems(base: WatchedBase, *, alive: bool) -> Iterator[str]:
+def _problems(base: KnowledgeBase, *, alive: bool) -> Iterator[str]:
     """What the watcher waits for by its own account, and what can be seen from here.
 
     Where the disk is full the watcher may have had no room to write its account down.
@@ -126,7 +129,7 @@ def _problems(base: WatchedBase, *, alive: bool) -> Iterator[str]:
             yield why
 
 
-def waiting_files(base: WatchedBase) -> list[tuple[str, float]]:
+def waiting_files(base: KnowledgeBase) -> list[tuple[str, float]]:
     """Files that wait, each with the time (in seconds since 1970) since when.
 
     Raises:
@@ -135,7 +138,7 @@ def waiting_files(base: WatchedBase) -> list[tuple[str, float]]:
     return _lying(base)[0]
 
 
-def _lying(base: WatchedBase) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
+def _lying(base: KnowledgeBase) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
     """Files that wait, each since when, and those in inboxes that are never taken as they are."""
     left: list[str] = []
 
@@ -157,7 +160,7 @@ def _lying(base: WatchedBase) -> tuple[list[tuple[str, float]], tuple[str, ...]]
     return waiting, tuple(sorted(left))
 
 
-def _processing(base: WatchedBase) -> list[Path]:
+def _processing(base: KnowledgeBase) -> list[Path]:
     folder = base.layout.processing
     return [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
 

@@ -563,7 +563,7 @@ def test_what_is_gone_when_the_verdict_comes_is_compared_anew(
     def meanwhile(asked: Asked) -> dict[str, Any]:
         if len(comparisons(model)) == 2:  # the first was about the attic
             with product.open("default", home=home) as base:
-                base.delete_document(gone)
+                base.documents.delete(gone)
         return compared(by_relation)(asked)
 
     model.on("ComparisonReply", meanwhile)

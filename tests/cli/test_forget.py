@@ -26,7 +26,6 @@ from memctl.config import load_config
 from memctl.errors import CoverageLost
 from memctl.home import Home, utc_now
 from memctl.kb_settings import reason_path
-from memctl.memories.memory_editing import Statement
 from memctl.store.ledger.ledger import job_context
 
 from .conftest import Run
@@ -185,13 +184,13 @@ def test_the_reason_of_a_copy_with_a_long_name_goes_too(memctl: Run, home: Path)
 
 def test_what_rests_on_it_alone_goes_and_what_rests_on_more_stays(memctl: Run, home: Path) -> None:
     with Home(load_config({})).open("default") as base:
-        mine = base.document(document(memctl, "plan")).memories[0].id
-        other = base.document(document(memctl, "garden")).memories[0].id
-        base.add_memory(Statement("Svalbard is far away.", source_ids=(mine,)))
-        both = base.add_memory(Statement("Both are in spring.", source_ids=(mine, other)))
+        mine = base.documents.get(document(memctl, "plan")).memories[0].id
+        other = base.documents.get(document(memctl, "garden")).memories[0].id
+        base.memories.add("Svalbard is far away.", source_ids=(mine,))
+        both = base.memories.add("Both are in spring.", source_ids=(mine, other))
     forget(memctl, "--document", document(memctl, "plan"))
     with Home(load_config({})).open("default") as base:
-        assert base.memory(both.id).memory.source_ids == (other,)
+        assert base.memories.get(both.id).memory.source_ids == (other,)
     assert rows_with(["Svalbard"]) == []
 
 
@@ -260,14 +259,14 @@ def test_a_stated_memory_goes_with_its_versions(memctl: Run) -> None:
 def test_of_a_document_a_memory_takes_its_words_and_nothing_else(memctl: Run, home: Path) -> None:
     plan = document(memctl, "plan")
     with Home(load_config({})).open("default") as base:
-        statements = [m for m in base.document(plan).memories if m.level == "memory"]
+        statements = [m for m in base.documents.get(plan).memories if m.level == "memory"]
         (fact,) = (m for m in statements if "Svalbard" in m.text)
-        passages = [m for m in base.document(plan).memories if m.level == "evidence"]
+        passages = [m for m in base.documents.get(plan).memories if m.level == "evidence"]
     report = forget(memctl, "--memory", fact.id)
     assert (report["documents"], report["redacted"], report["left"]) == (0, [plan], [])
     assert report["files"] == [str(home / "kb/default/processed/plan.md")]
     with Home(load_config({})).open("default") as base:
-        view = base.document(plan)
+        view = base.documents.get(plan)
         text = view.document.text
         assert "Svalbard" not in text
         assert len(text) == len(PLAN)
@@ -347,14 +346,14 @@ def test_a_name_goes_from_memories_passages_and_the_graph(memctl: Run, home: Pat
     plan = document(memctl, "plan")
     memctl("memory", "add", "anna  berg likes tea.")
     with Home(load_config({})).open("default") as base:
-        base.merge_names("Anna Berg", "Ida")
+        base.graph.merge_names("Anna Berg", "Ida")
     report = forget(memctl, "--entity", "Anna Berg")
     assert (report["redacted"], report["left"]) == ([plan], [])
     assert rows_with(["Anna Berg", "anna", "Anna"]) == []
     assert files_with(home, ["Anna Berg"]) == []
     with Home(load_config({})).open("default") as base:
-        assert len(base.name_decisions().same) == 0
-        assert base.document(plan).document.text == PLAN.replace("Anna Berg", "█████████")
+        assert len(base.graph.name_decisions().same) == 0
+        assert base.documents.get(plan).document.text == PLAN.replace("Anna Berg", "█████████")
     assert "painted green" in ask(memctl, "crane of the harbour")[0]["text"]
     assert memctl("doctor").code == 0
 

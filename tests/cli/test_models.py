@@ -313,7 +313,7 @@ def test_where_no_model_was_used_the_cost_is_nothing(memctl: Run) -> None:
 def test_use_of_models_is_a_table_to_python_and_to_sql(memctl: Run) -> None:
     used(memctl)
     with api.open("work") as base:
-        table = base.usage()
+        table = base.statistics.model_usage()
         assert table["calls"].to_pylist() == [3, 3, 3]
     question = "select day, sum(cost) as cost from model_usage group by day order by day"
     rows = memctl("sql", question, "-k", "work").rows

@@ -153,17 +153,17 @@ def test_decisions_on_names_go_back_and_the_query_log_does_not(memctl: Run) -> N
     take_in(memctl, "Anna Berg met Tom Lund in Bergen.", "A. Berg paid Tom Lund.")
     memctl("snapshot", "create", "one")
     with Home(load_config({})).open("default") as base:
-        assert len(base.name_decisions().same) == 0
-        base.merge_names("Anna Berg", "Tom Lund")
-        assert len(base.name_decisions().same) == 1
+        assert len(base.graph.name_decisions().same) == 0
+        base.graph.merge_names("Anna Berg", "Tom Lund")
+        assert len(base.graph.name_decisions().same) == 1
     texts(memctl)
     restored = restore(memctl, "one")
     with Home(load_config({})).open("default") as base:
-        assert len(base.name_decisions().same) == 0
+        assert len(base.graph.name_decisions().same) == 0
         assert [entry.question for entry in base.store.ledger.queries.recent()] == [QUESTION]
     restore(memctl, restored["saved_as"])
     with Home(load_config({})).open("default") as base:
-        assert len(base.name_decisions().same) == 1
+        assert len(base.graph.name_decisions().same) == 1
 
 
 def test_a_file_in_a_kept_inbox_is_taken_in_again_and_one_in_processed_is_not(

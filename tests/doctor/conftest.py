@@ -42,7 +42,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     WatchService(WatchedBases(home), options, lambda _: None).run()
     with home.open("notes") as base:
         base.ingest(text="The spare key hangs behind the boiler.")
-        base.add_memory("The door code is 4711.")
+        base.memories.add("The door code is 4711.")
     return folder
 
 

@@ -63,14 +63,14 @@ def with_column(name: str, values: object) -> Callable[[pa.Table], pa.Table]:
 
 def test_all_is_well_after_everything_that_people_do(home: Home, doctor: Doctor) -> None:
     with home.open("notes") as base:
-        stated = base.add_memory("The rent is 900 euros.")
-        base.edit_memory(stated.id, "The rent is 950 euros.")
-        base.add_memory("The rent was 900 euros before.")
+        stated = base.memories.add("The rent is 900 euros.")
+        base.memories.edit(stated.id, "The rent is 950 euros.")
+        base.memories.add("The rent was 900 euros before.")
         base.consolidate()
-        base.reprocess([row["id"] for row in base.documents().to_pylist()])
+        base.documents.reprocess([row["id"] for row in base.documents.list().to_pylist()])
         report = base.ingest(text="The lease starts on 2 June 2026.", source="later")
-        base.delete_document(report.outcomes[0].document_id)
-        base.delete_memory(stated.id)
+        base.documents.delete(report.outcomes[0].document_id)
+        base.memories.delete(stated.id)
         base.store.upkeep(force=True)
         (home.layout("notes").inbox / "again.txt").write_text("waits")
     found = list(doctor.examine("notes", deep=True))
@@ -346,8 +346,8 @@ def test_vectors_of_another_length_than_is_pinned_are_damage(home: Home, doctor:
 
 def test_a_snapshot_whose_version_cannot_be_opened_is_damage(home: Home, doctor: Doctor) -> None:
     with home.open("notes") as base:
-        base.create_snapshot("one")
-        base.add_memory("The spare key is with Ida.")
+        base.snapshots.create("one")
+        base.memories.add("The spare key is with Ida.")
     folder = home.layout("notes").folder
     newest, *others = manifests(folder, "memories")
     for path in others:

@@ -105,9 +105,9 @@ def test_a_document_without_memories_is_understood_again_from_its_text(
 
 def test_a_document_that_was_deleted_by_hand_stays_deleted(home: Home, doctor: Doctor) -> None:
     with home.open("notes") as base:
-        rows = base.documents().to_pylist()
+        rows = base.documents.list().to_pylist()
         lease = next(row["id"] for row in rows if row["source"] == "lease.md")
-        base.delete_document(lease)
+        base.documents.delete(lease)
     assert damage(doctor) == []
     assert "read 1 document again" not in told(doctor)
     assert lease not in texts(home)[0]
@@ -117,9 +117,9 @@ def test_a_document_that_was_deleted_by_hand_stays_so_when_its_memories_come_bac
     home: Home, doctor: Doctor
 ) -> None:
     with home.open("notes") as base:
-        rows = base.documents().to_pylist()
+        rows = base.documents.list().to_pylist()
         lease = next(row["id"] for row in rows if row["source"] == "lease.md")
-        base.delete_document(lease)
+        base.documents.delete(lease)
     documents, memories = texts(home)
     lose_manifest(home, copy=True)
     plan = told(doctor, dry_run=True)
@@ -258,14 +258,14 @@ def test_references_to_what_is_lost_are_dropped_and_what_had_ended_holds_again(
     home: Home, doctor: Doctor
 ) -> None:
     with home.open("notes") as base:
-        old = base.add_memory("The rent is 900 euros.")
-        new = base.edit_memory(old.id, "The rent is 950 euros.")
+        old = base.memories.add("The rent is 900 euros.")
+        new = base.memories.edit(old.id, "The rent is 950 euros.")
     lose(home, "memories", col("id") == new.id)
     assert damage(doctor)
     told(doctor)
     assert damage(doctor) == []
     with home.open("notes") as base:
-        again = base.memory(old.id).memory
+        again = base.memories.get(old.id).memory
         assert (again.superseded_by, again.valid_to) == (None, None)
 
 
@@ -335,8 +335,8 @@ def test_with_the_ledger_lost_what_was_deleted_stays_so_unless_documents_are_los
     home: Home, doctor: Doctor, is_whole: bool
 ) -> None:
     with home.open("notes") as base:
-        gone = {row["source"]: row["id"] for row in base.documents().to_pylist()}["note.txt"]
-        base.delete_document(gone)
+        gone = {row["source"]: row["id"] for row in base.documents.list().to_pylist()}["note.txt"]
+        base.documents.delete(gone)
     after = texts(home)
     folder = home.layout("notes").folder
     for path in folder.glob("ledger.sqlite*"):
@@ -391,15 +391,15 @@ def test_what_was_deleted_by_hand_stays_so_when_its_document_is_read_again(
 ) -> None:
     id_ = statement(home, "night train")
     with home.open("notes") as base:
-        document = base.memory(id_).memory.document_id
-        base.delete_memory(id_)
-        base.reprocess([document])
+        document = base.memories.get(id_).memory.document_id
+        base.memories.delete(id_)
+        base.documents.reprocess([document])
     assert id_ not in texts(home)[1]
     lose(home, "documents", col("id") == document)
     assert told(doctor) == ["read 1 document again"]
     assert id_ not in texts(home)[1]
     with home.open("notes") as base:
-        base.delete_document(document)
+        base.documents.delete(document)
         base.ingest(home.layout("notes").processed / "trips" / "oslo.md")
     assert statement(home, "night train")
 

@@ -77,7 +77,7 @@ def file_of_a_process_that_is_gone(home: Home) -> None:
 
 def earlier_version_that_is_cut_short(home: Home) -> None:
     with home.open("notes") as base:
-        base.add_memory("The rent is 900 euros.")
+        base.memories.add("The rent is 900 euros.")
     os.truncate(manifests(home.layout("notes").folder, "memories")[1], 10)
 
 

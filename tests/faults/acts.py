@@ -304,11 +304,11 @@ def fill(place: Place) -> None:
         place.drop(name, text)
     place.drain()
     with place.open() as base:
-        base.add_memory(BOAT)
+        base.memories.add(BOAT)
         base.query(QUESTION)
         base.store.ledger.replies.put(QUESTION, "gist", "model", b"Bo Lind", base.clock())
         base.store.upkeep(force=True)
-        base.create_snapshot("one")
+        base.snapshots.create("one")
         base.ingest(text="Ann Keller visited Bo Lind in the harbour office in May.")
 
 

@@ -113,16 +113,18 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first, second, *others = FILES
     take_in(home, first, second)
     with home.open("notes") as base:
-        door = base.add_memory("The door code is 4711.")
+        door = base.memories.add("The door code is 4711.")
         base.store.upkeep(force=True)
-        base.delete_document(base.ingest(text="Ada met [[Charles]].").outcomes[0].document_id or "")
+        base.documents.delete(
+            base.ingest(text="Ada met [[Charles]].").outcomes[0].document_id or ""
+        )
     for name in others:
         take_in(home, name)
     with home.open("notes") as base:
-        base.edit_memory(door.id, "The door code is 4712.")
+        base.memories.edit(door.id, "The door code is 4712.")
         train = statement(base, "Night Train")
-        base.edit_memory(train, "We decided to fly to Oslo.")
-        base.delete_memory(statement(base, "paint the hall"))
+        base.memories.edit(train, "We decided to fly to Oslo.")
+        base.memories.delete(statement(base, "paint the hall"))
         with base.store.write() as transaction:
             for table in ("documents", "entities", "relations"):
                 rows = transaction.snapshot().scan(table)
@@ -210,7 +212,7 @@ def check_that_repair_brings_back(home: Home, before: tuple[Texts, Texts]) -> No
 
 def check_that_it_works(home: Home) -> None:
     with home.open("notes") as base:
-        base.add_memory("The spare key hangs behind the boiler.")
+        base.memories.add("The spare key hangs behind the boiler.")
         base.store.upkeep(force=True)
         assert "spare key" in base.query("Where is the spare key?").hits[0].text
 
@@ -264,8 +266,8 @@ def test_a_byte_that_has_changed_anywhere_is_found(
     home: Home, table: TableName, dice: random.Random
 ) -> None:
     with home.open("notes") as base:
-        base.create_snapshot("one")
-        base.delete_document(next(iter(texts(home)[0])))
+        base.snapshots.create("one")
+        base.documents.delete(next(iter(texts(home)[0])))
         base.store.upkeep(force=True)
     needed, others = (
         {path for kind in SUMMED for path in files_of(home, table, kind, name)[0]}
@@ -313,7 +315,7 @@ def test_what_is_no_json_any_more_does_not_stand_in_the_way(home: Home, tmp_path
         given = tmp_path / "given.txt"  # which is in no inbox
         given.write_text("Ida Berg paints the quay.")
         id_ = base.ingest([given]).outcomes[0].document_id or ""
-        signals = base.document(id_).document.signals
+        signals = base.documents.get(id_).document.signals
     for path in files_of(home, "documents", "data")[0]:
         for place in (found.start() for found in re.finditer(b'{"', path.read_bytes())):
             flip(path, place + 1)
@@ -322,8 +324,8 @@ def test_what_is_no_json_any_more_does_not_stand_in_the_way(home: Home, tmp_path
     assert damage(home) == []
     with home.open("notes") as base:
         assert signals
-        assert base.document(id_).document.signals == {}
-        assert base.document(id_).document.text == "Ida Berg paints the quay."
+        assert base.documents.get(id_).document.signals == {}
+        assert base.documents.get(id_).document.text == "Ida Berg paints the quay."
 
 
 def flip_a_word(home: Home, table: TableName, word: bytes) -> None:
@@ -335,7 +337,7 @@ def flip_a_word(home: Home, table: TableName, word: bytes) -> None:
 
 def test_upkeep_does_not_hide_bytes_that_have_changed(home: Home) -> None:
     with home.open("notes") as base:
-        base.add_memory("The quay has seven cranes.")
+        base.memories.add("The quay has seven cranes.")
         flip_a_word(home, "memories", b"seven cranes")
         base.store.upkeep(force=True)
     assert any("bytes of it have changed" in each for each in damage(home))
@@ -344,7 +346,7 @@ def test_upkeep_does_not_hide_bytes_that_have_changed(home: Home) -> None:
 def test_upkeep_takes_the_sums_of_files_from_before_there_were_any(home: Home) -> None:
     ledger = home.layout("notes").folder / "ledger.sqlite"
     with home.open("notes") as base:
-        base.add_memory("The quay has seven cranes.")
+        base.memories.add("The quay has seven cranes.")
         base.store.upkeep(force=True)
     with closing(Ledger.open(ledger)) as opened, opened.transaction() as change:
         change.execute("DELETE FROM file_sums")

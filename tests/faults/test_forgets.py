@@ -53,7 +53,7 @@ def test_a_forget_that_is_killed_at_any_step_is_completed_by_who_writes_next(
         assert command(home, *WRITERS[writer]) == 0, image.step
         with home_at(home).open("notes") as base:
             assert base.store.ledger.jobs.unfinished(FORGET) == [], image.step
-            assert base.snapshots() == [], image.step
+            assert base.snapshots.list() == [], image.step
         assert files_with(SECRET, home / "kb") == [], image.step
 
 
@@ -95,7 +95,7 @@ def test_one_that_had_to_leave_something_is_not_tried_by_every_writer(
         with home_at(home).open("notes") as base:
             versions = base.store.ledger.head()
             assert len(base.store.ledger.jobs.unfinished(FORGET)) == 1
-            assert base.complete_forgetting() is None
+            assert base.erasure.complete() is None
             assert base.store.ledger.head() == versions
     assert command(home, "forget", *NOTES_KB) == 0
     assert files_with(SECRET, home / "kb") == []

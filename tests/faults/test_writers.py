@@ -24,7 +24,6 @@ import json, sys, time
 from pathlib import Path
 from memctl.config import load_config
 from memctl.home import Home
-from memctl.memories.memory_editing import Edit, Statement
 
 home, task, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 base = Home(load_config({"home": home}, {})).open("notes")
@@ -37,8 +36,8 @@ while time.monotonic() < end:
         parts = "\\n\\n".join(f"Part {n} of report {number} is on crane {n}." for n in range(20))
         base.ingest(text=parts)
     elif task == "memory":
-        memory = base.add_memory(Statement(f"Statement {number} is about the harbour."))
-        base.edit_memory(memory.id, Edit(text=f"Statement {number} is about the pier."))
+        memory = base.memories.add(f"Statement {number} is about the harbour.")
+        base.memories.edit(memory.id, text=f"Statement {number} is about the pier.")
     elif task == "consolidate":
         base.consolidate()
     elif task == "drop":

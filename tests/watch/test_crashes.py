@@ -25,8 +25,7 @@ import os, signal, sys
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.watch.kb_watcher import WatchOptions
-from memctl.watch.service import WatchedBases
-from memctl.watch.service import WatchService
+from memctl.watch.service import WatchedBases, WatchService
 
 home, module, name, moment, skip = sys.argv[1:]
 owner = __import__(module, fromlist=["x"])

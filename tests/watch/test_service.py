@@ -157,7 +157,7 @@ def test_a_document_can_be_reprocessed_from_where_its_file_went(place: Place) ->
     place.drain()
     (row,) = place.rows("documents", "id")
     with place.open() as base:
-        assert base.reprocess([row["id"]]).ingested == 1
+        assert base.documents.reprocess([row["id"]]).ingested == 1
 
 
 def test_a_file_that_may_not_be_read_is_left_and_told_once(place: Place, said: Said) -> None:

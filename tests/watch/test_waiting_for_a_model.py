@@ -188,5 +188,5 @@ def test_a_file_of_a_vault_that_goes_lets_what_it_had_ended_hold_again(
     modelled.drain()
     assert current_facts(modelled) == ["Aurora flies on Monday."]
     with modelled.open() as base:
-        then = base.memories(Filters(types=("fact",), as_of=before))["text"].to_pylist()
+        then = base.memories.list(Filters(types=("fact",), as_of=before))["text"].to_pylist()
     assert then == ["Aurora flies on Tuesday."]

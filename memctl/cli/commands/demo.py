@@ -219,11 +219,11 @@ def _show_understood(tour: _Tour, base: KnowledgeBase) -> None:
 
     tour.chapter("Each document is understood: gist, names, topics, importance")
     tour.command("document list")
-    documents = sorted(plain_rows(base.documents()), key=lambda row: -row["importance"])
+    documents = sorted(plain_rows(base.documents.list()), key=lambda row: -row["importance"])
     emit(documents, _UNDERSTOOD, "table")
     tour.chapter("What is worth remembering on its own becomes a memory that names its evidence")
     tour.command("memory list --level memory")
-    found = plain_rows(base.memories(Filters(levels=("memory",))))
+    found = plain_rows(base.memories.list(Filters(levels=("memory",))))
     distilled = [row for row in found if row["type"] not in ("gist", "summary")]
     distilled.sort(key=lambda row: -row["importance"])
     emit(distilled[:_FACTS], _DISTILLED, "table")
@@ -248,7 +248,7 @@ def _consolidate(tour: _Tour, base: KnowledgeBase) -> None:
 
 def _show_graph(tour: _Tour, base: KnowledgeBase) -> None:
     """Show the best connected name with those beside it, and the way to one that is not."""
-    view = base.graph()
+    view = base.graph.view()
     best = view.overview().best_connected[:1]
     if not best:
         return
@@ -298,7 +298,7 @@ def _export(tour: _Tour, base: KnowledgeBase, place: Path) -> None:
     tour.chapter("Everything is yours: an Arrow export, read back by DuckDB")
     target = place / "memories.arrow"
     tour.command(f"export memories --to {target}")
-    rows = base.export_to(target, "memories")
+    rows = base.transfer.export_to(target, "memories")
     tour.say(
         f"{format_count(rows, 'row')}, {format_size(target.stat().st_size)}, vectors included\n"
     )

@@ -89,7 +89,7 @@ def list_(
     with context.reading(kb) as bases:
         rows = context.collect_rows(
             bases,
-            lambda base, n: base.documents(filters, incomplete=incomplete, limit=n),
+            lambda base, n: base.documents.list(filters, incomplete=incomplete, limit=n),
             limit,
         )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
@@ -112,7 +112,7 @@ def show(
 ) -> None:
     """Show what was understood of a document, and its memories."""
     with context.owning("documents", id_, kb) as base:
-        view = base.document(id_)
+        view = base.documents.get(id_)
     if text:
         from memctl.cli.rendering.output_formats import print_text
 
@@ -178,14 +178,14 @@ def delete(
     snapshots and earlier versions: `memctl forget` takes that off the disk as well.
     """
     with context.owning("documents", id_, kb) as base:
-        view = base.document(id_)
+        view = base.documents.get(id_)
         memories = format_count(len(view.memories), "memory", "memories")
         what = f"{view.document.id} with {memories} and what rests on them"
         name = view.document.title or view.document.source
         question = f"delete {what}: {one_line(name, 80)!r}?"
         if not context.confirm_or_preview(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
-        gone = base.delete_document(view.document.id)
+        gone = base.documents.delete(view.document.id)
     context.say(f"deleted {format_count(gone, 'memory', 'memories')}")
 
 
@@ -225,7 +225,7 @@ def reprocess(
         base = stack.enter_context(context.changing(kb))
         listener = stack.enter_context(context.progress("reading again"))
         with reporting_a_stop(context, base.name, output):
-            report = base.reprocess(
+            report = base.documents.reprocess(
                 ids or (), incomplete=incomplete, upgrade=upgrade, progress=listener
             )
     show_report(context, base.name, report, output)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memctl.evaluation.evaluation_runs import Run
     from memctl.evaluation.metrics import Comparison, QuestionResult, Score
     from memctl.evaluation.question_sets import QuestionSet
-    from memctl.queries import KnowledgeBases
+    from memctl.knowledge_base import KnowledgeBases
 
 _HITS = 25
 _DRAFTS = 50
@@ -269,7 +269,7 @@ def _ended_by_signals() -> Iterator[None]:
 def _filled(context: CommandContext, stack: ExitStack, corpus: Path) -> tuple[KnowledgeBases, int]:
     """Give a throw-away knowledge base with a corpus, and how many records are not in it."""
     from memctl.evaluation.evaluation_runs import temporary_base
-    from memctl.queries import KnowledgeBases
+    from memctl.knowledge_base import KnowledgeBases
 
     base = stack.enter_context(temporary_base(context.config))
     with context.progress("remembering") as listener:

@@ -97,7 +97,7 @@ def forget(
                 emit_one(preview, output, lambda: _show(context, preview))
                 return
             context.confirm(f"forget {_told(preview) or 'what is left'} for good?", yes=yes)
-        elif snapshots and (known := base.snapshots()):
+        elif snapshots and (known := base.snapshots.list()):
             context.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
     emit_one(report, output, lambda: _show(context, report))

@@ -74,7 +74,7 @@ def show(
 ) -> None:
     """Show how many names there are, and which matter most."""
     with context.reading_one(kb) as base:
-        found = base.graph(parse_filters(namespaces=namespace)).overview()
+        found = base.graph.view(parse_filters(namespaces=namespace)).overview()
     emit_one(found, output, lambda: _show_overview(context, found))
     if not found.nodes:
         context.suggest(_NOTHING)
@@ -144,7 +144,7 @@ def neighbors(
 ) -> None:
     """List what is near a name, nearest and strongest first."""
     with context.reading_one(kb) as base:
-        view = base.graph(parse_filters(namespaces=namespace))
+        view = base.graph.view(parse_filters(namespaces=namespace))
         _tell_of_others(context, view, name)
         rows = view.neighbours(name, hops, limit + 1 if limit else None)
     if limit and len(rows) > limit:
@@ -181,7 +181,7 @@ def path(
     Each step names the memory that shows it.
     """
     with context.reading_one(kb) as base:
-        view = base.graph(parse_filters(namespaces=namespace))
+        view = base.graph.view(parse_filters(namespaces=namespace))
         for each in (name, other):
             _tell_of_others(context, view, each)
         steps = view.path(name, other)
@@ -225,7 +225,7 @@ def communities(
 ) -> None:
     """List groups of names that hang together, and why."""
     with context.reading_one(kb) as base:
-        rows = base.graph(parse_filters(namespaces=namespace)).communities(
+        rows = base.graph.view(parse_filters(namespaces=namespace)).communities(
             limit + 1 if limit else None
         )
     if limit and len(rows) > limit:
@@ -270,7 +270,7 @@ def export(
     is_dot = to is not None and parse_path(to).suffix in _DOT_ENDINGS
     chosen: GraphFormat = format_ or ("dot" if is_dot else "graphml")
     with context.reading_one(kb) as base:
-        view = base.graph(parse_filters(namespaces=namespace))
+        view = base.graph.view(parse_filters(namespaces=namespace))
         graph, connections = view.graph, view.connections()
         if to is None or to == "-":
             write_graph(graph, chosen, sys.stdout.buffer, connections)
@@ -291,7 +291,7 @@ def merge(
 ) -> None:
     """Say that two names mean the same; unmerge takes it back."""
     with context.changing(kb) as base:
-        node = base.merge_names(name, other)
+        node = base.graph.merge_names(name, other)
     emit_one(node, output, lambda: _show_node(context, node))
 
 
@@ -308,7 +308,7 @@ def unmerge(
     It takes back what was merged by hand and what memctl decided itself.
     """
     with context.changing(kb) as base:
-        nodes = base.unmerge_names(name, other)
+        nodes = base.graph.unmerge_names(name, other)
     if resolve_format(output) == "table":
         for node in nodes:
             _show_node(context, node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import typer
@@ -47,9 +46,10 @@ def list_(
     output: Output = None,
 ) -> None:
     """List insights, the newest first."""
-    wanted = dataclasses.replace(filters, levels=("insight",))
     with context.reading(kb) as bases:
-        rows = context.collect_rows(bases, lambda base, n: base.memories(wanted, limit=n), limit)
+        rows = context.collect_rows(
+            bases, lambda base, n: base.insights.list(filters, limit=n), limit
+        )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
 
 

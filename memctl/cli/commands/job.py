@@ -64,7 +64,7 @@ def list_(
 ) -> None:
     """List what was done by itself or took a while, newest first."""
     with context.reading(kb) as bases:
-        rows = [job for base in bases for job in base.jobs(limit=limit or None)]
+        rows = [job for base in bases for job in base.jobs.list(limit=limit or None)]
     emit(rows, _COLUMNS, output)
 
 
@@ -102,7 +102,7 @@ def undo(
     with another model or other settings.
     """
     with context.reading_one(kb) as base:
-        report = base.undo_job(job, again=again, dry_run=True)
+        report = base.jobs.undo(job, again=again, dry_run=True)
         which = f"{report.kind} {report.job} of {base.name}, {format_moment(report.started_at)}"
         if dry_run and output is not None:
             emit_one(report, output, lambda: _show(context, report))
@@ -110,7 +110,7 @@ def undo(
         what = f"take back {which}: {_gist(report)}"
         if not context.confirm_or_preview(what, f"{what}?", yes=yes, dry_run=dry_run):
             return
-        report = base.undo_job(report.job, again=again)
+        report = base.jobs.undo(report.job, again=again)
         context.say(f"took back {which}: {_gist(report)}")
         if output is not None:
             emit_one(report, output, lambda: _show(context, report))

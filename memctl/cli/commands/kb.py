@@ -417,16 +417,16 @@ def reembed(
         if embedder or back:
             with context.progress("embedding") as listener:
                 if back:
-                    report = base.reembed_back(progress=listener)
+                    report = base.vectors.restore_former(progress=listener)
                 else:
-                    report = base.reembed(embedder, progress=listener)
+                    report = base.vectors.reembed(embedder, progress=listener)
             _tell_of(context, base, report)
             if report is not None and output is not None:
                 emit_one(
                     report, output, lambda: print_facts(context.console, to_plain(report), indent=0)
                 )
         if drop_old:
-            freed = base.drop_former_vectors()
+            freed = base.vectors.drop_former()
             context.say(f"removed {freed:,} bytes of former vectors")
 
 

@@ -95,7 +95,9 @@ def list_(
 ) -> None:
     """List memories, the newest first."""
     with context.reading(kb) as bases:
-        rows = context.collect_rows(bases, lambda base, n: base.memories(filters, limit=n), limit)
+        rows = context.collect_rows(
+            bases, lambda base, n: base.memories.list(filters, limit=n), limit
+        )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
         if not rows.num_rows:
             context.suggest(type_hint(filters.types))
@@ -107,7 +109,7 @@ def show(
 ) -> None:
     """Show a memory with its evidence, versions and connections."""
     with context.owning("memories", id_, kb) as base:
-        view = base.memory(id_)
+        view = base.memories.get(id_)
     emit_one(view, output, lambda: _show_view(context, view))
 
 
@@ -185,22 +187,20 @@ def add(
     from datetime import UTC, datetime
 
     from memctl.cli.arguments import parse_instant
-    from memctl.memories.memory_editing import Statement
 
     refuse_empty({"--namespace": namespace, "--session": session_id})
     created_at = None if date is None else parse_instant(date, datetime.now(UTC))
-    statement = Statement(
-        text=_text(text),
-        type="fact" if type_ is None else type_,
-        namespace=namespace,
-        tags=_tags(tag) or (),
-        importance=0.7 if importance is None else importance,
-        session_id=session_id,
-        created_at=created_at,
-        source_ids=tuple(evidence or ()),
-    )
     with context.writing(kb) as base:
-        memory = base.add_memory(statement)
+        memory = base.memories.add(
+            _text(text),
+            type_="fact" if type_ is None else type_,
+            namespace=namespace,
+            tags=_tags(tag) or (),
+            importance=0.7 if importance is None else importance,
+            session=session_id,
+            created_at=created_at,
+            source_ids=evidence or (),
+        )
     emit_one(memory, output, lambda: context.console.print(memory.id))
 
 
@@ -241,13 +241,16 @@ def edit(
 
     The old one stays in its history.  Evidence stays as its source has it and cannot be edited.
     """
-    from memctl.memories.memory_editing import Edit
-
-    change = Edit(None if text is None else _text(text), type_, _tags(tag), importance)
-    if change == Edit():
+    if text is None and type_ is None and tag is None and importance is None:
         raise UsageError("nothing to change", "give --text, --type, --tag or --importance")
     with context.owning("memories", id_, kb) as base:
-        memory = base.edit_memory(id_, change)
+        memory = base.memories.edit(
+            id_,
+            None if text is None else _text(text),
+            type_=type_,
+            tags=_tags(tag),
+            importance=importance,
+        )
     emit_one(memory, output, lambda: context.console.print(memory.id))
 
 
@@ -264,13 +267,13 @@ def delete(
     Insights that rest on it go too.  `memctl forget` takes it off the disk as well.
     """
     with context.owning("memories", id_, kb) as base:
-        view = base.memory(id_)
+        view = base.memories.get(id_)
         drawn = format_count(len(view.insights), "insight")
         what = f"{view.memory.id} with {format_count(len(view.history), 'version')} and {drawn}"
         question = f"delete {what}: {one_line(view.memory.text, 80)!r}?"
         if not context.confirm_or_preview(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
-        gone = base.delete_memory(view.memory.id)
+        gone = base.memories.delete(view.memory.id)
     context.say(f"deleted {format_count(gone, 'memory', 'memories')}")
 
 
@@ -280,5 +283,5 @@ def history(
 ) -> None:
     """List every version of a memory, the oldest first."""
     with context.owning("memories", id_, kb) as base:
-        view = base.memory(id_)
+        view = base.memories.get(id_)
     emit(view.history, _HISTORY, output)

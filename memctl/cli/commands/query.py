@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -30,8 +31,9 @@ from memctl.errors import NothingFound, PartialFailure, UsageError
 from memctl.literals import MAX_HOPS, Duplicates, Fusion
 
 if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBases
     from memctl.literals import Verdict
-    from memctl.queries import KnowledgeBases, QueryOptions
+    from memctl.queries import QueryOptions
     from memctl.records import Filters, QueryResult, Question
 
 
@@ -153,6 +155,8 @@ def query(
     up.  --feedback ID good|bad adds how good the answer was; the ID is the query_id in JSON, or
     last.
     """
+    from memctl.queries import QueryOptions
+
     if feedback is not None:
         _judge(context, feedback, question or [], kb)
         return
@@ -161,18 +165,18 @@ def query(
         raise UsageError(f"--hops means nothing to --mode {mode}", "add --mode graph")
     if stream:
         _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
-    options: QueryOptions = {
-        "mode": mode,
-        "hops": hops,
-        "fusion": fusion,
-        "filters": filters,
-        "limit": limit,
-        "diversity": diversity,
-        "per_document": per_document,
-        "duplicates": duplicates,
-        "answer": not no_answer,
-        "explain": explain,
-    }
+    options = QueryOptions(
+        mode=mode,
+        hops=hops,
+        fusion=fusion,
+        filters=filters,
+        limit=limit,
+        diversity=diversity,
+        per_document=per_document,
+        duplicates=duplicates,
+        answer=not no_answer,
+        explain=explain,
+    )
     with context.reading(kb) as bases:
         if batch is not None:
             found = ask_batch(context, bases, batch, options, output)
@@ -221,12 +225,12 @@ def _ask(
     output: Output,
 ) -> QueryResult:
     """Print what was found, and its answer."""
-    result = bases.query(question, **options)
+    result = bases.queries.ask(question, options)
     context.note_answer(result.answer)
-    _write_result(context, result, output, explain=options["explain"])
+    _write_result(context, result, output, explain=options.explain)
     context.note_all(result.notes)
     if not result.hits:
-        context.suggest(type_hint(options["filters"].types))
+        context.suggest(type_hint(options.filters.types))
     return result
 
 
@@ -236,21 +240,20 @@ def _stream(
     """Print an answer as it arrives, then what it rests on; the built-in one if it breaks off."""
     pieces = 0
 
-    def told(piece: str) -> None:
+    def on_token(piece: str) -> None:
         """Print a piece, and count those that are not empty."""
         nonlocal pieces
         pieces += bool(piece)
         print_piece(piece)
 
-    options["told"] = told
-    result = bases.query(question, **options)
+    result = bases.queries.ask(question, replace(options, on_token=on_token))
     note = bool(result.answer and result.answer.note)
     if pieces:
         print_piece(" [broken off]\n\n" if note else "\n")
     context.note_answer(result.answer, begun=bool(pieces))
     context.note_all(result.notes)
-    explain = options.get("explain", False)
-    show_result(context.console, result, explain=explain, streamed=bool(pieces) and not note)
+    streamed = bool(pieces) and not note
+    show_result(context.console, result, explain=options.explain, streamed=streamed)
     return result
 
 
@@ -275,7 +278,7 @@ def ask_batch(
         raise UsageError(f"--batch cannot write {output}", "use -o ndjson or -o json")
     bad: list[int] = []
     with _opened(name) as lines:
-        results = bases.query_many(_questions(lines, name, bad), **options)
+        results = bases.queries.ask_many(_questions(lines, name, bad), options)
         found = _write_results(_noted(context, results), as_document=output == "json")
     if bad:
         hint = 'each line is {"id": "...", "question": "..."}'

@@ -71,7 +71,7 @@ def create(
     snapshot is deleted.
     """
     with context.changing(kb) as base:
-        made = base.create_snapshot(name)
+        made = base.snapshots.create(name)
         context.say(f"made snapshot {name} of {base.name}: {_size(made)}")
         if output is not None:
             emit_one(
@@ -86,7 +86,7 @@ def list_(context: CommandContext, kb: KnowledgeBasesOption = None, output: Outp
     ITS ALONE is the space that deleting it would free.
     """
     with context.reading(kb) as bases:
-        rows = [_row(base, snapshot) for base in bases for snapshot in base.snapshots()]
+        rows = [_row(base, snapshot) for base in bases for snapshot in base.snapshots.list()]
     emit(rows, _COLUMNS, output)
     if not rows:
         context.hint("there is none yet: memctl snapshot create NAME")
@@ -116,11 +116,11 @@ def restore(
     since stays so.  Questions are answered meanwhile, and writers wait.
     """
     with context.changing(kb) as base:
-        snapshot = base.snapshot(name)
+        snapshot = base.snapshots.get(name)
         what = f"{base.name} to {name} of {format_moment(snapshot.created_at)} ({_size(snapshot)})"
         if not context.confirm_or_preview(f"set {what}", f"set {what}?", yes=yes, dry_run=dry_run):
             return
-        restored = base.restore_snapshot(name)
+        restored = base.snapshots.restore(name)
         context.say(f"set {what}")
         for line in _told(restored):
             context.say(line)
@@ -143,12 +143,12 @@ def delete(
     What the knowledge base holds now stays as it is.
     """
     with context.changing(kb) as base:
-        snapshot = base.snapshot(name)
+        snapshot = base.snapshots.get(name)
         what = f"snapshot {name} of {base.name} ({_size(snapshot)})"
         question = f"delete {what} for good?"
         if not context.confirm_or_preview(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
-        freed = base.delete_snapshot(name)
+        freed = base.snapshots.delete(name)
     context.say(f"deleted {what}, {format_size(freed)} freed")
 
 

@@ -52,7 +52,7 @@ def sql(
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError("the statement is not UTF-8", "write it in UTF-8")
     with context.reading(kb) as bases:
-        bases.cap_memory()
+        bases.queries.cap_memory()
         reader = bases.sql(text, namespace or ())
         columns = [
             Column(name, name, lambda value: one_line(str(value), _CELL))

@@ -75,7 +75,7 @@ def stats(
         show_queries(context, kb, output)
         return
     with context.reading(kb) as bases:
-        found = [base.statistics() for base in bases]
+        found = [base.statistics.content() for base in bases]
     if resolve_format(output) == "table":
         for numbers in found:
             _show(context.console, numbers)
@@ -117,7 +117,7 @@ def _cost_columns(width: int, rows: pa.Table) -> list[Column]:
 
 def _show_cost(context: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
     with context.reading(context.all_names(kb)) as bases:  # those asked on demand cost as well
-        rows = context.collect_rows(bases, lambda base, _: base.usage(), limit=0)
+        rows = context.collect_rows(bases, lambda base, _: base.statistics.model_usage(), limit=0)
     emit(rows, _cost_columns(context.console.width, rows), output)
     if resolve_format(output) != "table":
         return
@@ -214,7 +214,7 @@ _UNANSWERED = (
 def show_queries(context: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
     """Show the numbers of every query log that is meant."""
     with context.reading(context.all_names(kb)) as bases:
-        found = [base.query_statistics() for base in bases]
+        found = [base.statistics.queries() for base in bases]
     if resolve_format(output) != "table":
         emit(found, (), output)
         return

@@ -73,7 +73,7 @@ def export(
         base = stack.enter_context(context.reading_one(kb))
         listener = stack.enter_context(context.progress(f"exporting {table}"))
         write = partial(
-            base.export_to,
+            base.transfer.export_to,
             table=table,
             format_=format_,
             namespaces=namespace or (),
@@ -106,5 +106,5 @@ def import_(
     with ExitStack() as stack:
         base = stack.enter_context(context.importing(kb))
         listener = stack.enter_context(context.progress("importing"))
-        rows = base.import_from(source, progress=listener)
+        rows = base.transfer.import_from(source, progress=listener)
     context.say(f"imported {format_count(rows, 'row')} into {base.name}")

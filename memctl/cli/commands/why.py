@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime, timedelta
 
+    from memctl.knowledge_base import KnowledgeBases
     from memctl.provenance.file_provenance import FileProvenance
-    from memctl.queries import KnowledgeBases
     from memctl.records import Usage
     from memctl.store.ledger.log_repositories import Attempt
 
@@ -92,7 +92,7 @@ def why(
     """
     refuse_empty({"FILE": file})
     with context.reading(kb) as bases:
-        found = [receipt for base in bases for receipt in base.receipts(file)]
+        found = [receipt for base in bases for receipt in base.documents.provenance(file)]
         if not found:
             raise _nothing_known(file, bases)
         names_kb = len(bases) > 1
@@ -113,7 +113,7 @@ def why(
 def _nothing_known(file: str, bases: KnowledgeBases) -> NothingFound:
     from memctl.ingest.discovery.sources import printable
 
-    like = dict.fromkeys(name for base in bases for name in base.names_like(file))
+    like = dict.fromkeys(name for base in bases for name in base.documents.similar_file_names(file))
     path, name = expand_path(file), display_path(printable(file))
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         hint = "that is a folder; name a file in it"

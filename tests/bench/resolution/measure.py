@@ -72,8 +72,8 @@ def judged(texts: dict[str, str], pairs: list[Pair], home: Path) -> list[bool | 
     from memctl.home import Home
 
     with Home(load_config({})).open("default") as base:
-        documents = base.documents().to_pylist()
-        places = base.graph().graph.index.places
+        documents = base.documents.list().to_pylist()
+        places = base.graph.view().graph.index.places
     contexts = {row["external_id"]: row["session_id"] or row["id"] for row in documents}
     found: list[bool | None] = []
     for pair in pairs:

@@ -1,0 +1,177 @@
+"""Documents of a knowledge base: ingested, listed, read again, traced and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from memctl.errors import UsageError
+from memctl.records import Filters, IngestReport, ProgressListener, SkipListener
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.knowledge_base.resources import Resources
+    from memctl.memories.memory_views import DocumentView
+    from memctl.provenance.file_provenance import FileProvenance
+
+_NO_FILTERS = Filters()
+
+
+class Documents:
+    """The documents of one knowledge base."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
+
+    def ingest(
+        self,
+        paths: Path | str | Iterable[Path | str] = (),
+        *,
+        text: str | None = None,
+        stream: BinaryIO | None = None,
+        jsonl: Path | str | BinaryIO | None = None,
+        namespace: str = "default",
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        session: str | None = None,
+        dry_run: bool = False,
+        progress: ProgressListener | None = None,
+        left_out: SkipListener | None = None,
+    ) -> IngestReport:
+        """Remember files, folders, a text, a stream or JSON lines.
+
+        What is already known is recognised by its content.  An input that fails never stops the
+        others: the report says what became of each.
+
+        Args:
+            paths: Files and folders.
+            text: One text.
+            stream: Bytes of one document, of any kind that can be read.
+            jsonl: One document a line, in a file or a stream: ``text``, and optionally ``id``,
+                ``namespace``, ``title``, ``created_at``, ``session_id``, ``turn``, ``tags``,
+                ``metadata``, ``source``.
+            namespace: The namespace of the documents.
+            tags: Tags for all of them.
+            source: Where they come from, instead of the path.
+            session: The conversation that they belong to.
+            dry_run: Write nothing and ask no model; report what would become of them, and estimate
+                what models would be asked.
+            progress: Receives how far it is.
+            left_out: Receives everything in a folder that is skipped, and why.
+
+        Raises:
+            KnowledgeBaseUnavailable: It is archived.
+            LockedError: Another process is writing and does not stop.
+        """
+        from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
+        from memctl.ingest.discovery.sources import Labels
+        from memctl.ingest.ingest_preview import preview
+
+        kb = self._kb
+        labels = Labels(namespace, tuple(tags), session, source or "", kb.settings.redact)
+        paths = [paths] if isinstance(paths, (str, Path)) else paths
+        inputs = Inputs(tuple(Path(path) for path in paths), text, stream, jsonl)
+        with open_inputs(inputs, labels, kb.layout.folder, left_out) as (sources, total):
+            if dry_run:
+                estimators, readers = kb.services.estimators(), kb.services.readers
+                return preview(kb.store, sources, estimators, readers, progress, total=total)
+            kb.begin_change()
+            return kb.services.ingestor.ingest(sources, progress, total=total)
+
+    def reprocess(
+        self,
+        ids: Sequence[str] = (),
+        *,
+        incomplete: bool = False,
+        upgrade: bool = False,
+        progress: ProgressListener | None = None,
+    ) -> IngestReport:
+        """Read sources again from where they are.
+
+        Args:
+            ids: Ids of documents.
+            incomplete: All documents that lack something that another reading may find.
+            upgrade: All documents that the configured model has not understood.
+            progress: Receives how far it is.
+
+        Raises:
+            NotFoundError: There is no such document.
+            UsageError: ``upgrade`` is set, and no model is configured.
+        """
+        from memctl.memories.memory_views import resolve
+
+        kb = self._kb
+        if upgrade and not kb.services.config.models.understand:
+            if kb.program_config.models.understand:
+                kb.refuse_remote_model("understand")
+            raise UsageError(
+                "no model is configured that understands documents",
+                "set understand of [models] in the config file",
+            )
+        snapshot = kb.snapshot()
+        wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
+        kb.begin_change()
+        # While the model is away the built-in understander must not replace its results.
+        ingestor = kb.services.ingestor_that("wait")
+        return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
+
+    def list(
+        self,
+        filters: Filters = _NO_FILTERS,
+        *,
+        incomplete: bool = False,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> pa.Table:
+        """Return documents without their texts, the last ingested first.
+
+        Args:
+            filters: What the list is limited to.
+            incomplete: Only those that lack something that another reading may find.
+            limit: At most so many.
+            offset: How many to skip.
+        """
+        from memctl.memories.memory_views import list_documents
+
+        found = self._kb.settings.without_private(filters)
+        return list_documents(
+            self._kb.snapshot(), found, incomplete=incomplete, limit=limit, offset=offset
+        )
+
+    def get(self, id_: str) -> DocumentView:
+        """Return a document with its text and its memories.
+
+        Raises:
+            NotFoundError: There is none with that id.
+        """
+        from memctl.memories.memory_views import view_document
+
+        return view_document(self._kb.snapshot(), id_)
+
+    def delete(self, id_: str) -> int:
+        """Delete a document and its memories; return how many memories are gone.
+
+        Raises:
+            NotFoundError: There is none with that id.
+        """
+        self._kb.begin_change()
+        return self._kb.services.editor().delete_document(id_)
+
+    def provenance(self, file: str) -> Sequence[FileProvenance]:
+        """Return what became of a file each time it was read, the newest first.
+
+        Args:
+            file: Its path, as it was given or as it is now, or the last parts of that.
+        """
+        from memctl.provenance.provenance_lookup import file_provenance
+
+        kb = self._kb
+        return file_provenance(kb.layout, kb.settings, kb.store, file, kb.clock())
+
+    def similar_file_names(self, file: str) -> Sequence[str]:
+        """Return a few names of known files that are like an unknown one."""
+        from memctl.provenance.provenance_lookup import similar_file_names
+
+        return similar_file_names(self._kb.layout, self._kb.settings, self._kb.store, file)

@@ -1,0 +1,239 @@
+"""Memories of a knowledge base, the insights drawn from them, and the graph of names in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.records import ConsolidationReport, Filters, Memory, ProgressListener
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.graph.graph_views import GraphView
+    from memctl.graph.name_index import Node
+    from memctl.graph.name_resolution import Decisions
+    from memctl.knowledge_base.resources import Resources
+    from memctl.memories.memory_views import MemoryView
+
+_NO_FILTERS = Filters()
+
+
+class Memories:
+    """The memories of one knowledge base."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
+
+    def add(
+        self,
+        text: str,
+        *,
+        type_: str = "fact",
+        namespace: str = "default",
+        tags: Sequence[str] = (),
+        importance: float = 0.7,
+        session: str | None = None,
+        created_at: datetime | None = None,
+        source_ids: Sequence[str] = (),
+    ) -> Memory:
+        """Remember one statement; the same one stated twice is stored once.
+
+        Args:
+            text: The statement.
+            type_: ``fact``, ``decision``, ``preference``, ``plan``, ...
+            namespace: Its namespace.
+            tags: Its tags.
+            importance: From 0 to 1.
+            session: The conversation that it belongs to.
+            created_at: When it happened; now by default.
+            source_ids: Memories that it rests on.
+
+        Raises:
+            UsageError: The text is empty, or a value cannot be used.
+            NotFoundError: It names evidence that does not exist.
+        """
+        from memctl.memories.memory_editing import Statement
+
+        self._kb.begin_change()
+        statement = Statement(
+            text=text,
+            type=type_,
+            namespace=namespace,
+            tags=tuple(tags),
+            importance=importance,
+            session_id=session,
+            created_at=created_at,
+            source_ids=tuple(source_ids),
+        )
+        return self._kb.services.editor().add(statement)
+
+    def edit(
+        self,
+        id_: str,
+        text: str | None = None,
+        *,
+        type_: str | None = None,
+        tags: Sequence[str] | None = None,
+        importance: float | None = None,
+    ) -> Memory:
+        """Write a new version of a memory; the old one stays in its history.
+
+        Args:
+            id_: Its id.
+            text: What it says now; None leaves it as it was, here and below.
+            type_: Its type.
+            tags: Its tags.
+            importance: From 0 to 1.
+
+        Raises:
+            NotFoundError: There is none with that id.
+            UsageError: It is evidence, or it has a newer version already.
+        """
+        from memctl.memories.memory_editing import Edit
+
+        self._kb.begin_change()
+        edit = Edit(text, type_, None if tags is None else tuple(tags), importance)
+        return self._kb.services.editor().edit(id_, edit)
+
+    def delete(self, id_: str) -> int:
+        """Delete a memory, its versions and what rests on it; return how many memories are gone.
+
+        Raises:
+            NotFoundError: There is none with that id.
+        """
+        self._kb.begin_change()
+        return self._kb.services.editor().delete_memory(id_)
+
+    def get(self, id_: str) -> MemoryView:
+        """Return a memory with its evidence, versions, insights and connections.
+
+        Raises:
+            NotFoundError: There is none with that id.
+        """
+        from memctl.memories.memory_views import view_memory
+
+        return view_memory(self._kb.snapshot(), id_)
+
+    def list(
+        self, filters: Filters = _NO_FILTERS, *, limit: int | None = None, offset: int | None = None
+    ) -> pa.Table:
+        """Return memories without their vectors, the newest first.
+
+        Args:
+            filters: What the list is limited to.
+            limit: At most so many.
+            offset: How many to skip.
+        """
+        from memctl.memories.memory_views import list_memories
+
+        found = self._kb.settings.without_private(filters)
+        return list_memories(self._kb.snapshot(), found, self._kb.clock(), limit, offset)
+
+
+class Insights:
+    """What consolidation draws from the memories of one knowledge base."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
+
+    def list(
+        self, filters: Filters = _NO_FILTERS, *, limit: int | None = None, offset: int | None = None
+    ) -> pa.Table:
+        """Return insights, the newest first; the arguments are those of ``Memories.list``."""
+        insights = replace(filters, levels=("insight",))
+        return Memories(self._kb).list(insights, limit=limit, offset=offset)
+
+    def consolidate(
+        self, *, dry_run: bool = False, progress: ProgressListener | None = None
+    ) -> ConsolidationReport:
+        """Draw insights from memories that belong together; nothing is deleted.
+
+        The ledger records when that was done.
+
+        Args:
+            dry_run: Write nothing and ask no model; report what would be drawn.
+            progress: Receives how far it is.
+
+        Raises:
+            ConfigError: The configured model cannot be used as it is.
+            KnowledgeBaseUnavailable: It is archived.
+            LockedError: Another process is writing and does not stop.
+        """
+        from memctl.schema.table_names import CONSOLIDATION
+        from memctl.store.ledger.ledger import job_context
+
+        services, ledger = self._kb.services, self._kb.store.ledger
+        batch_size = services.config.consolidate.batch_size
+
+        def run(job: int | None = None) -> ConsolidationReport:
+            """Consolidate; only now are the models loaded."""
+            return services.consolidator(asks_model=not dry_run).run(
+                dry_run=dry_run, batch_size=batch_size, progress=progress, job=job
+            )
+
+        if dry_run:
+            return run()
+        self._kb.begin_change()
+        if services.config.models.understand and ledger.comparisons.count():
+            services.ingestor.compare()  # what it ends is not consolidated any more
+        with job_context(ledger, CONSOLIDATION, self._kb.clock) as job:
+            report = run(job.id)
+            job.detail = {
+                "examined": report.examined,
+                "insights": len(report.insights),
+                "waiting": report.waiting,
+            }
+        return report
+
+
+class NameGraph:
+    """The names in the memories of one knowledge base, and how they are connected."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
+
+    def view(self, filters: Filters = _NO_FILTERS) -> GraphView:
+        """Return the graph of the names in memories that hold now.
+
+        Args:
+            filters: What the memories are limited to.
+        """
+        from memctl.graph.graph_views import GraphView
+        from memctl.store.tables.filter_expressions import memory_filter
+
+        kb = self._kb
+        where = memory_filter(kb.settings.without_private(filters), kb.clock())
+        return GraphView(kb.name, kb.snapshot(), where, self.name_decisions())
+
+    def name_decisions(self) -> Decisions:
+        """Return the user's decisions on which names mean the same."""
+        from memctl.graph.graph_views import decisions_of
+
+        return decisions_of(self._kb.store.ledger.names)
+
+    def merge_names(self, one: str, other: str) -> Node:
+        """Decide that two names mean the same; return what they are together.
+
+        Raises:
+            NotFoundError: Nothing has that name.
+            UsageError: They are one already.
+        """
+        from memctl.graph.graph_views import merge_names
+
+        self._kb.begin_change()
+        return merge_names(self.view(), self._kb.store.ledger.names, self._kb.clock(), one, other)
+
+    def unmerge_names(self, one: str, other: str) -> tuple[Node, Node]:
+        """Decide that two names do not mean the same; return what each is.
+
+        Raises:
+            NotFoundError: Nothing has that name.
+            UsageError: They are two already, or cannot be told apart.
+        """
+        from memctl.graph.graph_views import unmerge_names
+
+        self._kb.begin_change()
+        return unmerge_names(self.view(), self._kb.store.ledger.names, self._kb.clock(), one, other)
