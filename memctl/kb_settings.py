@@ -156,12 +156,14 @@ class Inbox:
     """A watched folder (absolute) and what happens to a file in it once it is ingested."""
 
     path: Path
-    after: After = setting("move", "what happens to a file in it once it is ingested")
+    after: After = setting(
+        "move", "what happens to a file of its own inbox once it is ingested", option="--after"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBaseSettings:
-    """What is pinned for one knowledge base; its name is that of its folder."""
+    """The settings of one knowledge base; its name is that of its folder."""
 
     name: str
     created_at: datetime
@@ -169,30 +171,69 @@ class KnowledgeBaseSettings:
         FORMAT_VERSION, "layout of this folder", low=1, high=FORMAT_VERSION
     )
     status: StoredStatus = setting("active", "whether it takes part")
-    always_on: bool = setting(True, "watched, and asked by queries that name no knowledge base")
+    always_on: bool = setting(
+        True,
+        "whether it is watched, and asked by queries that name no knowledge base",
+        option="--always-on/--on-demand",
+    )
     private: bool = setting(
         False,
-        "asked only where it is named, nothing of it sent to other machines, and neither questions"
-        " nor replies of models kept",
+        "whether it is read only if it is named, and nothing of it is sent to other machines or"
+        " logged",
+        option="--private/--not-private",
     )
     may_send: bool = setting(
-        False, "a private one may be sent to an endpoint on another machine all the same"
+        False,
+        "whether a private one may still be sent to an endpoint on another machine",
+        option="--may-send/--may-not-send",
     )
     redact: bool = setting(
-        False, "what looks like a key, a token or a password is taken out of texts before all else"
+        False,
+        "whether keys, tokens and passwords are removed from texts before all else",
+        option="--redact/--not-redact",
     )
-    embedder: str = setting("builtin/wordllama-256", "the model that its vectors are from")
+    embedder: str = setting("builtin/wordllama-256", "the model that its vectors come from")
     dimension: int = setting(256, "length of its vectors", low=1, high=65_536)
-    chunk_strategy: ChunkStrategy = setting("recursive", "how text is cut into passages")
-    chunk_size: int = setting(1200, "longest passage, in characters", low=100, high=20_000)
-    chunk_overlap: int = setting(150, "characters shared by neighbours", low=0, high=10_000)
-    consolidate_interval: int = setting(60, "minutes; 0 for never", low=0, high=525_600)
+    chunk_strategy: ChunkStrategy = setting(
+        "recursive",
+        "cut text into passages at paragraphs and sentences, or (semantic) where the topic changes",
+        option="--chunk-strategy",
+    )
+    chunk_size: int = setting(
+        1200,
+        "longest passage, in characters",
+        low=100,
+        high=20_000,
+        option="--chunk-size",
+        metavar="N",
+    )
+    chunk_overlap: int = setting(
+        150,
+        "characters that neighbouring passages share",
+        low=0,
+        high=10_000,
+        option="--chunk-overlap",
+        metavar="N",
+    )
+    consolidate_interval: int = setting(
+        60,
+        "minutes between two consolidations while watching; 0 for never",
+        low=0,
+        high=525_600,
+        option="--consolidate-interval",
+        metavar="MINUTES",
+    )
     half_life: int = setting(
-        90, "days after which a memory counts half as recent", low=1, high=36_500
+        90,
+        "days after which a memory counts half as recent",
+        low=1,
+        high=36_500,
+        option="--half-life",
+        metavar="DAYS",
     )
     inboxes: tuple[Inbox, ...] = ()
     private_namespaces: tuple[str, ...] = ()
-    """Of these holds what ``private`` says of all; they are read only where they are named."""
+    """Private like a whole private knowledge base: read only if they are named."""
 
     @property
     def has_private(self) -> bool:

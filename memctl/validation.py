@@ -38,13 +38,36 @@ class Rule:
     help: str
     low: float | None = None
     high: float | None = None
+    option: str = ""
+    """The option that sets it on the command line, if there is one; ``--on/--off`` for a bool."""
+    metavar: str = ""
+
+    @property
+    def allowed_range(self) -> str:
+        """The range in words, or nothing."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"{self.low:g} to {self.high:.10g}"
 
 
 def setting(
-    default: object, help_text: str, *, low: float | None = None, high: float | None = None
+    default: object,
+    help_text: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    option: str = "",
+    metavar: str = "",
 ) -> Any:
     """Declare a field of a settings class; its choices are those of its ``Literal`` type."""
-    return field(default=default, metadata={"rule": Rule(help_text, low, high)})
+    rule = Rule(help_text, low, high, option, metavar)
+    return field(default=default, metadata={"rule": rule})
+
+
+def setting_of(section: type[Any], key: str) -> Any:
+    """Declare a field as another settings class does."""
+    rule = setting_rules(section)[key]
+    return field(default=setting_default(section, key), metadata={"rule": rule})
 
 
 def setting_rules(section: type[Any]) -> dict[str, Rule]:
@@ -58,19 +81,20 @@ def _annotations(section: Hashable) -> dict[str, Any]:
     return get_type_hints(section)
 
 
-def _annotation(section: type[Any], key: str) -> Any:
+def setting_type(section: type[Any], key: str) -> Any:
+    """Return the declared type of a setting."""
     classes: Any = section  # mypy 1 does not see that a class is hashable
     return _annotations(classes)[key]
 
 
 def allowed_values(section: type[Any], key: str) -> tuple[str, ...]:
     """Return the words that a setting may be, or nothing where any text will do."""
-    annotation = _annotation(section, key)
+    annotation = setting_type(section, key)
     return get_args(annotation) if get_origin(annotation) is Literal else ()
 
 
 def _setting_type(section: type[Any], key: str) -> type:
-    annotation: type = _annotation(section, key)
+    annotation: type = setting_type(section, key)
     return str if get_origin(annotation) is Literal else annotation
 
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -92,22 +92,25 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command.
 
-    Its first parameter is the ``Session``; ``-q`` and ``-v`` are added to its options.  Its help is
-    its docstring's first paragraph, then the examples, then the rest of the docstring.  Of the
-    options that ``filters`` stands for, those called ``without`` mean nothing to it.
+    Its first parameter is the ``CommandContext``; ``-q`` and ``-v`` are added to its options.  Its
+    help is its docstring's first paragraph, then the examples, then the rest of the docstring.
+
+    A parameter called ``filters`` stands for the options that limit a query or listing, except
+    those called ``without``; one called ``kb_settings`` for the settings of a knowledge base that
+    have an option, of which it gets those that were given.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         """Add the function to the app and return it as it was."""
-        run = _with_session(function, without)
+        run = _with_context(function, without)
         app.command(name, help=_help(function, examples))(run)
         return function
 
     return register
 
 
-def _with_session(function: Callable[..., None], without: Sequence[str]) -> Callable[..., None]:
-    takes_filters = "filters" in inspect.signature(function).parameters
+def _with_context(function: Callable[..., None], without: Sequence[str]) -> Callable[..., None]:
+    parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
@@ -118,8 +121,11 @@ def _with_session(function: Callable[..., None], without: Sequence[str]) -> Call
             quiet=quiet or given["quiet"],
             verbose=verbose or given["verbose"],
         )
-        if takes_filters:
+        if "filters" in parameters:
             arguments["filters"] = _filters(arguments)
+        if "kb_settings" in parameters:
+            given = {name: arguments.pop(name) for name in _kb_setting_options()}
+            arguments["kb_settings"] = {k: v for k, v in given.items() if v is not None}
         check_format(arguments.get("output"))  # before anything is done
         try:
             function(command_context, **arguments)
@@ -138,22 +144,37 @@ def _filters(arguments: dict[str, Any]) -> Filters:
     return parse_filters(**{name: arguments.pop(name) for name in given})
 
 
+def _kb_setting_options() -> dict[str, Any]:
+    """Return the options of ``kb create`` and ``kb set``, from the settings' declarations."""
+    from memctl.kb_settings import Inbox, KnowledgeBaseSettings
+    from memctl.validation import setting_rules, setting_type
+
+    options: dict[str, Any] = {}
+    for section in (KnowledgeBaseSettings, Inbox):
+        for key, rule in setting_rules(section).items():
+            if rule.option:
+                bounds = f" ({rule.allowed_range})" if rule.allowed_range else ""
+                help_text = f"{rule.help[0].upper()}{rule.help[1:]}{bounds}."
+                option = typer.Option(rule.option, metavar=rule.metavar or None, help=help_text)
+                options[key] = Annotated[setting_type(section, key) | None, option]
+    return options
+
+
 def _declare(
     run: Callable[..., None], function: Callable[..., None], without: Sequence[str]
 ) -> None:
-    """Give ``run`` the signature that Typer reads: that of ``function`` with shared options.
-
-    A parameter called ``filters`` becomes the options that limit a query or a listing.
-    """
+    """Give ``run`` the signature that Typer reads: that of ``function`` with shared options."""
+    # `Filters` is not imported when a command is only declared.
+    hints = get_type_hints(function, localns={"Filters": Any}, include_extras=True)
     parameters = [_option("context", typer.Context, inspect.Parameter.empty)]
     for own in list(inspect.signature(function).parameters.values())[1:]:
         if own.name == "filters":
             offered = [pair for pair in _FILTER_OPTIONS.items() if pair[0] not in without]
             parameters += [_option(name, kind, None) for name, kind in offered]
+        elif own.name == "kb_settings":
+            parameters += [_option(n, kind, None) for n, kind in _kb_setting_options().items()]
         else:
-            # Each by itself, because `Filters` is not imported when a command is only declared.
-            annotation = eval(own.annotation, function.__globals__)
-            parameters.append(_option(own.name, annotation, own.default))
+            parameters.append(_option(own.name, hints[own.name], own.default))
     parameters += [_option("quiet", _QUIET, False), _option("verbose", _VERBOSE, False)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from memctl.kb_settings import Inbox, KnowledgeBaseSettings
 from memctl.literals import (
     After,
     ChunkStrategy,
@@ -17,7 +18,7 @@ from memctl.literals import (
     Mode,
     WhenUnavailable,
 )
-from memctl.validation import allowed_values, setting, setting_default, setting_rules
+from memctl.validation import allowed_values, setting, setting_default, setting_of, setting_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +82,12 @@ class QueryLogSettings:
 class NewKnowledgeBase:
     """What a knowledge base is created with; later changes here leave existing ones alone."""
 
-    chunk_strategy: ChunkStrategy = setting(
-        "recursive",
-        "cut text into passages at paragraphs and sentences, or (semantic) where the topic changes",
-    )
-    chunk_size: int = setting(1200, "longest passage, in characters", low=100, high=20_000)
-    chunk_overlap: int = setting(
-        150, "characters that neighbouring passages share", low=0, high=10_000
-    )
-    consolidate_interval: int = setting(
-        60, "minutes between two consolidations while watching; 0 for never", low=0, high=525_600
-    )
-    always_on: bool = setting(
-        True, "watched by `memctl watch`, and asked by every query that names no knowledge base"
-    )
-    after: After = setting("move", "what happens to a file of the inbox once it is ingested")
+    chunk_strategy: ChunkStrategy = setting_of(KnowledgeBaseSettings, "chunk_strategy")
+    chunk_size: int = setting_of(KnowledgeBaseSettings, "chunk_size")
+    chunk_overlap: int = setting_of(KnowledgeBaseSettings, "chunk_overlap")
+    consolidate_interval: int = setting_of(KnowledgeBaseSettings, "consolidate_interval")
+    always_on: bool = setting_of(KnowledgeBaseSettings, "always_on")
+    after: After = setting_of(Inbox, "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +328,8 @@ def _example_lines(section: type[Any]) -> list[str]:
     for key, rule in setting_rules(section).items():
         words = allowed_values(section, key)
         range_ = f" ({' | '.join(words)})" if words else ""
-        if rule.low is not None and rule.high is not None:
-            range_ = f" ({rule.low:g} to {rule.high:.10g})"
+        if rule.allowed_range:
+            range_ = f" ({rule.allowed_range})"
         lines += [
             "",
             f"# {rule.help}{range_}",

@@ -1,4 +1,4 @@
-"""memctl kb: knowledge bases on this disk."""
+"""memctl kb: the knowledge bases on this disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from memctl.cli.rendering.output_formats import (
 )
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import UsageError
-from memctl.literals import After, ChunkStrategy
 from memctl.schema.storable_text import storable
 
 if TYPE_CHECKING:
@@ -36,24 +35,6 @@ app = group("Create, list, change, archive and delete knowledge bases.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
 ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl kb list.")]
-Strategy = Annotated[
-    ChunkStrategy | None, typer.Option("--chunk-strategy", help="Where text is cut into passages.")
-]
-Size = Annotated[
-    int | None, typer.Option("--chunk-size", metavar="N", help="Longest passage, in characters.")
-]
-Overlap = Annotated[
-    int | None,
-    typer.Option("--chunk-overlap", metavar="N", help="Characters that neighbours share."),
-]
-AlwaysOn = Annotated[
-    bool | None,
-    typer.Option("--always-on/--on-demand", help="Whether it takes part where none is named."),
-]
-Interval = Annotated[
-    int | None,
-    typer.Option("--consolidate-interval", metavar="MINUTES", help="While watching; 0 for never."),
-]
 Inboxes = Annotated[
     list[str] | None,
     typer.Option(
@@ -71,43 +52,14 @@ EmbedderOption = Annotated[
         help="Where its vectors are from: builtin, endpoint/MODEL or onnx/FOLDER.",
     ),
 ]
-Private = Annotated[
-    bool | None,
-    typer.Option(
-        "--private/--not-private",
-        help="Whether it is read only where it is named, and nothing of it sent or noted.",
-    ),
-]
-MaySend = Annotated[
-    bool | None,
-    typer.Option(
-        "--may-send/--may-not-send",
-        help="Whether a private one may be sent to an endpoint on another machine all the same.",
-    ),
-]
-Redact = Annotated[
-    bool | None,
-    typer.Option(
-        "--redact/--not-redact", help="Whether keys and passwords are taken out of texts."
-    ),
-]
 PrivateNamespaces = Annotated[
     list[str] | None,
     typer.Option(
         "--private-namespace",
         metavar="NAME",
-        help="The same for this namespace alone; repeatable.",
+        help="Make this namespace private; repeatable.",
     ),
 ]
-HalfLife = Annotated[
-    int | None,
-    typer.Option("--half-life", metavar="DAYS", help="After which a memory counts half as recent."),
-]
-AfterOption = Annotated[
-    After | None,
-    typer.Option("--after", help="What happens to a file of its own inbox once it is ingested."),
-]
-
 _COLUMNS = (
     Column("name", "NAME"),
     Column("status", "STATUS"),
@@ -138,46 +90,24 @@ def register(root: typer.Typer) -> None:
 def create(
     context: CommandContext,
     name: Name,
-    chunk_strategy: Strategy = None,
-    chunk_size: Size = None,
-    chunk_overlap: Overlap = None,
-    always_on: AlwaysOn = None,
-    consolidate_interval: Interval = None,
+    kb_settings: dict[str, Any],
     inbox: Inboxes = None,
-    after: AfterOption = None,
-    private: Private = None,
     private_namespace: PrivateNamespaces = None,
-    may_send: MaySend = None,
-    redact: Redact = None,
-    half_life: HalfLife = None,
     embedder: EmbedderOption = "",
     output: Output = None,
 ) -> None:
-    """Create a knowledge base; its settings are pinned from then on."""
-    changes = _given(
-        chunk_strategy=chunk_strategy,
-        chunk_size=chunk_size,
-        chunk_overlap=chunk_overlap,
-        always_on=always_on,
-        consolidate_interval=consolidate_interval,
-        after=after,
-        private=private,
-        may_send=may_send,
-        redact=redact,
-        half_life=half_life,
-    )
+    """Create a knowledge base.
+
+    Its settings are kept in its kb.toml; kb set changes them.
+    """
     if private_namespace:
-        changes["private_namespaces"] = _namespaces((), private_namespace, ())
+        kb_settings["private_namespaces"] = _namespaces((), private_namespace, ())
     folders = [_inbox(text) for text in inbox or ()]
-    context.home.create(name, inboxes=folders, embedder=embedder, **changes)
+    context.home.create(name, inboxes=folders, embedder=embedder, **kb_settings)
     context.say(f"created {name}")
     context.hint(f"drop files into {context.home.layout(name).inbox} and run memctl watch")
     if output is not None:
         _show(context, name, output)
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _inbox(text: str) -> Inbox:
@@ -225,7 +155,7 @@ def _privacy(settings: KnowledgeBaseSettings) -> str:
 
 @command(app, "show", "memctl kb show notes\nmemctl kb show notes -o json")
 def show(context: CommandContext, name: ExistingName, output: Output = None) -> None:
-    """Show what is pinned for one knowledge base, and where it is."""
+    """Show the settings of one knowledge base, and where it is."""
     _show(context, name, output)
 
 
@@ -258,50 +188,30 @@ def _show(context: CommandContext, name: str, output: Output) -> None:
 def set_(
     context: CommandContext,
     name: ExistingName,
-    chunk_strategy: Strategy = None,
-    chunk_size: Size = None,
-    chunk_overlap: Overlap = None,
-    always_on: AlwaysOn = None,
-    consolidate_interval: Interval = None,
+    kb_settings: dict[str, Any],
     inbox: Inboxes = None,
     remove_inbox: Annotated[
         list[str] | None,
-        typer.Option("--remove-inbox", metavar="FOLDER", help="Watch it no more; repeatable."),
+        typer.Option("--remove-inbox", metavar="FOLDER", help="Stop watching it; repeatable."),
     ] = None,
-    after: AfterOption = None,
-    private: Private = None,
     private_namespace: PrivateNamespaces = None,
     open_namespace: Annotated[
         list[str] | None,
-        typer.Option("--open-namespace", metavar="NAME", help="Private no more; repeatable."),
+        typer.Option("--open-namespace", metavar="NAME", help="Make it not private; repeatable."),
     ] = None,
-    may_send: MaySend = None,
-    redact: Redact = None,
-    half_life: HalfLife = None,
 ) -> None:
     """Change settings of a knowledge base.
 
-    How text is cut, and what is taken out of it, applies to what is ingested from then on.
+    How text is cut, and what is redacted, applies to what is ingested from then on.
 
-    A private one is read only where it is named.  Nothing of it is sent to a model on another
-    machine, unless --may-send; what such a model would do is done the built-in way.  A question
-    that is asked of it, be it together with others, is noted in no query log with its text, and
-    no reply of a model is kept; what was kept before goes when it becomes private.
+    A private knowledge base is read only if it is named.  Nothing of it is sent to a model on
+    another machine, unless --may-send: such a model's task is done without it.  A question asked
+    of it, even together with others, is logged nowhere with its text, and no reply of a model is
+    stored; what was stored before goes when it becomes private.
 
-    The same holds of a private namespace: only a command with --namespace NAME reads it.
+    The same holds for a private namespace: only a command with --namespace NAME reads it.
     """
-    changes = _given(
-        chunk_strategy=chunk_strategy,
-        chunk_size=chunk_size,
-        chunk_overlap=chunk_overlap,
-        always_on=always_on,
-        consolidate_interval=consolidate_interval,
-        after=after,
-        private=private,
-        may_send=may_send,
-        redact=redact,
-        half_life=half_life,
-    )
+    changes = kb_settings
     if inbox or remove_inbox:
         own = context.home.layout(name).inbox
         changes["inboxes"] = lambda now: _inboxes(own, now, inbox or [], remove_inbox or [])
