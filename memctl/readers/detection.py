@@ -12,7 +12,7 @@ from pathlib import Path
 from memctl.errors import EmptySource, EncryptedSource, UnreadableSource
 from memctl.files import open_regular
 from memctl.readers.data_files.separated_values import guess_dialect
-from memctl.readers.file_kinds import DOCX, PPTX, XLSX, MediaType, kind_by_extension, supported_hint
+from memctl.readers.file_kinds import FILE_KINDS, MediaType, kind_by_extension, supported_hint
 from memctl.readers.file_names import display_name
 from memctl.readers.text_files.decoding import (
     SAMPLE_BYTES,
@@ -86,7 +86,7 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
             f"{display_name(name)} is protected by a password", "save it without one and try again"
         )
     kind = unsupported_kind(head)
-    if extension and not _is_textual(claimed) and (not kind or head.startswith(b"PK")):
+    if extension and extension.family != "text" and (not kind or head.startswith(b"PK")):
         return claimed
     raise UnreadableSource(
         f"{display_name(name)} cannot be read: it is "
@@ -104,12 +104,6 @@ def _refined(found: MediaType, claimed: MediaType) -> MediaType:
     )
     same_family = any(found == group[0] and claimed in group for group in alike)
     return claimed if same_family else found
-
-
-def _is_textual(media_type: MediaType) -> bool:
-    return not media_type.startswith(("image/", "audio/", "video/", "application/vnd.")) and (
-        media_type != "application/pdf"
-    )
 
 
 def is_text(head: bytes) -> bool:
@@ -164,20 +158,14 @@ def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
     checks: list[Callable[[], MediaType]] = [lambda: _unmistakable(text)]
     if claimed == "application/json":
         checks.append(lambda: _json_type(text, complete) or _markup_type(text) or claimed)
-    elif claimed in _OPEN or not _is_text_type(claimed):
+    elif claimed in _OPEN or (extension and extension.family != "text"):
         checks += [
             lambda: _json_type(text, complete),
             lambda: _markup_type(text),
             lambda: _guessed(text, sample, claimed),
         ]
     found = next((media_type for check in checks if (media_type := check())), claimed)
-    return found if _is_text_type(found) else "text/plain"
-
-
-def _is_text_type(media_type: MediaType) -> bool:
-    return media_type.startswith(("text/", "message/", "application/")) and not (
-        media_type.startswith("application/vnd.") or media_type == "application/pdf"
-    )
+    return found if found in FILE_KINDS and FILE_KINDS[found].family == "text" else "text/plain"
 
 
 def _unmistakable(text: str) -> MediaType:
@@ -272,20 +260,6 @@ def _mostly_yaml(text: str) -> bool:
     return bool(lines) and sum(bool(_YAML_KEY.match(line)) for line in lines) >= 0.7 * len(lines)
 
 
-_STARTS: tuple[tuple[bytes, MediaType], ...] = (
-    (b"%PDF-", "application/pdf"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"II*\0", "image/tiff"),
-    (b"MM\0*", "image/tiff"),
-    (b"II+\0", "image/tiff"),
-    (b"MM\0+", "image/tiff"),
-    (b"fLaC", "audio/flac"),
-    (b"OggS", "audio/ogg"),
-)
-
 _UNREAD: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
@@ -310,20 +284,17 @@ _UNREAD: tuple[tuple[bytes, str], ...] = (
 
 _QUICKTIME_ATOMS = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
 _STILL_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
-_OFFICE_FOLDERS = (("word/", DOCX), ("ppt/", PPTX), ("xl/", XLSX))
 
 
 def media_type_by_magic(head: bytes) -> MediaType:
     """The binary type that the first bytes are the signature of; ``""`` for none that is read."""
-    for start, media_type in _STARTS:
-        if head.startswith(start):
-            return media_type
+    for kind in FILE_KINDS.values():
+        if kind.signatures and head.startswith(kind.signatures):
+            return kind.media_type
     if head.startswith(b"RIFF"):
         return {b"WAVE": "audio/wav", b"WEBP": "image/webp"}.get(head[8:12], "")
     if head.startswith(b"\x1aE\xdf\xa3"):
         return "video/webm" if b"webm" in head[:128] else "video/x-matroska"
-    if head.startswith(b"ID3"):
-        return "audio/mpeg"
     return _base_media(head) or ("audio/mpeg" if _mpeg_audio(head) else "") or _late_pdf(head)
 
 
@@ -377,9 +348,9 @@ def office_type(path: Path) -> MediaType:
             names = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return ""
-    for folder, media_type in _OFFICE_FOLDERS:
-        if any(name.startswith(folder) for name in names):
-            return media_type
+    for kind in FILE_KINDS.values():
+        if kind.zip_folder and any(name.startswith(kind.zip_folder) for name in names):
+            return kind.media_type
     return ""
 
 

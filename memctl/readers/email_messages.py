@@ -23,7 +23,7 @@ from memctl.readers.file_names import clean_title, display_name, shorten, title_
 from memctl.readers.markup.html_parser import parse_page
 from memctl.readers.markup.markdown_files import MarkdownReader
 from memctl.readers.markup.web_pages import page_pieces, page_text
-from memctl.readers.pieces import Piece, assemble
+from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
 from memctl.readers.text_files.plain_text import code_pieces, prose_pieces
@@ -85,10 +85,7 @@ def _head(message: EmailMessage, name: str) -> SourceText:
         "in_reply_to": header(message, "In-Reply-To"),
         "attachments": [_attachment_entry(part) for part in _attachments(message)],
     }
-    return SourceText(
-        "",
-        "message/rfc822",
-        "email/1",
+    return new_document(
         title=clean_title(header(message, "Subject")) or title_from_name(name),
         authors=tuple(_addresses(message, "From")),
         created_at=parse_date(header(message, "Date")),

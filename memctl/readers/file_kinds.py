@@ -1,70 +1,76 @@
-"""The table of everything that can be read: media type, reader function, name, extensions, needs.
+"""Everything that can be read: one entry for each kind of file.
 
-A reader is a function ``read(path, name) -> Iterator[SourceText]``, named here as
-``package.module:function`` and imported only when a file of its kind comes along.  ``path`` is
-where the bytes are; ``name`` is what the source is called (the path may be a claimed or temporary
-one): titles and dates come from ``name``, sidecar files are looked for beside ``path``.
-A reader raises only errors of the ``UnreadableSource`` family for what it finds inside a file.
-The version in a reader's name goes up when the text it makes of the same bytes changes.
+A new format is one entry here and one module with a reader, a function ``read(path, name) ->
+Iterator[SourceText]``, named as ``package.module:function`` and imported only when a file of its
+kind comes along.  ``path`` is where the bytes are; ``name`` is what the source is called, since the
+path may be a claimed or temporary one: titles and dates come from ``name``, sidecar files are
+looked for beside ``path``.  For what it finds inside a file a reader raises only errors of the
+``UnreadableSource`` family.  Its version goes up when the text it makes of the same bytes changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePath
-from typing import cast
+from typing import Literal, cast
 
 from memctl.errors import UnreadableSource
 from memctl.records import SourceText
 
 MediaType = str
 ReadFunction = Callable[[Path, str], Iterator[SourceText]]
+Family = Literal["text", "office", "pdf", "image", "audio", "video"]
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """One row of the table."""
+    """A kind of file, how it is recognised, and who reads it."""
 
+    family: Family
+    """All that is text in some encoding, tables and mail included, is one family."""
     media_type: MediaType
     loader: str
-    """``module:function``."""
+    """``module:function``, the module without ``memctl.readers``."""
     name: str
-    """Name and version, stored with every document it reads."""
-    extensions: tuple[str, ...]
-    """Lower case, with the dot; the first is the usual one."""
+    """Name and version of the reader, stored with every document it reads."""
+    suffixes: str
+    """Lower case, with the dot, separated by blanks; the first is the usual one."""
     description: str
+    signatures: tuple[bytes, ...] = ()
+    """What files of this kind, and of no other, begin with."""
+    zip_folder: str = ""
+    """The folder that a zip archive of this kind, and of no other, has."""
+    is_isolated: bool = True
+    """Whether it is read in a process of its own: whatever is not plain lines of text.
+
+    Other text is no longer than its bytes, and its reader goes through it once.
+    """
+    sidecars: tuple[str, ...] = ()
+    """Suffixes of files beside it that belong to it."""
+    container: str = ""
+    """FFmpeg's name of the format that holds its pictures and sound."""
+    upload_suffix: str = ""
+    """The suffix by which servers know it, where they take it as it is."""
     needs: str = ""
-    """What must be installed for it, as one would say it to a person; empty for nothing."""
+    """What must be installed for it, as one would say it to a person."""
 
     @property
-    def is_apart(self) -> bool:
-        """Whether it works in a process of its own: whatever is not plain lines of text."""
-        return self.media_type not in _PLAIN
+    def extensions(self) -> tuple[str, ...]:
+        """Its suffixes."""
+        return tuple(self.suffixes.split())
 
     def load(self) -> ReadFunction:
         """Import the module that the reader lives in and return its function."""
         module, _, function = self.loader.partition(":")
-        return cast(ReadFunction, getattr(import_module(module), function))
+        return cast(ReadFunction, getattr(import_module(f"memctl.readers.{module}"), function))
 
-
-_PLAIN = frozenset(
-    {
-        "text/plain", "text/x-log", "text/x-rst", "text/x-source", "text/markdown",
-        "application/json", "application/x-ndjson", "text/csv", "text/tab-separated-values",
-        "application/x-subrip", "text/vtt",
-    }
-)  # fmt: skip
-"""Formats whose text is no longer than their bytes and whose readers go through them once."""
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-
-_OFFICE = "the office extra (pip install python-docx python-pptx openpyxl)"
-_OCR = "the tesseract program or the ocr extra for the text in it"
-_ENDPOINT = "a subtitle file beside it, or an endpoint that transcribes, for its words"
 
 CODE_LANGUAGES: Mapping[str, str] = {
     ".py": "python", ".pyi": "python", ".js": "javascript", ".mjs": "javascript",
@@ -84,231 +90,89 @@ CODE_LANGUAGES: Mapping[str, str] = {
     ".tex": "tex", ".bib": "bibtex", ".diff": "diff", ".patch": "diff",
 }  # fmt: skip
 
-_TABLE = (
-    FileKind(
-        "text/plain",
-        "memctl.readers.text_files.plain_text:read",
-        "text/1",
-        (".txt", ".text", ".asc", ".nfo"),
-        "plain text and chat logs",
-    ),
-    FileKind(
-        "text/x-log",
-        "memctl.readers.text_files.plain_text:read_log",
-        "log/1",
-        (".log",),
-        "log files",
-    ),
-    FileKind(
-        "text/x-rst",
-        "memctl.readers.text_files.plain_text:read_rst",
-        "rst/1",
-        (".rst", ".rest"),
-        "reStructuredText",
-    ),
-    FileKind(
-        "text/x-source",
-        "memctl.readers.text_files.plain_text:read_code",
-        "code/1",
-        tuple(CODE_LANGUAGES),
-        "source code and settings files",
-    ),
-    FileKind(
-        "text/markdown",
-        "memctl.readers.markup.markdown_files:read",
-        "markdown/2",
-        (".md", ".markdown", ".mdown", ".mkd", ".mdx"),
-        "Markdown",
-    ),
-    FileKind(
-        "application/json",
-        "memctl.readers.data_files.structured_data:read_json",
-        "json/2",
-        (".json", ".geojson", ".ipynb", ".webmanifest"),
-        "JSON",
-    ),
-    FileKind(
-        "application/x-ndjson",
-        "memctl.readers.data_files.structured_data:read_jsonl",
-        "jsonl/2",
-        (".jsonl", ".ndjson", ".jsonlines"),
-        "JSON lines",
-    ),
-    FileKind(
-        "application/yaml",
-        "memctl.readers.data_files.structured_data:read_yaml",
-        "yaml/2",
-        (".yaml", ".yml"),
-        "YAML",
-    ),
-    FileKind(
-        "text/csv",
-        "memctl.readers.data_files.table_rows:read_csv",
-        "csv/1",
-        (".csv",),
-        "comma-separated tables",
-    ),
-    FileKind(
-        "text/tab-separated-values",
-        "memctl.readers.data_files.table_rows:read_tsv",
-        "tsv/1",
-        (".tsv", ".tab"),
-        "tab-separated tables",
-    ),
-    FileKind(
-        "application/xml",
-        "memctl.readers.markup.xml_files:read",
-        "xml/1",
-        (".xml", ".rss", ".atom", ".opml", ".svg", ".xsd", ".xsl", ".plist"),
-        "XML",
-    ),
-    FileKind(
-        "text/html",
-        "memctl.readers.markup.web_pages:read",
-        "html/1",
-        (".html", ".htm", ".xhtml"),
-        "web pages",
-    ),
-    FileKind(
-        "message/rfc822",
-        "memctl.readers.email_messages:read",
-        "email/1",
-        (".eml",),
-        "e-mail messages",
-    ),
-    FileKind(
-        "application/x-subrip",
-        "memctl.readers.media.subtitles:read",
-        "subtitles/1",
-        (".srt",),
-        "subtitles",
-    ),
-    FileKind(
-        "text/vtt", "memctl.readers.media.subtitles:read", "subtitles/1", (".vtt",), "subtitles"
-    ),
-    FileKind("application/pdf", "memctl.readers.pdf.pdf_documents:read", "pdf/2", (".pdf",), "PDF"),
-    FileKind(
-        DOCX,
-        "memctl.readers.office.office_files:read_docx",
-        "docx/1",
-        (".docx",),
-        "Word documents",
-        _OFFICE,
-    ),
-    FileKind(
-        PPTX,
-        "memctl.readers.office.office_files:read_pptx",
-        "pptx/1",
-        (".pptx",),
-        "PowerPoint slides",
-        _OFFICE,
-    ),
-    FileKind(
-        XLSX,
-        "memctl.readers.office.office_files:read_xlsx",
-        "xlsx/1",
-        (".xlsx",),
-        "Excel tables",
-        _OFFICE,
-    ),
-    FileKind("image/png", "memctl.readers.media.images:read", "image/1", (".png",), "images", _OCR),
-    FileKind(
-        "image/jpeg",
-        "memctl.readers.media.images:read",
-        "image/1",
-        (".jpg", ".jpeg"),
-        "images",
-        _OCR,
-    ),
-    FileKind("image/gif", "memctl.readers.media.images:read", "image/1", (".gif",), "images", _OCR),
-    FileKind(
-        "image/webp", "memctl.readers.media.images:read", "image/1", (".webp",), "images", _OCR
-    ),
-    FileKind(
-        "image/tiff",
-        "memctl.readers.media.images:read",
-        "image/1",
-        (".tiff", ".tif"),
-        "images",
-        _OCR,
-    ),
-    FileKind(
-        "audio/mpeg",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".mp3",),
-        "sound",
-        _ENDPOINT,
-    ),
-    FileKind(
-        "audio/wav",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".wav",),
-        "sound",
-        _ENDPOINT,
-    ),
-    FileKind(
-        "audio/flac",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".flac",),
-        "sound",
-        _ENDPOINT,
-    ),
-    FileKind(
-        "audio/ogg",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".ogg", ".oga", ".opus"),
-        "sound",
-        _ENDPOINT,
-    ),
-    FileKind(
-        "audio/mp4",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".m4a", ".m4b"),
-        "sound",
-        _ENDPOINT,
-    ),
-    FileKind(
-        "video/mp4",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".mp4", ".m4v"),
-        "video",
-        _ENDPOINT,
-    ),
-    FileKind(
-        "video/x-matroska",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".mkv", ".mka"),
-        "video",
-        _ENDPOINT,
-    ),
-    FileKind(
-        "video/quicktime",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".mov",),
-        "video",
-        _ENDPOINT,
-    ),
-    FileKind(
-        "video/webm",
-        "memctl.readers.media.recordings:read",
-        "media/2",
-        (".webm",),
-        "video",
-        _ENDPOINT,
-    ),
+_TEXT, _DATA = "text_files.plain_text", "data_files.structured_data"
+_TABLES, _SUBTITLES = "data_files.table_rows", "media.subtitles:read"
+_IMAGES, _RECORDINGS = ("media.images:read", "image/1"), ("media.recordings:read", "media/2")
+_plain = partial(FileKind, "text", is_isolated=False)
+_text = partial(FileKind, "text")
+_office = partial(
+    FileKind, "office", needs="the office extra (pip install python-docx python-pptx openpyxl)"
 )
-FILE_KINDS: Mapping[MediaType, FileKind] = {reader.media_type: reader for reader in _TABLE}
+_image = partial(
+    FileKind, "image", needs="the tesseract program or the ocr extra for the text in it"
+)
+_needs_words = partial(
+    FileKind,
+    needs="a subtitle file beside it, or an endpoint that transcribes, for its words",
+    sidecars=(".srt", ".vtt"),
+)
+_audio, _video = partial(_needs_words, "audio"), partial(_needs_words, "video")
+
+# Media type, reader, its name and version, suffixes, description; signatures and the rest.
+_TABLE: tuple[FileKind, ...] = (
+    _plain("text/plain", f"{_TEXT}:read", "text/1",
+             ".txt .text .asc .nfo", "plain text and chat logs"),
+    _plain("text/x-log", f"{_TEXT}:read_log", "log/1", ".log", "log files"),
+    _plain("text/x-rst", f"{_TEXT}:read_rst", "rst/1",
+             ".rst .rest", "reStructuredText"),
+    _plain("text/x-source", f"{_TEXT}:read_code", "code/1",
+             " ".join(CODE_LANGUAGES), "source code and settings files"),
+    _plain("text/markdown", "markup.markdown_files:read", "markdown/2",
+             ".md .markdown .mdown .mkd .mdx", "Markdown"),
+    _plain("application/json", f"{_DATA}:read_json", "json/2",
+             ".json .geojson .ipynb .webmanifest", "JSON"),
+    _plain("application/x-ndjson", f"{_DATA}:read_jsonl", "jsonl/2",
+             ".jsonl .ndjson .jsonlines", "JSON lines"),
+    _text("application/yaml", f"{_DATA}:read_yaml", "yaml/2", ".yaml .yml", "YAML"),
+    _plain("text/csv", f"{_TABLES}:read_csv", "csv/1",
+             ".csv", "comma-separated tables"),
+    _plain("text/tab-separated-values", f"{_TABLES}:read_tsv", "tsv/1",
+             ".tsv .tab", "tab-separated tables"),
+    _text("application/xml", "markup.xml_files:read", "xml/1",
+             ".xml .rss .atom .opml .svg .xsd .xsl .plist", "XML"),
+    _text("text/html", "markup.web_pages:read", "html/1",
+             ".html .htm .xhtml", "web pages"),
+    _text("message/rfc822", "email_messages:read", "email/1",
+             ".eml", "e-mail messages"),
+    _plain("application/x-subrip", _SUBTITLES, "subtitles/1",
+             ".srt", "subtitles"),
+    _plain("text/vtt", _SUBTITLES, "subtitles/1", ".vtt", "subtitles"),
+    FileKind("pdf", "application/pdf", "pdf.pdf_documents:read", "pdf/2",
+             ".pdf", "PDF", (b"%PDF-",)),
+    _office(DOCX, "office.word_documents:read", "docx/1",
+             ".docx", "Word documents", zip_folder="word/"),
+    _office(PPTX, "office.presentations:read", "pptx/1",
+             ".pptx", "PowerPoint slides", zip_folder="ppt/"),
+    _office(XLSX, "office.spreadsheets:read", "xlsx/1",
+             ".xlsx", "Excel tables", zip_folder="xl/"),
+    _image("image/png", *_IMAGES, ".png", "images", (b"\x89PNG\r\n\x1a\n",)),
+    _image("image/jpeg", *_IMAGES, ".jpg .jpeg", "images", (b"\xff\xd8\xff",)),
+    _image("image/gif", *_IMAGES, ".gif", "images", (b"GIF87a", b"GIF89a")),
+    _image("image/webp", *_IMAGES, ".webp", "images"),
+    _image("image/tiff", *_IMAGES, ".tiff .tif", "images",
+             (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
+    _audio("audio/mpeg", *_RECORDINGS, ".mp3", "sound", (b"ID3",),
+             upload_suffix="mp3"),
+    _audio("audio/wav", *_RECORDINGS, ".wav", "sound", upload_suffix="wav"),
+    _audio("audio/flac", *_RECORDINGS, ".flac", "sound", (b"fLaC",),
+             upload_suffix="flac"),
+    _audio("audio/ogg", *_RECORDINGS, ".ogg .oga .opus", "sound", (b"OggS",),
+             upload_suffix="ogg"),
+    _audio("audio/mp4", *_RECORDINGS, ".m4a .m4b", "sound",
+             container="mp4", upload_suffix="m4a"),
+    _video("video/mp4", *_RECORDINGS, ".mp4 .m4v", "video",
+             container="mp4", upload_suffix="mp4"),
+    _video("video/x-matroska", *_RECORDINGS, ".mkv .mka", "video",
+             container="matroska"),
+    _video("video/quicktime", *_RECORDINGS, ".mov", "video",
+             container="mp4"),
+    _video("video/webm", *_RECORDINGS, ".webm", "video",
+             container="matroska", upload_suffix="webm"),
+)  # fmt: skip
+FILE_KINDS: Mapping[MediaType, FileKind] = {kind.media_type: kind for kind in _TABLE}
 
 _BY_EXTENSION: Mapping[str, FileKind] = {
-    extension: reader for reader in FILE_KINDS.values() for extension in reader.extensions
+    extension: kind for kind in _TABLE for extension in kind.extensions
 }
 
 
@@ -318,12 +182,12 @@ def extension_of(name: str) -> str:
 
 
 def kind_by_extension(name: str) -> FileKind | None:
-    """The reader that a name's extension speaks for, if any."""
+    """The kind of file that a name's extension speaks for, if any."""
     return _BY_EXTENSION.get(extension_of(name))
 
 
 def kind_of_media_type(media_type: MediaType) -> FileKind:
-    """The reader of a media type.
+    """The kind of file that has a media type.
 
     Raises:
         UnreadableSource: Nothing here reads that type.

@@ -122,7 +122,7 @@ class Readers:
     # --- inside ---
 
     def _run(self, reader: FileKind, path: Path, name: str) -> Generator[SourceText, None, None]:
-        if not reader.is_apart:
+        if not reader.is_isolated:
             yield from read_in_process(reader, path, name)
         else:
             yield from self._apart(lambda process: process.texts(reader, path, name))

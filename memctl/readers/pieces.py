@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from memctl.records import Segment, SegmentKind, SourceText
 
@@ -20,6 +21,10 @@ LONGEST_HEADING = 500
 """Every passage below a heading carries it, so no more than this of its end is kept."""
 
 _SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
+
+
+new_document = partial(SourceText, text="", media_type="", reader="")
+"""Make the facts of a document, to which text, kind and reader are added later."""
 
 
 def storable_text(text: str) -> str:

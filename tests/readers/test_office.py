@@ -23,12 +23,20 @@ from timeless import timeless
 from memctl.errors import EmptySource, EncryptedSource, MissingReader, UnreadableSource
 from memctl.readers import read
 from memctl.readers.data_files.table_rows import grid_pieces
+from memctl.readers.file_kinds import ReadFunction, kind_by_extension
 from memctl.readers.office import office_files
 from memctl.readers.office.office_files import HIGHEST_RATIO, LARGEST, check_archive
+from memctl.readers.office.spreadsheets import ROW_MEMBERS
 from memctl.records import SourceText
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 ORDERS = [["Date", "Who", "Kilos"], ["2026-03-01", "Café Nord", "12"], ["2026-03-02", "Ann", "3"]]
+
+
+def reader_of(path: Path) -> ReadFunction:
+    kind = kind_by_extension(path.name)
+    assert kind is not None
+    return kind.load()
 
 
 def fill(table: Any, rows: list[list[str]]) -> None:
@@ -223,7 +231,7 @@ def test_a_long_sheet_comes_in_parts_and_rows_are_numbered_through(
         spreadsheets, "assemble", lambda head, pieces: assemble(head, pieces, 2_000)
     )
     rows: list[list[object]] = [["Number", "Word"], *([n, f"word{n}"] for n in range(1, 501))]
-    parts = list(office_files.read_xlsx(sheet_file(tmp_path / "a.xlsx", Long=rows), "a.xlsx"))
+    parts = list(spreadsheets.read(sheet_file(tmp_path / "a.xlsx", Long=rows), "a.xlsx"))
     assert len(parts) > 5
     for part in parts:
         segment = part.segments[-1]
@@ -328,7 +336,7 @@ def test_a_file_that_packs_well_for_good_reason_is_not_taken_for_a_bomb(tmp_path
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         rows = b"".join(b"<row><c>%d</c></row>" % (n % 1000) for n in range(1_000_000))
         archive.writestr("xl/worksheets/sheet1.xml", rows)
-    check_archive(tmp_path / "a.xlsx", "a.xlsx", office_files.EXCEL, office_files.ROW_MEMBERS)
+    check_archive(tmp_path / "a.xlsx", "a.xlsx", office_files.EXCEL, ROW_MEMBERS)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -337,7 +345,7 @@ def test_mutated_files_are_read_or_refused_in_one_line(
 ) -> None:
     path = FILES[name](tmp_path / name)
     content = timeless(path.read_bytes())
-    survives(getattr(office_files, f"read_{path.suffix[1:]}"), path, content, 60)
+    survives(reader_of(path), path, content, 60)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -354,7 +362,7 @@ def test_mutated_members_are_read_or_refused(tmp_path: Path, name: str, damaged:
                 archive.writestr(key, damaged(content, rng) if key == hit else content)
         path.write_bytes(out.getvalue())
         try:
-            list(getattr(office_files, f"read_{path.suffix[1:]}")(path, name))
+            list(reader_of(path)(path, name))
             outcomes.add("read")
         except UnreadableSource:
             outcomes.add("refused")

@@ -27,7 +27,7 @@ from memctl.readers.data_files.nested_values import (
 from memctl.readers.data_files.table_rows import field_pieces
 from memctl.readers.document_properties import DocumentProperties, document_properties
 from memctl.readers.file_names import date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble
+from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import with_file_name
 from memctl.readers.text_files.decoding import read_whole, text_blocks, text_lines
 from memctl.records import SourceText
@@ -67,12 +67,12 @@ def read_json(path: Path, name: str) -> Iterator[SourceText]:
     """
     try:
         if path.stat().st_size > STREAMED_JSON and _starts_with_object_in_array(path):
-            head = _head(name, "application/json", "json/2")
+            head = _head(name)
             yield from assemble(head, _record_pieces(array_elements(text_blocks(path))))
             return
         text = read_whole(path, name, LARGEST_JSON)
         value = parse_json(text)
-        yield from assemble(_head(name, "application/json", "json/2", value), _json_pieces(value))
+        yield from assemble(_head(name, value), _json_pieces(value))
     except UnreadableSource as error:
         raise with_file_name(error, name) from None
 
@@ -100,11 +100,9 @@ def parse_json(text: str) -> Any:
         raise too_deep() from None
 
 
-def _head(name: str, media_type: str, reader: str, value: Any = None) -> SourceText:
+def _head(name: str, value: Any = None) -> SourceText:
     """Title and date from the name, better ones from the value's own properties."""
-    head = SourceText(
-        "", media_type, reader, title=title_from_name(name), created_at=date_from_name(name)
-    )
+    head = new_document(title=title_from_name(name), created_at=date_from_name(name))
     if not isinstance(value, dict):
         return head
     facts = document_properties(
@@ -149,9 +147,7 @@ def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
         UnreadableSource: There is no other line.
     """
     try:
-        head = replace(
-            _head(name, "application/x-ndjson", "jsonl/2"), missing=_missing_records(path)
-        )
+        head = replace(_head(name), missing=_missing_records(path))
         values = _line_values(text_lines(path, _LONGEST_LINE))
         yield from assemble(head, _record_pieces(values))
     except UnreadableSource as error:
@@ -247,7 +243,7 @@ def read_yaml(path: Path, name: str) -> Iterator[SourceText]:
     text = read_whole(path, name, LARGEST_YAML)
     try:
         documents = load_documents(text)
-        head = _head(name, "application/yaml", "yaml/2", documents[0] if documents else None)
+        head = _head(name, documents[0] if documents else None)
         yield from assemble(head, _documents_pieces(documents))
     except UnreadableSource as error:
         raise with_file_name(error, name) from None

@@ -21,7 +21,7 @@ from memctl.readers.data_files.separated_values import (
     separated_rows,
 )
 from memctl.readers.file_names import date_from_name, title_from_name
-from memctl.readers.pieces import PART_CHARS, Piece, assemble, storable_text
+from memctl.readers.pieces import PART_CHARS, Piece, assemble, new_document, storable_text
 from memctl.readers.text_files.decoding import text_blocks, text_lines
 from memctl.readers.text_files.plain_text import prose_pieces
 from memctl.records import Segment, SourceText
@@ -129,25 +129,19 @@ def rows_to_segments(
 
 def read_csv(path: Path, name: str) -> Iterator[SourceText]:
     """Read a table whose values are separated by commas, semicolons, tabs or bars."""
-    return _read(path, name, "csv/1", "text/csv")
+    return _read(path, name)
 
 
 def read_tsv(path: Path, name: str) -> Iterator[SourceText]:
     """Read a table whose values are separated by tabs."""
-    return _read(path, name, "tsv/1", "text/tab-separated-values", ("\t", ",", ";", "|"))
+    return _read(path, name, ("\t", ",", ";", "|"))
 
 
 def _read(
-    path: Path,
-    name: str,
-    reader: str,
-    media_type: str,
-    separators: Sequence[str] = (",", ";", "\t", "|"),
+    path: Path, name: str, separators: Sequence[str] = (",", ";", "\t", "|")
 ) -> Iterator[SourceText]:
     sample = next(text_blocks(path, 64 * 1024), "")
-    head = SourceText(
-        "", media_type, reader, title=title_from_name(name), created_at=date_from_name(name)
-    )
+    head = new_document(title=title_from_name(name), created_at=date_from_name(name))
     dialect = _named_dialect(sample) or guess_dialect(sample, separators=separators)
     if dialect is None:
         prose = chain.from_iterable(prose_pieces(block) for block in text_blocks(path))

@@ -15,7 +15,7 @@ from pathlib import Path
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
 from memctl.readers.document_properties import DocumentProperties, document_properties
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble
+from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.readers.text_files.plain_text import hashtags, wikilinks
@@ -40,10 +40,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     front, body = split_front_matter(first)
     facts = _facts(front)
     day = facts.created_at or date_from_name(name)
-    head = SourceText(
-        "",
-        "text/markdown",
-        "markdown/2",
+    head = new_document(
         title=facts.title or _first_heading(body) or title_from_name(name),
         authors=facts.authors,
         created_at=day,

@@ -25,7 +25,7 @@ from memctl.readers.document_properties import (
 )
 from memctl.readers.file_names import clean_title, date_from_name, shorten, title_from_name
 from memctl.readers.markup.html_parser import Block, Page, parse_page
-from memctl.readers.pieces import Piece, assemble
+from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
 from memctl.records import SourceText
@@ -48,10 +48,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     page = parse_page(page_text(read_regular(path)))
     facts = page_properties(page)
     first = next((block.text for block in page.blocks if block.level == 1), "")
-    head = SourceText(
-        "",
-        "text/html",
-        "html/1",
+    head = new_document(
         title=facts.title or clean_title(first) or title_from_name(name),
         authors=facts.authors,
         created_at=facts.created_at or date_from_name(name),

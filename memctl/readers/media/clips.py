@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 
 from memctl.errors import MissingReader, OverLimit, UnreadableSource
 from memctl.files import open_regular, read_regular
+from memctl.readers.file_kinds import kind_of_media_type
 from memctl.readers.file_names import display_name
-from memctl.readers.media.recordings import CONTAINERS
 from memctl.readers.reader_errors import damage_as_unreadable
 
 ClipKind = Literal["sounds", "pages", "frames"]
@@ -72,13 +72,12 @@ def recording_seconds(metadata: Mapping[str, Any]) -> float:
 
 
 def _sounds(path: Path, name: str, media_type: str, seconds: float) -> Iterator[Clip]:
-
     if seconds > MOST_HOURS * 3600:
         raise _too_long(name)
     for sound in audio_segments(path, name, media_type, seconds):
         if sound.start >= MOST_HOURS * 3600:
             raise _too_long(name)
-        yield Clip(sound.content, sound.name, sound.start, sound.seconds)
+        yield sound
 
 
 def _too_long(name: str) -> OverLimit:
@@ -98,9 +97,8 @@ def _pages(path: Path, name: str) -> Iterator[Clip]:
 def _frames(path: Path, name: str, media_type: str) -> Iterator[Clip]:
     from memctl.models.media_models import jpeg_of
     from memctl.readers.media.recording_content import key_frames
-    from memctl.readers.media.recordings import CONTAINERS
 
-    for moment, image in key_frames(path, name, CONTAINERS[media_type]):
+    for moment, image in key_frames(path, name, kind_of_media_type(media_type).container):
         yield Clip(jpeg_of(image), "frame.jpg", moment)
 
 
@@ -108,42 +106,10 @@ MOST_BYTES = 20 << 20
 MOST_SECONDS = 600.0
 """Servers take some 25 MB at once, and some of them no more than a quarter of an hour."""
 
-_WHOLE = {
-    "audio/mpeg": "mp3",
-    "audio/wav": "wav",
-    "audio/flac": "flac",
-    "audio/ogg": "ogg",
-    "audio/mp4": "m4a",
-    "video/mp4": "mp4",
-    "video/webm": "webm",
-}
-"""What servers read as it is, with the name's ending that tells them so."""
-
-_FORMATS = {
-    "audio/mpeg": "mp3",
-    "audio/wav": "wav",
-    "audio/flac": "flac",
-    "audio/ogg": "ogg",
-    **CONTAINERS,
-}
 _RATE = 16_000
 
 
-@dataclass(frozen=True, slots=True)
-class AudioSegment:
-    """A stretch of a recording as a file of its own."""
-
-    start: float
-    """Seconds into the recording."""
-    seconds: float
-    """How long it is; 0 where that is not known."""
-    name: str
-    content: bytes
-
-
-def audio_segments(
-    path: Path, name: str, media_type: str, seconds: float
-) -> Iterator[AudioSegment]:
+def audio_segments(path: Path, name: str, media_type: str, seconds: float) -> Iterator[Clip]:
     """Yield a recording as it is where it is small, else its sound in stretches of ten minutes.
 
     Args:
@@ -156,21 +122,21 @@ def audio_segments(
         MissingReader: It must be cut, which needs the media extra.
         UnreadableSource: It is damaged, or has no sound.
     """
-    ending = _WHOLE.get(media_type)
+    kind = kind_of_media_type(media_type)
     is_small = path.stat().st_size <= MOST_BYTES and seconds <= MOST_SECONDS
     can_cut = find_spec("av") is not None
-    if ending and is_small and not (can_cut and media_type.startswith("video/")):
-        yield AudioSegment(0.0, seconds, f"sound.{ending}", read_regular(path))
+    if kind.upload_suffix and is_small and not (can_cut and kind.family == "video"):
+        yield Clip(read_regular(path), f"sound.{kind.upload_suffix}", 0.0, seconds)
         return
     if not can_cut:
         raise MissingReader(
             f"{display_name(name)} is too big, or of a kind that cannot be sent as it is",
             "pip install av; with it, the sound is taken out and cut",
         )
-    yield from _cut(path, name, _FORMATS[media_type])
+    yield from _cut(path, name, kind.container or kind.upload_suffix)
 
 
-def _cut(path: Path, name: str, format_: str) -> Iterator[AudioSegment]:
+def _cut(path: Path, name: str, format_: str) -> Iterator[Clip]:
     import av
 
     at_once = int(MOST_SECONDS * _RATE)
@@ -209,11 +175,11 @@ def _samples(source: Any) -> Iterator[bytes]:
         yield plain.to_ndarray().tobytes()
 
 
-def _as_wav(start: int, samples: bytes | bytearray) -> AudioSegment:
+def _as_wav(start: int, samples: bytes | bytearray) -> Clip:
     content = io.BytesIO()
     with wave.open(content, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(_RATE)
         file.writeframes(samples)
-    return AudioSegment(start / _RATE, len(samples) / 2 / _RATE, "sound.wav", content.getvalue())
+    return Clip(content.getvalue(), "sound.wav", start / _RATE, len(samples) / 2 / _RATE)

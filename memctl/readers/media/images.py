@@ -15,7 +15,7 @@ from memctl.files import open_regular
 from memctl.readers.document_properties import parse_date
 from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
 from memctl.readers.media.image_ocr import find_ocr
-from memctl.readers.pieces import Piece, assemble, storable_text
+from memctl.readers.pieces import Piece, assemble, new_document, storable_text
 from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, without_warnings
 from memctl.records import Metadata, SourceText
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from PIL.Image import Exif, Image
 
 
-READER = "image/1"
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF")
 """Others stay shut: Pillow hands some of them to programs of their own."""
 
@@ -64,7 +63,7 @@ def _read(path: Path, name: str) -> SourceText:
         pages = list(_page_texts(image, name))
     missing = (IMAGE_TEXT,) if any(text is None for _, text in pages) else ()
     pieces = _pieces(name, size, found, pages)
-    head = _head(name, kind, found, _metadata(size, kind, found), missing)
+    head = _head(name, found, _metadata(size, kind, found), missing)
     return next(assemble(head, pieces))
 
 
@@ -181,12 +180,9 @@ def _metadata(size: tuple[int, int], kind: str, found: ImageProperties) -> Metad
 
 
 def _head(
-    name: str, kind: str, found: ImageProperties, metadata: Metadata, missing: tuple[str, ...]
+    name: str, found: ImageProperties, metadata: Metadata, missing: tuple[str, ...]
 ) -> SourceText:
-    return SourceText(
-        text="",
-        media_type=f"image/{'jpeg' if kind == 'MPO' else kind.lower()}",
-        reader=READER,
+    return new_document(
         title=found.title or title_from_name(name),
         authors=(found.artist,) if found.artist else (),
         created_at=found.taken_at or date_from_name(name),

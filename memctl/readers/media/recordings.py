@@ -17,6 +17,7 @@ from memctl.errors import UnreadableSource
 from memctl.files import open_regular
 from memctl.readers.detection import media_type_by_magic
 from memctl.readers.document_properties import parse_date, plausible_date, plausible_title
+from memctl.readers.file_kinds import FILE_KINDS
 from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
 from memctl.readers.media.recording_content import (
     RecordingTags,
@@ -26,23 +27,15 @@ from memctl.readers.media.recording_content import (
     read_video,
 )
 from memctl.readers.media.subtitles import find_sidecar, subtitle_pieces
-from memctl.readers.pieces import Piece, assemble
+from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import damage_as_unreadable
 from memctl.readers.text_files.decoding import read_whole
 from memctl.readers.text_files.plain_text import prose_pieces
 from memctl.records import SourceText
 
-READER = "media/2"
 TRANSCRIPT = "transcript"
 LARGEST_SIDECAR = 50 * 1024 * 1024
 
-CONTAINERS = {
-    "video/mp4": "mp4",
-    "audio/mp4": "mp4",
-    "video/quicktime": "mp4",
-    "video/x-matroska": "matroska",
-    "video/webm": "matroska",
-}
 _TOLD = ("subtitle", "artist", "album", "date", "genre", "composer", "comment", "description")
 _FULL_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -85,10 +78,11 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 def _look_into(path: Path, name: str) -> _Heard:
     with open_regular(path) as file, damage_as_unreadable(name, "a recording"):
         media_type = media_type_by_magic(file.read(1024))
-    container = CONTAINERS.get(media_type)
+    kind = FILE_KINDS.get(media_type)
+    container = kind.container if kind else ""
     recording = read_recording_tags(path, name)
     footage = read_video(path, name, container) if container else None
-    if recording is None and footage is None and container is None:
+    if recording is None and footage is None and not container:
         raise UnreadableSource(
             f"{display_name(name)} is neither sound nor video that can be read",
             "check that it plays, or convert it to mp3 or mp4",
@@ -184,10 +178,7 @@ def _head(heard: _Heard, name: str, missing: tuple[str, ...]) -> SourceText:
         facts |= {"width": heard.footage.width, "height": heard.footage.height}
     if heard.sidecar:
         facts["subtitles"] = display_name(heard.sidecar.name)
-    return SourceText(
-        text="",
-        media_type=heard.media_type,
-        reader=READER,
+    return new_document(
         title=_title(heard, name),
         authors=(artist,) if artist else (),
         created_at=_created_at(heard, name),

@@ -10,9 +10,9 @@ from itertools import chain
 from pathlib import Path, PurePath
 
 from memctl.errors import EmptySource
-from memctl.readers.file_kinds import extension_of, kind_by_extension
+from memctl.readers.file_kinds import FILE_KINDS, kind_by_extension
 from memctl.readers.file_names import date_from_name, display_name, title_from_name
-from memctl.readers.pieces import Piece, assemble
+from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.text_files.decoding import read_whole
 from memctl.records import Segment, SourceText
 
@@ -37,10 +37,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     pieces = list(subtitle_pieces(read_whole(path, name, LARGEST)))
     if not pieces:
         raise EmptySource(f"{display_name(name)} holds no subtitles", "check how it was made")
-    kind = "text/vtt" if extension_of(name) == ".vtt" else "application/x-subrip"
-    head = SourceText(
-        "", kind, "subtitles/1", title=title_from_name(name), created_at=date_from_name(name)
-    )
+    head = new_document(title=title_from_name(name), created_at=date_from_name(name))
     return assemble(head, pieces)
 
 
@@ -49,8 +46,7 @@ def read_subtitles(text: str) -> tuple[str, tuple[Segment, ...]]:
 
     Nothing is raised for damaged text: what is no cue is left out.
     """
-    head = SourceText("", "", "")
-    parts = list(assemble(head, subtitle_pieces(text), limit=len(text) + 1))
+    parts = list(assemble(new_document(), subtitle_pieces(text), limit=len(text) + 1))
     return (parts[0].text, parts[0].segments) if parts else ("", ())
 
 
@@ -107,7 +103,8 @@ def _spoken(lines: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     return voice, tuple(plain)
 
 
-SIDECARS = (".srt", ".vtt")
+SIDECARS = frozenset(suffix for kind in FILE_KINDS.values() for suffix in kind.sidecars)
+"""The suffixes of subtitle files."""
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_]\w+)*")
 _MARKS = frozenset(("cc", "default", "forced", "sdh"))
@@ -157,8 +154,8 @@ def sidecars_among(files: Sequence[Path]) -> frozenset[Path]:
 
 
 def _is_recording(name: str) -> bool:
-    reader = kind_by_extension(name)
-    return reader is not None and reader.media_type.startswith(("audio/", "video/"))
+    kind = kind_by_extension(name)
+    return kind is not None and bool(kind.sidecars)
 
 
 def _owners(subtitle: str) -> Iterator[tuple[str, int]]:

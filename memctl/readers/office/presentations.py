@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
 from memctl.readers.file_names import clean_title
-from memctl.readers.office.office_files import POWERPOINT, head_of
+from memctl.readers.office.office_files import POWERPOINT, check_archive, head_of, import_library
 from memctl.readers.office.spreadsheets import cell_text
 from memctl.readers.pieces import Piece, assemble
 from memctl.readers.reader_errors import damage_as_unreadable, limit_expansion, without_warnings
@@ -23,8 +22,10 @@ _ROW, _CELL = f"{_A}tr", f"{_A}tc"
 _DEEPEST_GROUP = 20
 
 
-def slide_parts(pptx: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
-    """Yield the slides of a PowerPoint file as text."""
+def read(path: Path, name: str) -> Iterator[SourceText]:
+    """Yield slides as pages, with their tables and the speaker's notes; raises as for Word."""
+    pptx = import_library("pptx", name, POWERPOINT)
+    check_archive(path, name, POWERPOINT)
     own = pptx.exc.PythonPptxError
     with (
         open_regular(path) as file,
@@ -35,7 +36,7 @@ def slide_parts(pptx: ModuleType, path: Path, name: str) -> Iterator[SourceText]
         found = _pieces(deck.slides)
         pieces = list(limit_expansion(found, path, name, lambda piece: len(piece.text)))
         title = next((piece.heading for piece in pieces if piece.page == 1), "")
-        head = head_of(deck.core_properties, name, POWERPOINT, title, slides=len(deck.slides))
+        head = head_of(deck.core_properties, name, title, slides=len(deck.slides))
     yield from assemble(head, pieces)
 
 

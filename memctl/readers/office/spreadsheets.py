@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from memctl.errors import OverLimit
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
 from memctl.readers.file_names import display_name
-from memctl.readers.office.office_files import EXCEL, head_of
+from memctl.readers.office.office_files import EXCEL, check_archive, head_of, import_library
 from memctl.readers.pieces import PART_CHARS, Piece, assemble
 from memctl.readers.reader_errors import damage_as_unreadable, without_warnings
 from memctl.records import SourceText
@@ -25,12 +24,17 @@ CELLS_OF_ANY, CELLS_PER_BYTE, COST_OF_VALUE = 20_000_000, 20, 10
 A row, and a cell that is not blank, count as ten.
 """
 
+ROW_MEMBERS = ("xl/worksheets/", "xl/sharedStrings.")
+"""How the names begin of what the file has row by row."""
+
 _EXACT_DIGITS = 12
 _ROWS_AT_ONCE = 500
 
 
-def sheet_parts(openpyxl: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
-    """Yield the sheets of an Excel file as text, a part at a time."""
+def read(path: Path, name: str) -> Iterator[SourceText]:
+    """Yield sheets as tables, row by row, in parts; raises as for Word."""
+    openpyxl = import_library("openpyxl", name, EXCEL)
+    check_archive(path, name, EXCEL, ROW_MEMBERS)
     own = openpyxl.utils.exceptions.InvalidFileException
     # Before a file is open openpyxl (3.1) reads through all sheets, and the same one for every name
     # that it has, to learn a size that is not believed in any case.
@@ -41,7 +45,7 @@ def sheet_parts(openpyxl: ModuleType, path: Path, name: str) -> Iterator[SourceT
             # No two sheets of a book that somebody made are kept in one place.
             sheets = list({sheet._worksheet_path: sheet for sheet in book.worksheets}.values())
             titles = [str(sheet.title) for sheet in sheets]
-            head = head_of(book.properties, name, EXCEL, sheets=titles)
+            head = head_of(book.properties, name, sheets=titles)
         rows = _Rows(name, CELLS_OF_ANY + CELLS_PER_BYTE * path.stat().st_size)
         yield from assemble(head, _pieces(sheets, titles, rows))
 

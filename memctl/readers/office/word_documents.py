@@ -16,7 +16,7 @@ from typing import Any
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
 from memctl.readers.file_names import clean_title
-from memctl.readers.office.office_files import WORD, head_of
+from memctl.readers.office.office_files import WORD, check_archive, head_of, import_library
 from memctl.readers.pieces import Piece, assemble
 from memctl.readers.reader_errors import damage_as_unreadable, limit_expansion, without_warnings
 from memctl.records import SourceText
@@ -38,8 +38,15 @@ _MOST_SPANNED = 200
 """Columns; Word has 63 at most."""
 
 
-def word_parts(docx: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
-    """Yield a Word document as text."""
+def read(path: Path, name: str) -> Iterator[SourceText]:
+    """Yield paragraphs under their headings, tables by rows, notes and comments.
+
+    Raises:
+        UnreadableSource: It is damaged, or unpacks to an absurd size.
+        MissingReader: The office extra is not installed.
+    """
+    docx = import_library("docx", name, WORD)
+    check_archive(path, name, WORD)
     own = docx.opc.exceptions.OpcError
     with open_regular(path) as file, without_warnings(), damage_as_unreadable(name, WORD, own):
         document = docx.Document(file)
@@ -47,7 +54,7 @@ def word_parts(docx: ModuleType, path: Path, name: str) -> Iterator[SourceText]:
         blocks = reader.block_pieces(document.element.body)
         found = chain(blocks, _aside_pieces(docx, document.part))
         pieces = list(limit_expansion(found, path, name, lambda piece: len(piece.text)))
-        head = head_of(document.core_properties, name, WORD, reader.title)
+        head = head_of(document.core_properties, name, reader.title)
     yield from assemble(head, pieces)
 
 

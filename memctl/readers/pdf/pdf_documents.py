@@ -6,18 +6,22 @@ import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any
 
 from memctl.errors import EncryptedSource, MissingReader, UnreadableSource
 from memctl.files import open_regular
-from memctl.readers.document_properties import plausible_authors, plausible_date, plausible_title
+from memctl.readers.document_properties import (
+    DocumentProperties,
+    plausible_authors,
+    plausible_date,
+    plausible_title,
+)
 from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
 from memctl.readers.media.image_ocr import Ocr, find_ocr
 from memctl.readers.pdf.page_paragraphs import clean_pages
-from memctl.readers.pieces import PART_CHARS, Piece, assemble, storable_text
+from memctl.readers.pieces import PART_CHARS, Piece, assemble, new_document, storable_text
 from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, without_warnings
 from memctl.records import SourceText
 
@@ -26,8 +30,6 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 
-READER = "pdf/2"
-MEDIA_TYPE = "application/pdf"
 PAGE_TEXT = "page text"
 _BEGINS_WITHIN = 1 << 16
 """Bytes; pypdf would look through all of a file that is none, for minutes."""
@@ -75,10 +77,7 @@ def _open(file: IO[bytes], name: str) -> PdfReader:
 def _head(reader: PdfReader, name: str, pages: int) -> SourceText:
     facts = pdf_properties(reader)
     title = "" if facts.title == PurePath(name).stem else facts.title
-    return SourceText(
-        text="",
-        media_type=MEDIA_TYPE,
-        reader=READER,
+    return new_document(
         title=title or title_from_name(name),
         authors=facts.authors,
         created_at=facts.created_at or date_from_name(name),
@@ -382,17 +381,7 @@ def form_fields(reader: PdfReader) -> Mapping[str, str]:
 _LONGEST = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class PdfProperties:
-    """Title, authors, date and what else is told; empty where nothing can be believed."""
-
-    title: str = ""
-    authors: tuple[str, ...] = ()
-    created_at: datetime | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-def pdf_properties(reader: PdfReader) -> PdfProperties:
+def pdf_properties(reader: PdfReader) -> DocumentProperties:
     """Read the information dictionary, and XMP for what that lacks."""
     from pypdf.errors import PyPdfError
 
@@ -402,11 +391,11 @@ def pdf_properties(reader: PdfReader) -> PdfProperties:
     if not (info.get("title") and info.get("author") and info.get("created")):
         with suppress(*PARSER_ERRORS, PyPdfError):
             info = _xmp(reader) | {key: value for key, value in info.items() if value}
-    return PdfProperties(
-        plausible_title(_text(info.get("title"))),
-        plausible_authors(_text(info.get("author"))),
-        plausible_date(info.get("created")),
-        {key: text for key in ("subject", "keywords") if (text := _told(info.get(key)))},
+    return DocumentProperties(
+        title=plausible_title(_text(info.get("title"))),
+        authors=plausible_authors(_text(info.get("author"))),
+        created_at=plausible_date(info.get("created")),
+        metadata={key: text for key in ("subject", "keywords") if (text := _told(info.get(key)))},
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from memctl.readers.document_properties import parse_date
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble
+from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText
@@ -46,10 +46,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     """Read plain text: paragraphs, or turns where it is a chat."""
     blocks = text_blocks(path)
     first = next(blocks, "")
-    head = SourceText(
-        "",
-        "text/plain",
-        "text/1",
+    head = new_document(
         title=title_from_name(name),
         created_at=date_from_name(name),
         tags=hashtags(first),
@@ -64,7 +61,7 @@ def read_log(path: Path, name: str) -> Iterator[SourceText]:
     blocks = text_blocks(path)
     first = next(blocks, "")
     title, created_at = title_from_name(name), date_from_name(name)
-    head = SourceText("", "text/x-log", "log/1", title=title, created_at=created_at)
+    head = new_document(title=title, created_at=created_at)
     if looks_like_chat(first):
         return assemble(head, _made(chain([first], blocks), ChatReader(first, created_at).pieces))
     return assemble(head, log_pieces(chain([first], blocks)))
@@ -103,10 +100,7 @@ def read_rst(path: Path, name: str) -> Iterator[SourceText]:
     blocks = text_blocks(path)
     first = next(blocks, "")
     titles = [title for title, _, _ in _rst_headings(first)]
-    head = SourceText(
-        "",
-        "text/x-rst",
-        "rst/1",
+    head = new_document(
         title=(clean_title(titles[0]) if titles else "") or title_from_name(name),
         created_at=date_from_name(name),
     )
@@ -155,10 +149,7 @@ def _rst_pieces(text: str) -> Iterator[Piece]:
 def read_code(path: Path, name: str) -> Iterator[SourceText]:
     """Read source code: blocks between blank lines, under the name of their definition."""
     language = CODE_LANGUAGES.get(extension_of(name), "")
-    head = SourceText(
-        "",
-        "text/x-source",
-        "code/1",
+    head = new_document(
         title=clean_title(Path(name).name) or title_from_name(name),
         metadata={"programming_language": language} if language else {},
     )
