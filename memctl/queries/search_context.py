@@ -196,7 +196,7 @@ class SearchContext:
     def _word_embedder(self) -> Embedder:
         """Return the embedder that compares keywords; only the built-in model is ever loaded."""
         from memctl.models import BUILTIN_EMBEDDER
-        from memctl.search.retrieval.word_vectors import word_embedder
+        from memctl.search.retrieval.question_vectors import word_embedder
 
         return word_embedder(
             target.services.embedder

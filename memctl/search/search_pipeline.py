@@ -1,4 +1,4 @@
-"""One search: candidates are gathered, scored, put in order and folded, until there are enough."""
+"""One search: collect candidates, score them, apply signals, and fold duplicates, until enough."""
 
 from __future__ import annotations
 
@@ -7,81 +7,89 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memctl.search.query.question import QuestionMeaning
 from memctl.search.ranking.diversity import full_documents, limit_per_document
 from memctl.search.ranking.duplicates import fold_duplicates
-from memctl.search.ranking.fusion import SearchPlan, score_candidates
-from memctl.search.ranking.scored_candidates import ScoredCandidate, fold_distilled
+from memctl.search.ranking.scored_candidates import (
+    ScoredCandidate,
+    fold_distilled,
+    score_candidates,
+    sort_by_score,
+)
 from memctl.search.ranking.scoring_context import Priors, ScoringContext
 from memctl.search.ranking.signals import apply_signals
 from memctl.search.retrieval.candidate_rows import SearchScope, TableRows
 from memctl.search.retrieval.candidates import Candidate, CandidateCollector, Key
 from memctl.search.retrieval.corpus import Corpus
+from memctl.search.retrieval.question_vectors import QuestionMeaning
 from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.search_plan import SearchPlan
 from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:
     from memctl.graph.name_index import NameIndex
     from memctl.graph.name_resolution import Decisions
-    from memctl.search.ranking.graph_walk import WalkPath
 
 MIN_CANDIDATES = 100
-"""Candidates a leg, at least; twice as many as the hits asked for."""
-_MOST_GATHERINGS = 6
-"""Each looks for twice as many as the one before: with them 6,300 copies do not hide the rest."""
+"""Candidates for each retriever, or twice the number of hits asked for."""
+_MAX_COLLECTIONS = 6
+"""Each collects twice as many as the one before: with six, 6,300 copies don't hide the rest."""
+_LEAD_OVER = 9
+"""Position, from 0, of the hit that the best is compared with."""
+_MIN_FOR_LEAD = 50
+"""Hits among which one can stand out: of n, none is more than the root of n ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPipeline:
-    """What is looked for, where, and how it is judged."""
+    """Finds and ranks the memories for one analyzed question."""
 
     corpus: Corpus
-    gatherer: CandidateCollector
-    condition: SearchScope
+    collector: CandidateCollector
+    scope: SearchScope
     plan: SearchPlan
     statistics: TermStatistics
-    standing: Priors
+    priors: Priors
     now: datetime
     meaning: QuestionMeaning | None
-    """Where passages are compared by the word vectors that it has."""
+    """The question's; None unless the vectors of all passages are from its embedder."""
     decisions: Callable[[str], Decisions]
-    """Gives what was decided by hand on which names of a knowledge base mean the same."""
+    """Returns the owner's decisions on which names of a knowledge base mean the same."""
 
-    def found(self) -> tuple[list[ScoredCandidate], Mapping[Key, WalkPath]]:
-        """Return what was found, best first, and in the mode ``graph`` the ways that led to it.
+    def run(self) -> list[ScoredCandidate]:
+        """Return what was found, best first.
 
-        Where folding leaves fewer than the limit, more is gathered besides what is known.
+        Where folding leaves fewer than the limit, more is collected besides what is known.
         """
         wanted = max(MIN_CANDIDATES, 2 * self.plan.limit)
-        known = self._gathered(self.condition, wanted)
-        items, ways = self._ranked(known)
-        for _ in range(1, _MOST_GATHERINGS):
-            if len(known) < wanted or self._fill(items):
+        known = self._collect(self.scope, wanted)
+        items = self._rank(known)
+        for _ in range(1, _MAX_COLLECTIONS):
+            if len(known) < wanted or self._are_enough(items):
                 break
             wanted *= 2
-            more = self._gathered(self._elsewhere(known, items), wanted)
+            more = self._collect(self._other_memories(known, items), wanted)
             if more.keys() <= known.keys():
                 break
             known |= more
-            items, ways = self._ranked(known)
-        return items, ways
+            items = self._rank(known)
+        return items
 
     def graphs(self) -> Mapping[str, NameIndex]:
-        """Return the names in the memories that may be found, by knowledge base."""
-        filters, collapses = self.plan.main_filters, self.plan.collapses
+        """Return the names in the memories searched, by knowledge base."""
+        filters, evidence_only = self.plan.main_filters, self.plan.folds_distilled
         return {
             kb: self.corpus.graph(
-                kb, filters, self.condition, self.decisions(kb), evidence_only=collapses
+                kb, filters, self.scope, self.decisions(kb), evidence_only=evidence_only
             )
             for kb in self.corpus.sources
         }
 
-    def _gathered(self, condition: SearchScope, wanted: int) -> dict[Key, Candidate]:
-        found = self.gatherer.gather(condition, wanted)
-        return found | self._missing_sources(found) if self.plan.collapses else found
+    def _collect(self, scope: SearchScope, wanted: int) -> dict[Key, Candidate]:
+        found = self.collector.collect(scope, wanted)
+        return found | self._missing_sources(found) if self.plan.folds_distilled else found
 
     def _missing_sources(self, found: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
-        """Return the passages behind distilled memories of which no passage was found itself."""
+        """Return a source passage for each distilled memory of which none was found itself."""
         wanted: dict[str, set[str]] = {}
         for candidate in found.values():
             kb = candidate.key[0]
@@ -89,59 +97,62 @@ class SearchPipeline:
                 wanted.setdefault(kb, set()).add(candidate.source_ids[0])
         missing: dict[Key, Candidate] = {}
         for kb, ids in wanted.items():
-            missing |= self.gatherer.fetch(kb, sorted(ids), self.condition)
+            missing |= self.collector.fetch(kb, sorted(ids), self.scope)
         return missing
 
-    def _ranked(
-        self, found: Mapping[Key, Candidate]
-    ) -> tuple[list[ScoredCandidate], Mapping[Key, WalkPath]]:
+    def _rank(self, found: Mapping[Key, Candidate]) -> list[ScoredCandidate]:
+        plan = self.plan
         candidates = sorted(found.values(), key=lambda candidate: candidate.key)
-        first = score_candidates(candidates, self.plan)
-        items, ways = self._with_clues(fold_distilled(first, self.plan.collapses), first)
-        return fold_duplicates(items, self.corpus.sources, self.plan.duplicates), ways
+        first = score_candidates(candidates, plan)
+        items = fold_distilled(first) if plan.folds_distilled else sort_by_score(first)
+        if plan.folds_distilled or plan.mode == "graph":
+            items = apply_signals(items, self._context(first))
+        return fold_duplicates(items, self.corpus.sources, plan.duplicates)
 
-    def _with_clues(
-        self, items: list[ScoredCandidate], first: Sequence[ScoredCandidate]
-    ) -> tuple[list[ScoredCandidate], Mapping[Key, WalkPath]]:
-        plan, question = self.plan, self.gatherer.question
-        if plan.mode != "graph" and (plan.mode != "hybrid" or not plan.collapses):
-            return items, {}
-        around = ScoringContext(
-            self.gatherer,
-            self.condition,
+    def _context(self, first: Sequence[ScoredCandidate]) -> ScoringContext:
+        return ScoringContext(
+            self.collector,
+            self.scope,
             first,
-            plan,
+            self.plan,
             self.statistics,
             self.corpus.languages(self.plan.main_filters),
-            self.standing,
+            self.priors,
             self.now,
+            self.graphs,
             self.meaning,
         )
-        if plan.mode == "hybrid":
-            return apply_signals(items, question, around), {}
-        from memctl.search.ranking.graph_walk import walk_graph
 
-        standing = around.with_standing(items)
-        walk = walk_graph(standing, question, around, self.graphs(), plan.hops)
-        return walk.items, walk.ways
-
-    # --- enough of them --------------------------------------------------------------------------
-
-    def _fill(self, items: Sequence[ScoredCandidate]) -> bool:
-        """Tell whether there are as many hits as were asked for."""
+    def _are_enough(self, items: Sequence[ScoredCandidate]) -> bool:
         limit, most = self.plan.limit, self.plan.per_document
         return len(limit_per_document(items, most, limit) if most else items) >= limit
 
-    def _elsewhere(
+    def _other_memories(
         self, known: Mapping[Key, Candidate], items: Sequence[ScoredCandidate]
     ) -> SearchScope:
-        """What has to hold of memories that are not known yet, nor of a document with enough."""
+        """Return the scope without what is known, and without documents that have enough hits."""
         full = full_documents(items, self.plan.per_document) if self.plan.per_document else set()
         sources: dict[str, TableRows] = {}
         for kb, source in self.corpus.sources.items():
             where: Expr = ~col("id").is_in([id for name, id in known if name == kb])
             if documents := sorted(document for name, document in full if name == kb):
-                of_none = col("document_id").is_null()
-                where &= of_none | ~col("document_id").is_in(documents)
-            sources[kb] = TableRows(source, both(self.condition.where, where))
-        return SearchScope(self.condition.where, sources, self.condition.span)
+                no_document = col("document_id").is_null()
+                where &= no_document | ~col("document_id").is_in(documents)
+            sources[kb] = TableRows(source, both(self.scope.where, where))
+        return SearchScope(self.scope.where, sources, self.scope.valid)
+
+
+def score_lead(ranked: Sequence[ScoredCandidate], plan: SearchPlan) -> float | None:
+    """Return by how many standard deviations the best is ahead of the tenth.
+
+    None where scores aren't in standard deviations, or where there are too few.
+
+    Args:
+        ranked: All that was found, best first.
+        plan: What was asked for.
+    """
+    if plan.mode != "hybrid" or plan.fusion not in ("zscore", "weighted"):
+        return None
+    if not plan.folds_distilled or len(ranked) < _MIN_FOR_LEAD:
+        return None
+    return ranked[0].score - ranked[_LEAD_OVER].score

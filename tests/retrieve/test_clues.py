@@ -17,7 +17,8 @@ from memctl.search.ranking.reranking import Reranking
 from memctl.search.ranking.scoring_context import Priors
 from memctl.search.ranking.signals import text_score
 from memctl.search.retrieval.candidate_rows import ColumnValues, RowView
-from memctl.search.searcher import MODES, Searcher
+from memctl.search.search_plan import MODES
+from memctl.search.searcher import Searcher
 from tests.retrieve.conftest import NOW, Shelf
 
 MemoryOf = Callable[..., Memory]
@@ -413,7 +414,7 @@ def test_what_a_memory_is_worth_counts_where_it_is_to(
     )  # fmt: skip
     snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
     embedders = dict.fromkeys(snapshots, embedder)
-    searcher = Searcher(snapshots, embedders, lambda: NOW, standing=standing)
+    searcher = Searcher(snapshots, embedders, lambda: NOW, priors=standing)
     hits = hits_by_id(searcher, "gate code", mode=mode)
     assert next(iter(hits)) == "great"
     assert hits["great"].legs[clue] > hits["small"].legs[clue] > 0
@@ -446,7 +447,7 @@ def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
     shelf.put([replace(each, importance=0.5) for each in (painting, painter, *rest[12:])])
     snapshots = {name: store.snapshot() for name, store in shelf.stores.items()}
     searcher = Searcher(snapshots, dict.fromkeys(snapshots, embedder), lambda: NOW,
-                        standing=Priors(importance=1.0))  # fmt: skip
+                        priors=Priors(importance=1.0))  # fmt: skip
     question = "Who made the painting The Grey Harbour?"
     found = searcher.search(question, mode=mode, limit=3).hits
     assert {"painting", "painter"} <= {hit.external_id for hit in found}

@@ -125,7 +125,7 @@ def test_a_relation_is_told_with_another_word_for_it(shelf: Shelf, memory_of: Me
 def test_a_question_in_steps_or_for_nothing_in_particular_demands_nothing(
     shop: Searcher, question: str
 ) -> None:
-    assert shop.search(question).demand == NO_CONSTRAINTS
+    assert shop.search(question).constraints == NO_CONSTRAINTS
 
 
 @pytest.mark.parametrize(

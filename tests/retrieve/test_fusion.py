@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from memctl.errors import UsageError
 from memctl.literals import Fusion
 from memctl.search.ranking.fusion import (
-    FUSIONS,
     KEYWORD_WEIGHT,
     NO_SPACE,
     fuse,
     normalize_within,
-    parse_fusion,
     reciprocal_rank,
     zscore,
 )
+from memctl.search.search_plan import FUSIONS, parse_choice
 
 scores = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=30)
 
@@ -79,7 +78,7 @@ def test_ranks_are_fused_as_published_with_60_and_equal_shares() -> None:
 
 def test_an_unknown_fusion_is_refused_with_the_valid_ones() -> None:
     with pytest.raises(UsageError) as caught:
-        parse_fusion("borda")
+        parse_choice("fusion", "borda", FUSIONS)
     assert all(name in caught.value.hint for name in FUSIONS)
 
 

@@ -11,8 +11,8 @@ from memctl.models import Embedder
 from memctl.records import Filters
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.answering.search_outcome import SearchOutcome
-from memctl.search.ranking.fusion import FUSIONS
-from memctl.search.searcher import MODES, Searcher
+from memctl.search.search_plan import FUSIONS, MODES
+from memctl.search.searcher import Searcher
 
 from .conftest import NOW, ROASTERY, WRITTEN, MemoryOf, Shelf
 
@@ -54,7 +54,7 @@ def test_a_keyword_query_loads_the_model_only_where_words_do_not_decide(
     assert not loaded
     unclear = searcher.search("Which beans did the workshop get?", mode="keyword")
     assert not loaded
-    assert unclear.certainty.relevance.cosine > 0
+    assert unclear.relevance.cosine > 0
     assert loaded == [embedder.id]
 
 

@@ -1,19 +1,21 @@
-"""What a sentence must have to answer a question, besides being about the same things.
+"""Answer constraints: what a sentence must have to answer a question, besides its subject.
 
-Two kinds of question tell: one that asks for what is written in a way of its own, such as a phone
-number, and a short one for a relation of a thing, such as who owns it.  Of such a question the
-sentences that are only about the thing are no answers, however near they are.
+Two kinds of question constrain the answer: one that asks for a value written in a way of its own,
+such as a phone number, and a short one for a relation of a thing, such as who owns it.  Sentences
+that are only about the thing don't answer these, however near they are.  Things that a number
+tells apart, such as flat 5 and flat 6, constrain any answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
 from memctl.language.date_mentions import MONTHS, WEEKDAYS
 from memctl.language.term_analysis import query_terms
+from memctl.models.protocols import Embedder
 from memctl.records import Hit
 from memctl.search.answering.answer_type import (
     UNAMBIGUOUS_KINDS,
@@ -22,32 +24,32 @@ from memctl.search.answering.answer_type import (
     requested_value,
 )
 from memctl.search.answering.relevance import GENERIC_TERMS
-from memctl.search.query.question import Question, QuestionMeaning, Slot
+from memctl.search.query.question import Question, Slot
 from memctl.search.query.synonyms import similar_words
-from memctl.search.retrieval.candidates import Candidate
 
-_BOUND = 0.6
-"""Share of the things asked about that must be spoken of with a value for it to be theirs."""
-_RELATED = 0.5
-"""Share of them that must be spoken of with a relation."""
-_SUBJECT = 3
-"""Words of its own that a sentence may have and still go on about the one before it."""
-_MOST_WORDS = 5
-"""Longer questions say enough for what is like them to be taken for an answer."""
+_MIN_WITH_VALUE = 0.6
+"""Share of the things asked about that must be named with a value for it to be theirs."""
+_MIN_WITH_RELATION = 0.5
+"""Share of them that must be named with a relation."""
+_MAX_OWN_WORDS = 3
+"""Words of its own that a sentence may have and still continue the one before it."""
+_MAX_WORDS = 5
+"""A longer question says enough for a similar sentence to be its answer."""
 
 _ASKS = re.compile(
     r"^\W*(?:(?P<who>who|wer|qui|qui[eé]n)|how much|when|where|whom|wann|wo|wem|wen|quand|où"
     r"|cu[aá]ndo|d[oó]nde|(?P<what>what(?:['’]s| is| was| are| were)|was (?:ist|war)))\b",
     re.IGNORECASE,
 )
-_IN_STEPS = re.compile(
+_MULTI_STEP = re.compile(
     r"\b(?:who|when|where|what|which|why|how)\b.*\b(?:who|when|where|what|which|why|how)\b"
     r"|\b(?:or|oder|ou)\b|(?:\bof\b|['’]s\b).*(?:\bof\b|['’]s\b)",
     re.IGNORECASE,
 )
-"""Such questions are of things found by other things, which no one sentence speaks of."""
+"""Questions for one thing by way of another; no single sentence has both."""
 _STEM, _ENDING = 5, 3
-"""Letters by which words are taken for forms of one another: of a stem, and of an ending."""
+"""Words with the same first five letters, or with at most three more than a stem, are forms of one
+another."""
 _OF = frozenset(("of", "von", "des", "der"))
 _POSSESSIVE = re.compile(r"['’]s?$")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -56,124 +58,109 @@ _YEAR = re.compile(r"\W*(?:1\d|20)\d\d\W*")
 
 @dataclass(frozen=True, slots=True)
 class SentenceContext:
-    """A sentence and what stands around it, as terms."""
+    """A sentence and what is around it, as terms."""
 
     text: str
     own: frozenset[str]
     before: frozenset[str]
-    """Of the sentences before it that it may go on about; none for a row, which stands alone."""
+    """Of the sentences before it that it may continue; none for a table row, which stands alone."""
     beside: frozenset[str]
-    """Of its neighbours on both sides; none for a row."""
+    """Of its neighbours on both sides; none for a table row."""
     above: frozenset[str]
     """Of its title and headings."""
     whole: frozenset[str]
-    """Of the memory that it is in."""
+    """Of its memory."""
     is_turn: bool
-    """Whether it is said in a conversation, of which the other turns are not here."""
+    """Whether it is from a conversation, whose other turns aren't known here."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerConstraints:
     """What a sentence must have; by default nothing."""
 
-    exact: RequestedValue | None = None
+    value: RequestedValue | None = None
     naming: frozenset[str] = frozenset()
-    """The terms of what names the thing asked for: "phone" and "number"."""
+    """The terms of the value's name: "phone" and "number"."""
     words: tuple[str, ...] = ()
-    """Those of the question for the relation that is asked for."""
+    """The words of the question for the relation asked for."""
     relation: frozenset[str] = frozenset()
     """Their terms."""
-    kin: frozenset[str] = frozenset()
+    synonyms: frozenset[str] = frozenset()
     """Other terms for the relation."""
     things: tuple[Slot, ...] = ()
-    """Of what it is asked."""
+    """What the value or the relation is asked of."""
     names: tuple[Slot, ...] = ()
     """Those of the things that are names or dates."""
 
     @property
-    def may_be_told_otherwise(self) -> bool:
-        """Whether a sentence may have it without being seen to: "for 150" is a price as well, and a
-        relation has other words."""
-        return self.exact is None or self.exact.kind not in UNAMBIGUOUS_KINDS
+    def may_be_met_unseen(self) -> bool:
+        """Whether a sentence may meet them in words that aren't recognized: "for 150" is a price,
+        too, and a relation can be said in other words."""
+        return self.value is None or self.value.kind not in UNAMBIGUOUS_KINDS
 
-    def is_met_by(self, sentence: SentenceContext) -> bool:
-        """Tell whether a sentence has it."""
-        if self.exact is not None and self.exact.kind == "number":
-            counted = sentence.is_turn or len(self.things) > _MOST_WORDS
+    def are_met_by(self, sentence: SentenceContext) -> bool:
+        """Tell whether a sentence meets them."""
+        if self.value is not None and self.value.kind == "number":
+            counted = sentence.is_turn or len(self.things) > _MAX_WORDS
             return counted or has_value("number", sentence.text)
-        if self.exact is not None:
-            return has_value(self.exact.kind, sentence.text) and self._is_bound(sentence)
-        return not self.relation or self._is_related(sentence)
+        if self.value is not None:
+            return has_value(self.value.kind, sentence.text) and self._is_value_theirs(sentence)
+        return not self.relation or self._has_relation(sentence)
 
-    def _is_related(self, sentence: SentenceContext) -> bool:
-        """Tell whether a sentence speaks of the relation, and in that of the things."""
+    def _has_relation(self, sentence: SentenceContext) -> bool:
+        """Tell whether a sentence speaks of the relation, and in it of the things."""
         near = sentence.own | sentence.beside | sentence.above
-        if _share(self.names, near) < _RELATED:
+        if _share(self.names, near) < _MIN_WITH_RELATION:
             return False
         if not self.relation.isdisjoint(sentence.own):
-            return _share(self.things, sentence.whole) >= _RELATED
-        told = not near.isdisjoint(self.relation | self.kin)
-        return told and _share(self.things, near) >= _RELATED
+            return _share(self.things, sentence.whole) >= _MIN_WITH_RELATION
+        is_near = not near.isdisjoint(self.relation | self.synonyms)
+        return is_near and _share(self.things, near) >= _MIN_WITH_RELATION
 
-    def _is_bound(self, sentence: SentenceContext) -> bool:
+    def _is_value_theirs(self, sentence: SentenceContext) -> bool:
         """Tell whether the value in a sentence is that of the things asked about."""
-        if len(self.things) > _MOST_WORDS:
+        if len(self.things) > _MAX_WORDS:
             return True
         near = sentence.own | sentence.before | sentence.above
-        if _share(self.things, near) < _BOUND:
+        if _share(self.things, near) < _MIN_WITH_VALUE:
             return False
         if _share(self.things, sentence.own):
             return True
         known = sentence.above.union(self.naming)
         own = [term for term in sentence.own - known if not any(map(str.isdigit, term))]
-        return len(own) <= _SUBJECT
+        return len(own) <= _MAX_OWN_WORDS
 
 
 NO_CONSTRAINTS = AnswerConstraints()
 
 
 def is_multi_step(question: str) -> bool:
-    """Tell whether a question asks of things that are told by other things."""
-    return _IN_STEPS.search(question) is not None
+    """Tell whether a question asks for one thing by way of another."""
+    return _MULTI_STEP.search(question) is not None
 
 
 def derive_constraints(
     question: Question, hits: Sequence[Hit], languages: Sequence[str]
 ) -> AnswerConstraints:
-    """Return what the sentences of the hits must have, in the words of the question."""
-    exact = requested_value(question.text)
-    if exact is not None:
-        naming = frozenset(query_terms(exact.name, languages))
+    """Return what a sentence of the hits must have, in the words of the question."""
+    value = requested_value(question.text)
+    if value is not None:
+        naming = frozenset(query_terms(value.name, languages))
         things = tuple(slot for slot in question.slots if naming.isdisjoint(slot))
-        return AnswerConstraints(exact, naming, things=things)
-    return _related(question, hits, languages)
+        return AnswerConstraints(value, naming, things=things)
+    return _relation_constraints(question, hits, languages)
 
 
 def allow_synonyms(
-    demand: AnswerConstraints,
+    constraints: AnswerConstraints,
     hits: Sequence[Hit],
-    meaning: QuestionMeaning,
+    load_words: Callable[[], Embedder],
     languages: Sequence[str],
 ) -> AnswerConstraints:
-    """Return the demand as one that the hits may also meet with words of the same meaning."""
-    kin = " ".join(chain(*similar_words(demand.words, hits, meaning)))
-    return replace(demand, kin=demand.kin.union(query_terms(kin, languages)))
-
-
-def add_value_terms(
-    demand: AnswerConstraints, candidates: Sequence[Candidate], hits: Sequence[Hit]
-) -> list[Candidate]:
-    """Return the candidates, each of which became a hit, as having the name of what they have: a
-    price is told by figures alone."""
-    exact = demand.exact
-    if exact is None:
-        return list(candidates)
-    return [
-        replace(candidate, terms=candidate.terms | demand.naming)
-        if has_value(exact.kind, hit.text)
-        else candidate
-        for candidate, hit in zip(candidates, hits, strict=True)
-    ]
+    """Return the constraints as also met by words of the hits with the same meaning."""
+    similar = " ".join(chain(*similar_words(constraints.words, hits, load_words)))
+    synonyms = constraints.synonyms.union(query_terms(similar, languages))
+    return replace(constraints, synonyms=synonyms)
 
 
 def _share(slots: Sequence[Slot], found: frozenset[str]) -> float:
@@ -186,39 +173,38 @@ def _share(slots: Sequence[Slot], found: frozenset[str]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of the question that is content."""
+    """A content word of the question."""
 
     place: int
     slot: Slot
     plain: str
-    """In small letters; empty for a number."""
+    """In lower case; "" for a number."""
     is_name: bool
 
 
-def _related(
+def _relation_constraints(
     question: Question, hits: Sequence[Hit], languages: Sequence[str]
 ) -> AnswerConstraints:
     asks = _ASKS.match(question.text)
-    words = list(_content(question, hits))
-    if asks is None or len(words) > _MOST_WORDS or is_multi_step(question.text):
+    words = list(_content_words(question, hits))
+    if asks is None or len(words) > _MAX_WORDS or is_multi_step(question.text):
         return NO_CONSTRAINTS
-    relation = _relation(
-        asks, question, [word for word in words if word.plain and not word.is_name]
-    )
+    nouns_and_verbs = [word for word in words if word.plain and not word.is_name]
+    relation = _relation(asks, question, nouns_and_verbs)
     if not relation or not all(GENERIC_TERMS.isdisjoint(word.slot) for word in relation):
         return NO_CONSTRAINTS
     things = [word for word in words if word not in relation]
     return AnswerConstraints(
         words=tuple(word.plain for word in relation),
         relation=frozenset(term for word in relation for term in word.slot),
-        kin=frozenset(query_terms(" ".join(_alike(relation, hits)), languages)),
+        synonyms=frozenset(query_terms(" ".join(_word_forms(relation, hits)), languages)),
         things=tuple(word.slot for word in things),
         names=tuple(word.slot for word in things if word.is_name or asks["what"]),
     )
 
 
 def _relation(asks: re.Match[str], question: Question, words: Sequence[_Word]) -> list[_Word]:
-    """Return the words that say in which relation to the things stands what is asked for."""
+    """Return the words for the relation between the things and what is asked for."""
     if asks["what"]:
         return _head(question, words)
     if asks["who"] and words and words[0].place == 1:
@@ -229,13 +215,13 @@ def _relation(asks: re.Match[str], question: Question, words: Sequence[_Word]) -
 def _head(question: Question, words: Sequence[_Word]) -> list[_Word]:
     """Return what is asked of a thing: "salary" in "what is the salary of Ann"."""
     lower = [word.lower() for word in question.words]
-    whose = any(_POSSESSIVE.search(word) for word in lower[2:-1])
-    last = len(lower) - 1 if whose else -1
+    is_possessive = any(_POSSESSIVE.search(word) for word in lower[2:-1])
+    last = len(lower) - 1 if is_possessive else -1
     head = next((place - 1 for place, word in enumerate(lower) if word in _OF), last)
     return [word for word in words if word.place == head]
 
 
-def _alike(relation: Sequence[_Word], hits: Iterable[Hit]) -> list[str]:
+def _word_forms(relation: Sequence[_Word], hits: Iterable[Hit]) -> list[str]:
     """Return the words of the hits that begin alike, as "supplier" and "supplies" do."""
     stems = [term for word in relation for term in word.slot]
     there = {word.lower() for hit in hits for word in _WORD.findall(_text(hit))}
@@ -248,17 +234,17 @@ def _begin_alike(stem: str, word: str) -> bool:
     return shared >= _STEM or (shared == len(stem) and len(word) - shared <= _ENDING)
 
 
-def _content(question: Question, hits: Sequence[Hit]) -> Iterator[_Word]:
-    written_large = _capitalised(hits)
+def _content_words(question: Question, hits: Sequence[Hit]) -> Iterator[_Word]:
+    capitalised = _capitalised_words(hits)
     for place, (word, slots) in enumerate(zip(question.words, question.word_slots, strict=True)):
         plain = next(iter(_WORD.findall(word.lower())), "")
         for slot in slots if not _YEAR.fullmatch(word) else ():
-            is_name = plain in written_large or slot in question.names or slot in question.dates
+            is_name = plain in capitalised or slot in question.names or slot in question.dates
             yield _Word(place, slot, plain, is_name)
 
 
-def _capitalised(hits: Iterable[Hit]) -> frozenset[str]:
-    """Return the words that the hits write with a capital letter alone."""
+def _capitalised_words(hits: Iterable[Hit]) -> frozenset[str]:
+    """Return the words that the hits only write with a capital letter, in lower case."""
     found = {word for hit in hits for word in _WORD.findall(_text(hit))}
     small = {word for word in found if word.islower()}
     return frozenset(word.lower() for word in found if word.istitle()) - small
@@ -267,6 +253,8 @@ def _capitalised(hits: Iterable[Hit]) -> frozenset[str]:
 def _text(hit: Hit) -> str:
     return f"{hit.title}\n{hit.heading}\n{hit.text}"
 
+
+# --- numbered things -----------------------------------------------------------------------------
 
 _UNITS = (
     r"%|[€$£¥°²]|(?:k?m|cm|mm|k?g|mg|l|ml|[kmgt]b|k?wh?|h|min|sec|am|pm|a\.m|p\.m|eur|usd|gbp|chf"
@@ -289,7 +277,7 @@ _LETTERED = re.compile(r"(?<![\w.-])(?P<word>[^\W\d_]{1,4})-?(?P<numbers>\d{1,6}
 _PLAUSIBLE_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _RANGE = re.compile(r"(\d+)\s?(?:[-–]|to|bis)\s?(\d+)")
 _LONGEST_RANGE = 1000
-_NO_NAMES = frozenset(
+_COUNTING_WORDS = frozenset(
     query_terms(
         " ".join((*MONTHS, *WEEKDAYS))
         + " top last first next past previous least most about around nearly almost exactly just"
@@ -298,61 +286,60 @@ _NO_NAMES = frozenset(
         ("", "en", "de"),
     )
 )
-"""Behind these a number counts, or is a day."""
+"""After these a number counts something, or is a day."""
 
 Numbers = Mapping[str, frozenset[str]]
-"""The numbers that stand behind each word, as a term; or behind letters, as they are."""
+"""The numbers that follow each word, given as a term, or each letter, as in "Q3"."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedThings:
-    """The numbered things that a question is about, and whether a memory has them."""
+    """The things in a question that a number tells apart, such as flat 5 and flat 6, or Q2 and Q3.
+
+    The number directly follows what it numbers.  One that counts or measures precedes a unit, and
+    dates, times and prices are written as such; these tell nothing apart.
+    """
 
     asked: Numbers
     languages: tuple[str, ...]
-    is_missing: bool
-    """Whether the hits have such things by other numbers alone."""
+    are_missing: bool
+    """Whether the hits have such things with other numbers only."""
 
-    def is_another(self, told: str) -> bool:
-        """Tell whether a text is about such things of other numbers, or cannot be of these."""
+    def are_others_in(self, text: str) -> bool:
+        """Tell whether a text is about such things, but not the numbers asked for."""
         if not self.asked:
             return False
-        return self.is_missing or _differ(self.asked, numbers_of(told, self.languages))
-
-
-NO_NUMBERED_THINGS = NumberedThings({}, (), is_missing=False)
+        return self.are_missing or _differ(self.asked, _numbers_in(text, self.languages))
 
 
 def find_numbered_things(
     question: str, hits: Sequence[Hit], languages: tuple[str, ...]
 ) -> NumberedThings:
-    """Return the numbered things of a question, of which the hits tell."""
-    asked = numbers_of(question, languages)
-    if not asked:
-        return NO_NUMBERED_THINGS
-    told = numbers_of("\n".join(f"{h.title}\n{h.heading}\n{h.text}" for h in hits), languages)
-    return NumberedThings(asked, languages, is_missing=_differ(asked, told))
+    """Return the numbered things in a question, and whether the hits have them."""
+    asked = _numbers_in(question, languages)
+    there = _numbers_in("\n".join(map(_text, hits)), languages) if asked else {}
+    return NumberedThings(asked, languages, are_missing=_differ(asked, there))
 
 
-def numbers_of(text: str, languages: Sequence[str]) -> Numbers:
-    """Return the numbers that tell things apart in a text, by what they stand behind."""
+def _numbers_in(text: str, languages: Sequence[str]) -> Numbers:
+    """Return the numbers that tell things apart in a text, by what they follow."""
     found: dict[str, frozenset[str]] = {}
     for match in _NUMBERED.finditer(text):
         for term in query_terms(match["word"], languages):
-            if term not in _NO_NAMES:
-                found[term] = found.get(term, frozenset()) | _each(match["numbers"])
+            if term not in _COUNTING_WORDS:
+                found[term] = found.get(term, frozenset()) | _parse_numbers(match["numbers"])
     for match in _LETTERED.finditer(text):
         letters = f"{match['word'].lower()}#"
-        found[letters] = found.get(letters, frozenset()) | _each(match["numbers"])
+        found[letters] = found.get(letters, frozenset()) | _parse_numbers(match["numbers"])
     return {word: numbers for word, numbers in found.items() if numbers}
 
 
-def _differ(asked: Numbers, told: Numbers) -> bool:
-    """Tell whether something asked for is told of, but by none of the numbers asked for."""
-    return any(word in told and told[word].isdisjoint(asked[word]) for word in asked)
+def _differ(asked: Numbers, there: Numbers) -> bool:
+    """Tell whether something asked for is there, but with none of the numbers asked for."""
+    return any(word in there and there[word].isdisjoint(asked[word]) for word in asked)
 
 
-def _each(written: str) -> frozenset[str]:
+def _parse_numbers(written: str) -> frozenset[str]:
     """Return the numbers of a list, with those between the ends of a range."""
     numbers = {found.lower() for found in re.findall(r"\d+[a-zA-Z]?", written)}
     for low, high in _RANGE.findall(written):

@@ -1,7 +1,8 @@
-"""What kind of thing a question asks for, and whether a sentence has one.
+"""Answer types: what kind of thing a question asks for, and whether a sentence has one.
 
-Looks at question words alone, in the languages with the most speakers among users; where the kind
-cannot be told, nothing is expected.
+Only question words are looked at, in the languages with the most speakers among users; where they
+don't tell the type, any sentence fits.  Values are types that are written in ways of their own,
+such as phone numbers and prices: a sentence without one is no answer.
 """
 
 from __future__ import annotations
@@ -63,8 +64,7 @@ _ASKING_WORDS = re.compile(
     r"|[谁誰何哪几幾]|什么|什麼|怎|多少|どこ|いつ|どう|なぜ|누구|어디|언제|무엇|무슨|왜|몇",
     re.IGNORECASE,
 )
-"""What is also a word of another kind counts at the beginning alone, as German "was" before a verb
-of German."""
+"""Words with another meaning count only at the beginning, as German "was" before a German verb."""
 _CHOICE = re.compile(r"\b(?:or|oder|ou|oppure|eller)\b", re.IGNORECASE)
 
 _MONTHS = "|".join(sorted(month_numbers(), key=len, reverse=True))
@@ -114,7 +114,7 @@ _REASON = re.compile(
 
 
 def classify_question(question: str) -> AnswerType:
-    """Return what kind of thing a question asks for."""
+    """Return the type of answer that a question asks for."""
     found = [
         (match.start(), kind)
         for kind, pattern in _QUESTIONS.items()
@@ -124,13 +124,15 @@ def classify_question(question: str) -> AnswerType:
 
 
 def asks_whether(question: str) -> bool:
-    """Tell whether a question asks if something is so, or which of two things is, or says it: what
-    is asked for is in it, and a sentence which says just that is the answer."""
+    """Tell whether what is asked for is in the question: "is it so", "this or that", a statement.
+
+    A sentence that says just that is the answer.
+    """
     return _ASKING_WORDS.search(question) is None or _CHOICE.search(question) is not None
 
 
 def has_answer_type(kind: AnswerType, sentence: str, question: str) -> bool:
-    """Tell whether a sentence has what is asked for; always so where nothing is expected."""
+    """Tell whether a sentence has something of that type; always true for ``other``."""
     match kind:
         case "time":
             stated = has_date(sentence) or has_relative_time(sentence)
@@ -149,27 +151,27 @@ def has_answer_type(kind: AnswerType, sentence: str, question: str) -> bool:
 
 
 def has_date(sentence: str) -> bool:
-    """Tell whether a sentence names a date that stands on its own, unlike "last week"."""
+    """Tell whether a sentence names an absolute date, unlike "last week"."""
     return _ABSOLUTE_DATE.search(sentence) is not None
 
 
-def is_date(text: str) -> bool:
-    """Tell whether a text is a date and nothing else."""
+def is_whole_date(text: str) -> bool:
+    """Tell whether the whole text is a date."""
     return _ABSOLUTE_DATE.fullmatch(text) is not None
 
 
 def has_number(sentence: str) -> bool:
-    """Tell whether a sentence has a number that is no date."""
+    """Tell whether a sentence has a number that is not a date."""
     return _NUMBER.search(_ABSOLUTE_DATE.sub("", sentence)) is not None
 
 
 def has_relative_time(sentence: str) -> bool:
-    """Tell whether a sentence names a time that depends on when it was said."""
+    """Tell whether a sentence names a time relative to when it was said."""
     return _RELATIVE.search(sentence) is not None
 
 
 def stated_values(sentence: str) -> frozenset[str]:
-    """Return the dates, days and numbers of a sentence: what an update changes."""
+    """Return the dates, days and numbers in a sentence, which are what an update changes."""
     return frozenset(" ".join(found.lower().split()) for found in _VALUE.findall(sentence))
 
 
@@ -183,59 +185,59 @@ ValueKind = Literal["phone", "e-mail", "link", "percentage", "price", "age", "ad
 UNAMBIGUOUS_KINDS: frozenset[ValueKind] = frozenset(
     ("phone", "e-mail", "link", "percentage", "address")
 )
-"""Where none is seen, there is none; the others are also told in words or by bare figures."""
+"""Where no such value is seen, there is none; others are also given in words or bare figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedValue:
-    """What a question asks for."""
+    """The value that a question asks for."""
 
     kind: ValueKind
     name: str
     """The words of the question that name it: "phone number", "cost"."""
 
 
-# --- how they are asked for ----------------------------------------------------------------------
+# --- questions for values ------------------------------------------------------------------------
 
-_NOT_THE_HEAD = (
+_BEFORE_THE_NAME = (
     r"(?:(?!\b(?:do|does|did|has|have|had|can|could|will|would|should|must|about|with|when|where"
     r"|who|whom|whose|why|how|of|for|from|to|in|on|at|by|after|before|that|wann|wer|wo|von|für"
     r"|mit|über|de|du|des|del|para|por|pour)\b)[^?,;:])*?"
 )
-"""What may stand before the thing asked for, as in "what is Eva's new phone number"."""
+"""What may stand before the value's name, as in "what is Eva's new phone number"."""
 _OF_SOMETHING = (
     r"(?=\W*$|\s+(?:of|for|from|per|a|at|in|on|to|is|was|are|were|von|für|vom|pro|der|des|dem"
     r"|de|du|del|para|pour|par|d['’])\b)"
 )
 
 
-def _asks_for(thing: str, in_short: str) -> re.Pattern[str]:
-    """Return what matches a question for a thing, also by a name that has other meanings."""
-    names = rf"(?P<name>(?:{thing})\b|(?:{in_short})\b{_OF_SOMETHING})"
-    return re.compile(rf"^{_NOT_THE_HEAD}\b{names}", re.IGNORECASE)
+def _question_for(names: str, ambiguous: str) -> re.Pattern[str]:
+    """Return the pattern of questions for a value; ambiguous short names need a following "of"."""
+    either = rf"(?P<name>(?:{names})\b|(?:{ambiguous})\b{_OF_SOMETHING})"
+    return re.compile(rf"^{_BEFORE_THE_NAME}\b{either}", re.IGNORECASE)
 
 
 _VALUE_QUESTIONS: Mapping[ValueKind, Sequence[re.Pattern[str]]] = {
     "phone": (
-        _asks_for(
+        _question_for(
             r"(?:tele)?(?:phone|fax) (?:number|no)s?|(?:mobile|cell|contact) numbers?"
             r"|(?:telefon|handy|mobil|fax)nummern?|num[eé]ros? de t[eé]l[eé](?:phone|fono)",
             r"(?:tele)?phone|t[eé]l[eé]phone|tel[eé]fono|telefon",
         ),
     ),
     "e-mail": (
-        _asks_for(
+        _question_for(
             r"e-?mail address(?:es)?|mail address(?:es)?|e-?mail-?adressen?|correo electr[oó]nico",
             r"e-?mails?|courriel|correo",
         ),
     ),
-    "link": (_asks_for(r"web ?(?:site )?address|url", "web ?site|homepage|web ?page"),),
+    "link": (_question_for(r"web ?(?:site )?address|url", "web ?site|homepage|web ?page"),),
     "percentage": (
-        _asks_for("percentages?|per ?cents?", "prozentsatz|pourcentage|porcentaje"),
+        _question_for("percentages?|per ?cents?", "prozentsatz|pourcentage|porcentaje"),
         re.compile(r"^\W*(?:how many|wie ?viel) (?P<name>per ?cent|prozent)\b", re.IGNORECASE),
     ),
     "price": (
-        _asks_for(
+        _question_for(
             "(?:selling|purchase) price",
             "prices?|costs?|amount|preise?|kosten|betrag|prix|montant|co[uû]t|precio|coste|importe",
         ),
@@ -257,10 +259,10 @@ _VALUE_QUESTIONS: Mapping[ValueKind, Sequence[re.Pattern[str]]] = {
     ),
     "age": (
         re.compile(r"^\W*(?:how|wie) (?P<name>old|alt)\b", re.IGNORECASE),
-        _asks_for("date of birth", "age|alter|edad"),
+        _question_for("date of birth", "age|alter|edad"),
     ),
     "address": (
-        _asks_for(
+        _question_for(
             "(?:street|postal|home) address", r"(?<!\bip )(?<!\bmac )address|anschrift|adresse"
         ),
     ),
@@ -269,7 +271,7 @@ _VALUE_QUESTIONS: Mapping[ValueKind, Sequence[re.Pattern[str]]] = {
     ),
 }
 
-# --- how they look -------------------------------------------------------------------------------
+# --- patterns of values --------------------------------------------------------------------------
 
 _PHONE = re.compile(r"(?<![\w.,:/€$£-])\+?\(?\d[\d ()/.-]*\d(?![\w%]|\s?[€$£])")
 _PHONE_WORD = re.compile(
@@ -318,7 +320,7 @@ _VALUE_PATTERNS: Mapping[ValueKind, re.Pattern[str]] = {
 
 
 def requested_value(question: str) -> RequestedValue | None:
-    """Return what a question asks for where that is written in a way of its own."""
+    """Return the value that a question asks for; None where it asks for none."""
     for kind, patterns in _VALUE_QUESTIONS.items():
         for pattern in patterns:
             if found := pattern.search(question):
@@ -327,7 +329,7 @@ def requested_value(question: str) -> RequestedValue | None:
 
 
 def has_value(kind: ValueKind, text: str) -> bool:
-    """Tell whether a text has something of that kind."""
+    """Tell whether a text has a value of that kind."""
     if kind == "phone":
         return any(_is_phone(found.group(), text) for found in _PHONE.finditer(text))
     if kind == "number":
@@ -336,8 +338,8 @@ def has_value(kind: ValueKind, text: str) -> bool:
 
 
 def _is_phone(written: str, text: str) -> bool:
-    """Figures without a plus or a nought before them may well be something else."""
+    """Tell a phone number from other figures, by a leading plus or zero or by the words around."""
     digits = sum(map(str.isdigit, written))
-    if not _FEWEST_DIGITS <= digits <= _MOST_DIGITS or is_date(written):
+    if not _FEWEST_DIGITS <= digits <= _MOST_DIGITS or is_whole_date(written):
         return False
     return written.startswith(("+", "0", "(0")) or _PHONE_WORD.search(text) is not None

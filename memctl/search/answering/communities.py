@@ -29,7 +29,7 @@ from memctl.search.answering.excerpts import HitExcerpt, cite
 from memctl.search.ranking.graph_walk import named_nodes
 from memctl.search.ranking.multi_hop import MAX_SEEDS, RANK_DECAY
 from memctl.search.ranking.scored_candidates import load_hits_by_id
-from memctl.search.retrieval.candidates import Sources
+from memctl.search.retrieval.term_statistics import Sources
 
 MOST_COMMUNITIES = 3
 MOST_SENTENCES = 3
@@ -56,7 +56,7 @@ class CommunityFinder:
     sources: Sources
     graphs: Mapping[str, NameIndex]
 
-    def around(self, question: str, hits: Sequence[Hit]) -> tuple[Community, ...]:
+    def find(self, question: str, hits: Sequence[Hit]) -> tuple[Community, ...]:
         """Return the communities of what a question and the best of its hits name, best first."""
         found = [
             (each.weight, kb, near, each, seeds)

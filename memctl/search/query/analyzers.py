@@ -1,72 +1,255 @@
-"""Versions in a question: "v2.13.5", "2.13.5" and "version 2.13" are names, not heaps of numbers.
+"""Query analysis: an ordered list of analyzers, each of which may refine the question.
 
-A version is one slot, found with the "v" or without and, where it leaves out the last numbers, by
-each that begins so.
+To add an analyzer, write a function from an ``Analysis`` to an ``Analysis`` and add it to
+``ANALYZERS``.  Analyzers know how common terms are, but never read which memories match.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
 
 import pyarrow as pa
 
 from memctl.language.term_analysis import plain_form, terms
-from memctl.search.query.question import Question, Slot, slot_weight, version_at
-from memctl.search.query.search_syntax import Pattern
-from memctl.search.retrieval.candidates import Sources
-from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.query.question import (
+    Question,
+    Slot,
+    analyze_question,
+    keep_known_pairs,
+    version_at,
+)
+from memctl.search.query.search_syntax import (
+    Expression,
+    Node,
+    Pattern,
+    describe_node,
+    iter_patterns,
+    resolve_patterns,
+)
+from memctl.search.query.time_expressions import (
+    Count,
+    explain_times,
+    recognize_dates,
+    recognize_times,
+)
+from memctl.search.retrieval.term_statistics import Sources, TermStatistics
 from memctl.store.tables.filter_expressions import Expr, both, col
 from memctl.store.tables.snapshot import Snapshot
 
-_MAX_VERSIONS = 32
-"""Versions that one which leaves out the last numbers may stand for."""
-
-
-def recognize_versions(question: Question, statistics: TermStatistics) -> Question:
-    """Return the question with each of its versions as one slot."""
-    found = {
-        place: version
-        for place in range(len(question.words))
-        if (version := version_at(question.words, place))
-    }
-    if not found:
-        return question
-    slots = list(question.word_slots)
-    for place, version in found.items():
-        slots[place] = (_version_slot(version, statistics),)
-    named = replace(question, word_slots=tuple(slots))
-    there = set(named.terms)
-    return replace(named, pairs=tuple(pair for pair in question.pairs if there.issuperset(pair)))
-
-
-def _version_slot(version: str, statistics: TermStatistics) -> Slot:
-    return tuple(dict.fromkeys([version, f"v{version}", *_longer_versions(version, statistics)]))
-
-
-def _longer_versions(version: str, statistics: TermStatistics) -> Iterator[str]:
-    longer = re.compile(rf"v?{re.escape(version)}\.\d")
-    yield from sorted(filter(longer.match, statistics.frequencies))[:_MAX_VERSIONS]
-
-
 MAX_WORDS = 128
-"""Different words that are looked for; questions have fewer."""
+"""Different words that are searched for; questions have fewer."""
+MAX_EXPANSIONS = 32
+"""Terms that one pattern may stand for."""
 _ENDS = 24
-"""Words at the beginning and at the end, where it is written what is wanted of the rest."""
+"""Words at the beginning and at the end, where people say what they want of the rest."""
 _LONGEST_WORD = 200
-"""Characters of a word: whole pages are one where no spaces are written."""
+"""Characters of a word: in scripts without spaces, a whole page is one word."""
+_MAX_VERSIONS = 32
+"""Versions that one without the last numbers may stand for."""
+_SHORTEST_STEM = 4
+"""Shorter stems are other words: "par" of "pars*"."""
+_ROWS = 400
+"""Memories read for the words of a table too large to know them all."""
+_NEWEST = 5_000
+"""Memories that the index may not have yet."""
+
+Expansions = Mapping[Pattern, tuple[str, ...]]
 
 
-def shorten_question(question: Question, statistics: TermStatistics) -> Question:
-    """Return a question with no more words than can be looked for.
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is known of a question, refined by one analyzer after the other."""
 
-    Those at both ends, and of the others the rarest that memories have.
+    expression: Expression
+    """The question as parsed search syntax."""
+    question: Question
+    statistics: TermStatistics
+    languages: tuple[str, ...]
+    """Those of the memories searched, the most frequent first."""
+    sources: Sources
+    where: Expr | None
+    """The condition that holds for the memories searched; None for all."""
+    today: date
+    count: Count
+    """Counts the memories searched that meet a further condition."""
+    embedded: Question
+    """The question as it is embedded: with its periods and dates in their own words."""
+    required: Node | None = None
+    """What must hold for every memory found."""
+    expansions: Expansions = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What of the question was not searched for, or understood differently."""
+
+    def explain(self) -> dict[str, Any]:
+        """Return how the question was understood, for ``--explain``."""
+        expanded = {str(pattern): list(terms) for pattern, terms in self.expansions.items()}
+        statistics, question = self.statistics, self.question
+        return {
+            "languages": list(self.languages),
+            "terms": {term: round(statistics.idf(term), 3) for term in question.terms},
+            "memories": statistics.memories,
+            "sampled": statistics.sampled,
+            **explain_times(question),
+            **({"required": describe_node(self.required)} if self.required else {}),
+            **({"expanded": expanded} if expanded else {}),
+        }
+
+
+def analyze(
+    expression: Expression,
+    languages: tuple[str, ...],
+    statistics: TermStatistics,
+    sources: Sources,
+    where: Expr | None,
+    today: date,
+    count: Count,
+) -> Analysis:
+    """Return the question of an expression after all analyzers; see ``Analysis`` for the arguments.
+
+    Raises:
+        UsageError: The question is empty.
     """
-    if len(question.slots) <= MAX_WORDS:
-        return question
-    left = _most_telling_slots(question, statistics)
+    question = analyze_question(expression.text, languages)
+    notes = (expression.note,) if expression.note else ()
+    analysis = Analysis(
+        expression, question, statistics, languages, sources, where, today, count,
+        embedded=question, notes=notes,
+    )  # fmt: skip
+    for analyzer in ANALYZERS:
+        analysis = analyzer(analysis)
+    return analysis
+
+
+# --- wildcards and misspellings ------------------------------------------------------------------
+
+
+def expand_patterns(analysis: Analysis) -> Analysis:
+    """Replace ``pars*`` and ``aurroa~`` by the words of the memories that they stand for."""
+    expression = analysis.expression
+    patterns = set(expression.patterns.values())
+    patterns.update(iter_patterns(expression.required) if expression.required else ())
+    found = {pattern: _expand(pattern, analysis) for pattern in sorted(patterns, key=str)}
+    question = analysis.question
+    slots = tuple(
+        (found[expression.patterns[at]],)
+        if at in expression.patterns and found[expression.patterns[at]]
+        else own
+        for at, own in enumerate(question.word_slots)
+    )
+    question = replace(question, word_slots=slots)
+    return replace(
+        analysis,
+        question=replace(question, pairs=keep_known_pairs(question)),
+        required=expression.required and resolve_patterns(expression.required, found),
+        expansions=found,
+    )
+
+
+def _expand(pattern: Pattern, analysis: Analysis) -> tuple[str, ...]:
+    """Return the terms that a pattern stands for: the nearest first, then the most frequent."""
+    prefix = _term_prefix(pattern.word)
+    wholes = (
+        found[-1] for language in analysis.languages if (found := terms(pattern.word, language))
+    )
+    forms = {prefix, *(stem for stem in wholes if len(stem) >= _SHORTEST_STEM)}
+    statistics = analysis.statistics
+    known = Counter(statistics.frequencies)
+    if statistics.sampled < statistics.memories:
+        known += _more_terms(pattern, analysis, forms)
+    distances = ((term, _distance(pattern, prefix, forms, term)) for term in known)
+    near = {term: distance for term, distance in distances if distance is not None}
+    order = sorted(near, key=lambda term: (near[term], -known[term], term))
+    return tuple(order[:MAX_EXPANSIONS])
+
+
+def _more_terms(pattern: Pattern, analysis: Analysis, forms: set[str]) -> Counter[str]:
+    """Return the terms of memories that may have a matching one, as the index says."""
+    found: Counter[str] = Counter()
+    where = analysis.where
+    for source in analysis.sources.values():
+        tables = _read_misspelt(source, where, forms, pattern.edits) if pattern.edits else ()
+        for rows in tables or (_read_prefixed(source, where, _term_prefix(pattern.word)),):
+            for text in rows["search_text"].to_pylist():
+                found.update(set(text.split()))
+    return found
+
+
+def _read_misspelt(
+    source: Snapshot, where: Expr | None, forms: set[str], edits: int
+) -> tuple[pa.Table, ...]:
+    # lance 13 finds nearly equal words in its index alone, which the newest rows are not in yet.
+    skipped = max(source.count("memories", where) - _NEWEST, 0)
+    return (
+        source.keyword(sorted(forms), where, _ROWS, ("search_text",), edits=edits),
+        source.scan("memories", where, ("search_text",), limit=_NEWEST, offset=skipped),
+    )
+
+
+def _term_prefix(word: str) -> str:
+    """Return how the terms of words with this prefix begin: "proj4711", but "2026-05-12"."""
+    plain = plain_form(word)
+    return plain.replace("-", "") if any(map(str.isalpha, plain)) else plain
+
+
+def _read_prefixed(source: Snapshot, where: Expr | None, word: str) -> pa.Table:
+    text = col("search_text")
+    begins = text.like_glob(f"{word}*") | text.like_glob(f"* {word}*")
+    return source.scan("memories", both(where, begins), ("search_text",), limit=_ROWS)
+
+
+def _distance(pattern: Pattern, prefix: str, forms: set[str], term: str) -> int | None:
+    """Return by how many letters a term differs; None where it doesn't match."""
+    if not pattern.edits:
+        return 0 if term in forms or term.startswith(prefix) else None
+    edits = (_edit_distance(form, term, pattern.edits) for form in forms)
+    return min((count for count in edits if count is not None), default=None)
+
+
+def _edit_distance(one: str, other: str, most: int) -> int | None:
+    """Return how many letters to change, add, drop or swap turn one word into the other.
+
+    None where it takes more than ``most``; optimal string alignment (Damerau 1964).
+    """
+    if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
+        return None
+    distance = list(_distance_rows(one, other))[-1][-1]
+    return distance if distance <= most else None
+
+
+def _distance_rows(one: str, other: str) -> Iterator[list[int]]:
+    """Yield the rows of the table of distances between the prefixes of two words."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    yield last
+    for at, letter in enumerate(one, start=1):
+        row = [at]
+        for to, theirs in enumerate(other, start=1):
+            cost = min(last[to] + 1, row[-1] + 1, last[to - 1] + (letter != theirs))
+            swapped = at > 1 and to > 1 and letter == other[to - 2] and theirs == one[at - 2]
+            row.append(min(cost, before[to - 2] + 1) if swapped else cost)
+        before, last = last, row
+        yield row
+
+
+# --- very long messages --------------------------------------------------------------------------
+
+
+def shorten(analysis: Analysis) -> Analysis:
+    """Keep at most 128 different words of a very long message, such as a pasted document.
+
+    Those at both ends, and of the others the rarest that memories have: every word costs time for
+    each memory compared, and common words say nothing beside hundreds of rare ones.
+    """
+    question = analysis.question
+    total = len(question.slots)
+    if total <= MAX_WORDS:
+        return analysis
+    left = _most_telling_slots(question, analysis.statistics)
     words: list[str] = []
     word_slots: list[tuple[Slot, ...]] = []
     for place, (word, slots) in enumerate(zip(question.words, question.word_slots, strict=True)):
@@ -75,19 +258,12 @@ def shorten_question(question: Question, statistics: TermStatistics) -> Question
         if kept or _is_at_an_end(place, question):
             words.append(word[:_LONGEST_WORD])
             word_slots.append(kept)
-    brief = replace(
+    short = replace(
         question, text=" ".join(words), words=tuple(words), word_slots=tuple(word_slots)
     )
-    there = set(brief.terms)
-    return replace(brief, pairs=tuple(pair for pair in question.pairs if there.issuperset(pair)))
-
-
-def shortening_note(question: Question, brief: Question) -> tuple[str, ...]:
-    """Return a note on what is not looked for; none where all is."""
-    every, looked_for = len(question.slots), len(brief.slots)
-    if every == looked_for:
-        return ()
-    return (f"of {every:,} different words the {looked_for} that tell most were looked for",)
+    short = replace(short, pairs=keep_known_pairs(short))
+    note = f"of {total:,} different words the {len(short.slots)} that tell most were looked for"
+    return replace(analysis, question=short, notes=(*analysis.notes, note))
 
 
 def _most_telling_slots(question: Question, statistics: TermStatistics) -> set[Slot]:
@@ -100,7 +276,7 @@ def _most_telling_slots(question: Question, statistics: TermStatistics) -> set[S
 
     def order(slot: Slot) -> tuple[bool, bool, float]:
         known = any(map(statistics.frequencies.get, slot))
-        return slot not in first, not known, -slot_weight(slot, statistics)
+        return slot not in first, not known, -statistics.slot_weight(slot)
 
     return set(sorted(question.slots, key=order)[:MAX_WORDS])
 
@@ -109,123 +285,65 @@ def _is_at_an_end(place: int, question: Question) -> bool:
     return place < _ENDS or place >= len(question.words) - _ENDS
 
 
-MAX_EXPANSIONS = 32
-"""Terms that one pattern may stand for."""
-_LEAST_STEM = 4
-"""Shorter stems are other words: "par" of "pars*"."""
-_ROWS = 400
-"""Memories looked at for the words of a table too large to be known."""
-_NEWEST = 5_000
-"""Memories that may not be in the index yet."""
-
-Expansions = Mapping[Pattern, tuple[str, ...]]
+# --- versions ------------------------------------------------------------------------------------
 
 
-def expand_pattern(
-    pattern: Pattern,
-    sources: Sources,
-    where: Expr | None,
-    statistics: TermStatistics,
-    languages: Sequence[str],
-) -> tuple[str, ...]:
-    """Return the terms that a pattern stands for, the nearest and then the most frequent first.
+def find_versions(analysis: Analysis) -> Analysis:
+    """Make each version one slot: "v2.13.5" and "version 2.13" are names, not heaps of numbers.
 
-    Args:
-        pattern: A prefix, or a word that may be misspelt.
-        sources: Have the words.
-        where: What holds of the memories that are asked.
-        statistics: The words of these memories, or of a sample.
-        languages: Those of the memories.
+    It is found with the "v" or without; where it lacks the last numbers, all that begin with it
+    are found.
     """
-    begins = _beginning_of(pattern.word)
-    wholes = (found[-1] for language in languages if (found := terms(pattern.word, language)))
-    forms = {begins, *(stem for stem in wholes if len(stem) >= _LEAST_STEM)}
-    known = Counter(statistics.frequencies)
-    if statistics.sampled < statistics.memories:
-        known += _more_terms(pattern, sources, where, forms)
-    judged = ((term, _distance(pattern, begins, forms, term)) for term in known)
-    near = {term: away for term, away in judged if away is not None}
-    return tuple(sorted(near, key=lambda term: (near[term], -known[term], term))[:MAX_EXPANSIONS])
+    question = analysis.question
+    versions = {
+        place: version
+        for place in range(len(question.words))
+        if (version := version_at(question.words, place))
+    }
+    if versions:
+        slots = list(question.word_slots)
+        for place, version in versions.items():
+            slots[place] = (_version_slot(version, analysis.statistics),)
+        question = replace(question, word_slots=tuple(slots))
+        question = replace(question, pairs=keep_known_pairs(question))
+    return replace(analysis, question=question)
 
 
-def apply_expansions(
-    question: Question, patterns: Mapping[int, Pattern], found: Expansions
-) -> Question:
-    """Return the question with what its patterns stand for in their place."""
-    slots = tuple(
-        (found[patterns[at]],) if at in patterns and found[patterns[at]] else own
-        for at, own in enumerate(question.word_slots)
+def _version_slot(version: str, statistics: TermStatistics) -> Slot:
+    longer = re.compile(rf"v?{re.escape(version)}\.\d")
+    known = sorted(filter(longer.match, statistics.frequencies))[:_MAX_VERSIONS]
+    return tuple(dict.fromkeys([version, f"v{version}", *known]))
+
+
+# --- dates and periods ---------------------------------------------------------------------------
+
+
+def mark_embedded(analysis: Analysis) -> Analysis:
+    """Have the question embedded as it is now: word vectors know "May", but no ISO date."""
+    return replace(analysis, embedded=analysis.question)
+
+
+def find_dates(analysis: Analysis) -> Analysis:
+    """Make each date one slot, in all forms in which memories may write it."""
+    question = recognize_dates(analysis.question, analysis.statistics, analysis.today)
+    return replace(analysis, question=question)
+
+
+def find_times(analysis: Analysis) -> Analysis:
+    """Make each calendar period one slot, as common as the memories made in it."""
+    question, statistics = recognize_times(
+        analysis.question, analysis.statistics, analysis.today, analysis.count
     )
-    widened = replace(question, word_slots=slots)
-    there = set(widened.terms)
-    return replace(widened, pairs=tuple(pair for pair in question.pairs if there.issuperset(pair)))
+    return replace(analysis, question=question, statistics=statistics)
 
 
-def _more_terms(
-    pattern: Pattern, sources: Sources, where: Expr | None, forms: set[str]
-) -> Counter[str]:
-    """Return the terms of memories that the index says have some that may be meant."""
-    found: Counter[str] = Counter()
-    for source in sources.values():
-        tables = _misspelt(source, where, forms, pattern.edits) if pattern.edits else ()
-        for rows in tables or (_beginning(source, where, _beginning_of(pattern.word)),):
-            for text in rows["search_text"].to_pylist():
-                found.update(set(text.split()))
-    return found
+Analyzer = Callable[[Analysis], Analysis]
 
-
-def _misspelt(
-    source: Snapshot, where: Expr | None, forms: set[str], edits: int
-) -> tuple[pa.Table, ...]:
-    # lance 13 compares nearly equal words in its index alone, which the newest rows are not in yet.
-    skipped = max(source.count("memories", where) - _NEWEST, 0)
-    return (
-        source.keyword(sorted(forms), where, _ROWS, ("search_text",), edits=edits),
-        source.scan("memories", where, ("search_text",), limit=_NEWEST, offset=skipped),
-    )
-
-
-def _beginning_of(word: str) -> str:
-    """Return what the terms begin with of words that begin so: "proj4711", but "2026-05-12"."""
-    plain = plain_form(word)
-    return plain.replace("-", "") if any(map(str.isalpha, plain)) else plain
-
-
-def _beginning(source: Snapshot, where: Expr | None, word: str) -> pa.Table:
-    text = col("search_text")
-    begins = text.like_glob(f"{word}*") | text.like_glob(f"* {word}*")
-    return source.scan("memories", both(where, begins), ("search_text",), limit=_ROWS)
-
-
-def _distance(pattern: Pattern, begins: str, forms: set[str], term: str) -> int | None:
-    """Return by how many letters a term differs; None where it is not meant."""
-    if not pattern.edits:
-        return 0 if term in forms or term.startswith(begins) else None
-    away = [edits for form in forms if (edits := _edits(form, term, pattern.edits)) is not None]
-    return min(away, default=None)
-
-
-def _edits(one: str, other: str, most: int) -> int | None:
-    """Return how many letters to change, add, drop or swap make one word of another.
-
-    None where it takes more than ``most``; optimal string alignment (Damerau 1964).
-    """
-    if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
-        return None
-    distance = list(_distance_rows(one, other))[-1][-1]
-    return distance if distance <= most else None
-
-
-def _distance_rows(one: str, other: str) -> Iterator[list[int]]:
-    """Yield the rows of the table of distances between the beginnings of two words."""
-    before: list[int] = []
-    last = list(range(len(other) + 1))
-    yield last
-    for at, letter in enumerate(one, start=1):
-        row = [at]
-        for to, theirs in enumerate(other, start=1):
-            cost = min(last[to] + 1, row[-1] + 1, last[to - 1] + (letter != theirs))
-            swapped = at > 1 and to > 1 and letter == other[to - 2] and theirs == one[at - 2]
-            row.append(min(cost, before[to - 2] + 1) if swapped else cost)
-        before, last = last, row
-        yield row
+ANALYZERS: Sequence[Analyzer] = (
+    expand_patterns,
+    shorten,
+    find_versions,
+    mark_embedded,
+    find_dates,
+    find_times,
+)

@@ -1,8 +1,13 @@
-"""Times of the calendar that a question tells: "last May", "two weeks ago", "since March".
+"""Dates and calendar periods in a question, each of which becomes one slot.
 
-A time is looked for as a word is: memories made in it have it, and it counts for as much as a word
-that is as rare.  So it decides where the question says little else, and is one word of several
-where it says much.  It filters nothing, for people err about when something was.
+"19 March", "March 19th", "19.3.2026" and "2026-03-19" share no term, and keyword search compares
+terms.  So a date is a slot: as ISO 8601, which the dates of a hit are converted to as well, and in
+each written form that is a single term.
+
+A period ("last May", "two weeks ago", "since March") is searched for like a word: memories made in
+it have it, and it weighs as much as a word that is as rare.  So it decides where the question says
+little else, and is one word among several where it says much.  It filters nothing, because people
+misremember when something was.
 """
 
 from __future__ import annotations
@@ -18,146 +23,9 @@ from memctl.language.term_analysis import terms
 from memctl.language.time_periods import is_time_name, periods
 from memctl.language.word_lists import ENGLISH_MONTHS
 from memctl.records import Hit
-from memctl.search.query.question import Question, Slot
-from memctl.search.retrieval.candidates import Candidate
+from memctl.search.query.question import Question, Slot, TimeExpression
 from memctl.search.retrieval.term_statistics import TermStatistics
 from memctl.store.tables.filter_expressions import Expr, col
-
-TIME_SCORE = "keyword_time"
-"""How much of the score of a hit's words is for the times that it was made in."""
-LEAST_SHOWN = 0.001
-"""A smaller one, of a time years away, is not told."""
-_HALVED_AFTER = 3
-_HALVED_AFTER_SHARE = 0.25
-"""So many days outside of a time a memory is given half of that, or such a share of the time's
-length, if that is more: who tells a day seldom errs by a month."""
-
-Count = Callable[[Expr], int]
-"""Counts the memories for which something holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimeExpression:
-    """A time that a question tells."""
-
-    text: str
-    first: date
-    last: date
-
-    @property
-    def term(self) -> str:
-        """The term that memories of that time have: an interval as ISO 8601 writes it."""
-        return f"{self.first.isoformat()}/{self.last.isoformat()}"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has but one end."""
-        return self.first == date.min or self.last == date.max
-
-    def holds(self, day: date) -> bool:
-        """Tell whether a day is of that time."""
-        return self.first <= day <= self.last
-
-    def fit(self, day: date) -> float:
-        """Return 1 for a day of that time, less and less for a day further from it."""
-        apart = max((self.first - day).days, (day - self.last).days, 0)
-        length = 0 if self.is_open else (self.last - self.first).days + 1
-        return float(0.5 ** (apart / max(_HALVED_AFTER, _HALVED_AFTER_SHARE * length)))
-
-    @property
-    def created(self) -> Expr:
-        """What holds of the memories made in that time."""
-        ends = []
-        if self.first != date.min:
-            ends.append(col("created_at") >= _midnight(self.first))
-        if self.last != date.max:
-            ends.append(col("created_at") < _midnight(self.last + timedelta(days=1)))
-        return ends[0] if len(ends) == 1 else ends[0] & ends[1]
-
-
-def recognize_times(
-    question: Question, statistics: TermStatistics, today: date, count: Count
-) -> tuple[Question, TermStatistics]:
-    """Return the question with each time of the calendar as one slot, and how common these are.
-
-    A time in which every memory was made is left as it is written.
-
-    Args:
-        question: As it was understood; its dates may be slots already.
-        statistics: Of the memories asked.
-        today: The day of asking.
-        count: Counts among these memories.
-    """
-    told = [
-        (each, found)
-        for period in periods(question.text, today)
-        for each in [
-            TimeExpression(question.text[period.start : period.end], period.first, period.last)
-        ]
-        if (found := count(each.created)) < statistics.memories
-    ]
-    if not told:
-        return question, statistics
-    asked = question
-    for each, _ in told:
-        asked = _with_slot(asked, each)
-    share = statistics.sampled / statistics.memories
-    made = {each.term: max(1, round(share * found)) for each, found in told if found}
-    known = replace(statistics, frequencies={**statistics.frequencies, **made})
-    return replace(asked, times=tuple(each for each, _ in told)), known
-
-
-def matching_times(question: Question, hit: Hit) -> frozenset[str]:
-    """Return the times of the question, as terms, in which a hit was made."""
-    day = hit.created_at.date()
-    return frozenset(each.term for each in question.times if each.holds(day))
-
-
-def explain_times(question: Question) -> dict[str, Any]:
-    """Return what is told of them by ``--explain``; nothing where there are none."""
-    times = [
-        {
-            "text": told.text,
-            "from": None if told.first == date.min else told.first.isoformat(),
-            "to": None if told.last == date.max else told.last.isoformat(),
-        }
-        for told in question.times
-    ]
-    return {"times": times} if times else {}
-
-
-def _with_slot(question: Question, told: TimeExpression) -> Question:
-    """Return the question with one slot in the place of those of the words that tell a time."""
-    start = question.text.index(told.text)
-    at = question.words_between(start, start + len(told.text))
-    slots = list(question.word_slots)
-    dates = [slot for place in at for slot in slots[place] if slot in question.dates]
-    slot: Slot = tuple(dict.fromkeys([told.term, *_time_terms(question, at, dates)]))
-    written = [term for place in at for old in slots[place] for term in old]
-    for place in at:
-        slots[place] = ()
-    slots[at[-1]] = (slot,)
-    return replace(
-        question,
-        word_slots=tuple(slots),
-        also=tuple(dict.fromkeys([*question.also, *written])),
-        dates=tuple(slot if old in dates else old for old in question.dates),
-    )
-
-
-def _time_terms(question: Question, at: Sequence[int], dates: Sequence[Slot]) -> Iterator[str]:
-    """Yield the terms by which a memory itself may tell that time: its date, or its name."""
-    for slot in dates:
-        yield from slot
-    for place in at:
-        if is_time_name(question.words[place]):
-            for slot in question.word_slots[place]:
-                yield from slot
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time.min, UTC)
-
 
 _YEARS = range(1500, 2100)
 _IN_SOME_YEAR = datetime(2024, 7, 1, tzinfo=UTC)
@@ -165,11 +33,15 @@ _IN_SOME_YEAR = datetime(2024, 7, 1, tzinfo=UTC)
 _DAY_OR_MONTH = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 _COUNTED = re.compile(r"\bdays?\b", re.IGNORECASE)
 
+Count = Callable[[Expr], int]
+"""Counts the memories for which a condition holds."""
+
+
+# --- dates ---------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class _QuestionDate:
-    """A date in a question."""
-
     span: DateSpan
     has_year: bool
 
@@ -178,21 +50,21 @@ def recognize_dates(question: Question, statistics: TermStatistics, today: date)
     """Return the question with each of its dates as one slot.
 
     Args:
-        question: As it was understood.
-        statistics: Of the memories asked; they tell the years in which a day without a year occurs.
-        today: Its year and the years beside it are looked at as well.
+        question: The analyzed question.
+        statistics: Of the memories searched; they tell in which years a day without a year occurs.
+        today: For a day without a year, this year and its neighbours are always searched.
     """
     found = _question_dates(question.text)
     if not found:
         return question
-    slots, also = list(question.word_slots), [*question.also]
+    slots, extra_terms = list(question.word_slots), [*question.extra_terms]
     dates: list[Slot] = []
     phrases: list[tuple[str, str]] = []
     for item in found:
         at = question.words_between(item.span.start, item.span.end)
-        slot = tuple(dict.fromkeys(_single_terms(item, statistics, today)))
+        slot = tuple(dict.fromkeys(_date_forms(item, statistics, today)))
         written = [term for place in at for old in slots[place] for term in old]
-        also += written
+        extra_terms += written
         phrases += _spoken_forms(item.span.iso, written)
         for place in at:
             slots[place] = ()
@@ -201,36 +73,28 @@ def recognize_dates(question: Question, statistics: TermStatistics, today: date)
     return replace(
         question,
         word_slots=tuple(slots),
-        also=tuple(dict.fromkeys(also)),
+        extra_terms=tuple(dict.fromkeys(extra_terms)),
         phrases=tuple(dict.fromkeys(phrases)),
         dates=tuple(dates),
     )
 
 
 def date_terms(text: str, said: datetime) -> frozenset[str]:
-    """Return the dates of a text as the slots of a question have them."""
+    """Return the dates in a text, as the terms that a question's date slots have.
+
+    Args:
+        text: The text.
+        said: When it was written, for dates such as "tomorrow".
+    """
     return frozenset(
         term for span in date_spans(text, said) for term in _iso_terms(span.iso, has_year=True)
     )
 
 
 def hit_dates(hit: Hit) -> frozenset[str]:
-    """Return the dates of a hit: those it mentions and its own."""
+    """Return the dates of a hit as terms: those it mentions, and its own."""
     own = _iso_terms(hit.created_at.date().isoformat(), has_year=True)
     return date_terms(f"{hit.title}\n{hit.heading}\n{hit.text}", hit.created_at).union(own)
-
-
-def add_date_terms(
-    question: Question, candidates: Sequence[Candidate], hits: Sequence[Hit]
-) -> list[Candidate]:
-    """Return the candidates, each of which became a hit, with the question's dates they tell."""
-    wanted = frozenset(term for slot in question.dates for term in slot)
-    if not wanted:
-        return list(candidates)
-    return [
-        replace(candidate, terms=candidate.terms | (wanted & hit_dates(hit)))
-        for candidate, hit in zip(candidates, hits, strict=True)
-    ]
 
 
 def _question_dates(text: str) -> list[_QuestionDate]:
@@ -245,7 +109,7 @@ def _question_dates(text: str) -> list[_QuestionDate]:
 
 
 def _is_day_of_any_year(written: str) -> bool:
-    """Tell it from "tomorrow" and "in 3 days", which a question does not ask for by the date."""
+    """Tell "19 March" from "tomorrow" and "in 3 days", which name no date."""
     return _has_digit(written) and not _COUNTED.search(written)
 
 
@@ -253,8 +117,8 @@ def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
 
 
-def _single_terms(asked: _QuestionDate, statistics: TermStatistics, today: date) -> Iterator[str]:
-    """Yield each form of a date that is one term, as far as memories have it, and its ISO form."""
+def _date_forms(asked: _QuestionDate, statistics: TermStatistics, today: date) -> Iterator[str]:
+    """Yield the ISO form of a date, and each single-term form that memories have."""
     yield from _iso_terms(asked.span.iso, asked.has_year)[:1]
     for iso in _candidate_dates(asked, statistics, today):
         yield iso
@@ -275,7 +139,7 @@ def _candidate_dates(asked: _QuestionDate, statistics: TermStatistics, today: da
 
 
 def _iso_terms(iso: str, has_year: bool) -> list[str]:
-    """Return the terms for a date: of a day also its month, and itself without a year."""
+    """Return the terms for a date: for a day also its month, and the day without its year."""
     if not _DAY_OR_MONTH.fullmatch(iso):
         return []
     if len(iso) == 7:
@@ -303,7 +167,104 @@ def _numeric_forms(iso: str) -> list[str]:
 
 
 def _spoken_forms(iso: str, written: Sequence[str]) -> list[tuple[str, str]]:
-    """Return a day or month as it is said, unless the question says it so anyway."""
+    """Return a day or month as it is spoken, unless the question already has it like that."""
     month = terms(ENGLISH_MONTHS[int(iso[5:7]) - 1])[0]
     beside = terms(iso[8:].lstrip("0") or iso[:4])[0]
     return [] if {month, beside} <= set(written) else [(beside, month), (month, beside)]
+
+
+# --- periods -------------------------------------------------------------------------------------
+
+
+def recognize_times(
+    question: Question, statistics: TermStatistics, today: date, count: Count
+) -> tuple[Question, TermStatistics]:
+    """Return the question with each calendar period as one slot, and how common these are.
+
+    A period in which every memory was made stays as it is written.
+
+    Args:
+        question: The analyzed question; its dates may be slots already.
+        statistics: Of the memories searched.
+        today: The day of asking.
+        count: Counts among these memories.
+    """
+    found = [
+        (each, made)
+        for period in periods(question.text, today)
+        for each in [
+            TimeExpression(question.text[period.start : period.end], period.first, period.last)
+        ]
+        if (made := count(created_within(each))) < statistics.memories
+    ]
+    if not found:
+        return question, statistics
+    timed = question
+    for each, _ in found:
+        timed = _with_slot(timed, each)
+    share = statistics.sampled / statistics.memories
+    sampled = {each.term: max(1, round(share * made)) for each, made in found if made}
+    known = replace(statistics, frequencies={**statistics.frequencies, **sampled})
+    return replace(timed, times=tuple(each for each, _ in found)), known
+
+
+def created_within(period: TimeExpression) -> Expr:
+    """Return the condition that holds for the memories made in a period."""
+    ends = []
+    if period.first != date.min:
+        ends.append(col("created_at") >= _midnight(period.first))
+    if period.last != date.max:
+        ends.append(col("created_at") < _midnight(period.last + timedelta(days=1)))
+    return ends[0] if len(ends) == 1 else ends[0] & ends[1]
+
+
+def matching_times(question: Question, hit: Hit) -> frozenset[str]:
+    """Return the periods of the question, as terms, in which a hit was made."""
+    day = hit.created_at.date()
+    return frozenset(each.term for each in question.times if each.contains(day))
+
+
+def explain_times(question: Question) -> dict[str, Any]:
+    """Return the periods for ``--explain``; nothing where there are none."""
+    times = [
+        {
+            "text": each.text,
+            "from": None if each.first == date.min else each.first.isoformat(),
+            "to": None if each.last == date.max else each.last.isoformat(),
+        }
+        for each in question.times
+    ]
+    return {"times": times} if times else {}
+
+
+def _with_slot(question: Question, period: TimeExpression) -> Question:
+    """Return the question with one slot in place of the words that name a period."""
+    start = question.text.index(period.text)
+    at = question.words_between(start, start + len(period.text))
+    slots = list(question.word_slots)
+    dates = [slot for place in at for slot in slots[place] if slot in question.dates]
+    slot: Slot = tuple(dict.fromkeys([period.term, *_naming_terms(question, at, dates)]))
+    written = [term for place in at for old in slots[place] for term in old]
+    for place in at:
+        slots[place] = ()
+    slots[at[-1]] = (slot,)
+    return replace(
+        question,
+        word_slots=tuple(slots),
+        extra_terms=tuple(dict.fromkeys([*question.extra_terms, *written])),
+        dates=tuple(slot if old in dates else old for old in question.dates),
+    )
+
+
+def _naming_terms(question: Question, at: Sequence[int], dates: Sequence[Slot]) -> Iterator[str]:
+    """Yield the terms by which a memory itself may name that period: its date, or its name."""
+    for slot in dates:
+        yield from slot
+    for place in at:
+        if is_time_name(question.words[place]):
+            for slot in question.word_slots[place]:
+                yield from slot
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, UTC)

@@ -1,7 +1,8 @@
-"""Hits that say something new before those that say the same again: maximal marginal relevance.
+"""Diversity: which hits are shown besides the best alone.
 
-After Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents
-and producing summaries" (SIGIR 1998).
+Maximal marginal relevance puts hits that say something new before those that repeat a better one,
+after Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents
+and producing summaries" (SIGIR 1998).  A limit per document folds what more it has into its best.
 """
 
 from __future__ import annotations
@@ -17,23 +18,24 @@ from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.schema.arrow_tables import VECTOR
 from memctl.search.ranking.scored_candidates import ScoredCandidate
 from memctl.search.retrieval.candidate_rows import vector_matrix
-from memctl.search.retrieval.candidates import Candidate, Key, Sources
+from memctl.search.retrieval.candidates import Candidate, Key
+from memctl.search.retrieval.term_statistics import Sources
 
 DIVERSITY = "diversity"
-"""Under this name a hit's legs have what it lost, a number below zero."""
+"""The name under which a hit's legs have what it lost, a negative number."""
 POOL = 50
-"""So many of the best are chosen from, or twice as many as are wanted; those below are too far
-from the question to be a gain."""
-_MOST = 0.99
-"""Above it nothing but unlikeness would count, and equally unlike hits would have no order."""
+"""The hits are chosen from the best 50, or from twice as many as are wanted; those below are too
+far from the question to be a gain."""
+_MAX_DIVERSITY = 0.99
+"""With 1 only dissimilarity would count, and equally dissimilar hits would have no order."""
 
 Vectors = Mapping[Hashable, tuple[NDArray[np.intp], NDArray[np.float32]]]
-"""Of each embedder: which of the items are compared by it, and their vectors, of length 1."""
+"""By embedder: the positions of the items that have its vectors, and these, of length 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class NearestBetter:
-    """The better hit that a hit is most like."""
+    """The better hit that a hit is most similar to."""
 
     key: Key
     cosine: float
@@ -42,84 +44,73 @@ class NearestBetter:
 def diversify(
     items: Sequence[ScoredCandidate], diversity: float, limit: int, vectors: Vectors
 ) -> tuple[list[ScoredCandidate], dict[Key, NearestBetter]]:
-    """Return the items to be hits, in their order, and what each that lost something is like.
+    """Return the items to show, in order, and for each that lost something the better one.
 
-    The next hit is the one of which (1 - d) s - d c is greatest: d is the diversity, s its score
-    on a scale from 0 to 1 over all that are chosen from, c its greatest cosine with a hit before
-    it, or 0 where that is less.  Scores stay on the scale they had: what a hit lost is d / (1 - d)
-    c of the span of the scores.  Equal ones keep their order.
+    The next is the one with the greatest (1 - d) s - d c: d is the diversity, s the item's score
+    on a scale from 0 to 1 over all items, c its greatest cosine with one chosen before, at least
+    0.  Scores keep their scale: an item loses d / (1 - d) c of the span of the scores.  Ties keep
+    their order.
 
     Args:
-        items: Best first, as many as are chosen from.
-        diversity: 0 changes nothing; near 1 only unlikeness counts.
-        limit: So many hits at most.
+        items: All that are chosen from, best first.
+        diversity: 0 changes nothing; near 1 only dissimilarity counts.
+        limit: Most items to return.
         vectors: The vectors of the items.
     """
     if not items:
         return [], {}
     left = np.array([item.score for item in items])
-    share = min(diversity, _MOST)
+    share = min(diversity, _MAX_DIVERSITY)
     weight = share / (1 - share) * (float(np.ptp(left)) or 1.0)
-    nearest = _Nearest(len(items), vectors)
+    cosines = np.zeros(len(items))  # with the nearest chosen so far
+    nearest = np.zeros(len(items), dtype=np.intp)
     chosen: list[ScoredCandidate] = []
-    likest: dict[Key, NearestBetter] = {}
+    better: dict[Key, NearestBetter] = {}
     for _ in range(min(limit, len(items))):
-        at = int(np.argmax(left - weight * nearest.cosines))
-        item, cosine = items[at], float(nearest.cosines[at])
-        chosen.append(_with_penalty(item, weight * cosine))
+        at = int(np.argmax(left - weight * cosines))
+        item, cosine = items[at], float(cosines[at])
         if cosine:
-            better = items[nearest.places[at]].candidate.key
-            likest[item.candidate.key] = NearestBetter(better, round(cosine, 3))
+            lost = weight * cosine
+            item = replace(item, score=item.score - lost, legs=item.legs | {DIVERSITY: -lost})
+            other = items[nearest[at]].candidate.key
+            better[item.candidate.key] = NearestBetter(other, round(cosine, 3))
+        chosen.append(item)
         left[at] = -np.inf
-        nearest.choose(at)
-    return chosen, likest
-
-
-class _Nearest:
-    """The hit chosen so far that each item is most like."""
-
-    def __init__(self, count: int, vectors: Vectors) -> None:
-        self._vectors = vectors
-        self.cosines = np.zeros(count)
-        """0 for an item that is like none of them."""
-        self.places = np.zeros(count, dtype=np.intp)
-
-    def choose(self, at: int) -> None:
-        """Note that an item has become a hit."""
-        for places, directions in self._vectors.values():
+        for places, directions in vectors.values():
             for own in np.flatnonzero(places == at):
-                cosines = dot_products(directions, directions[own])
-                nearer = cosines > self.cosines[places]
-                self.cosines[places[nearer]] = cosines[nearer]
-                self.places[places[nearer]] = at
+                similar = dot_products(directions, directions[own])
+                nearer = similar > cosines[places]
+                cosines[places[nearer]] = similar[nearer]
+                nearest[places[nearer]] = at
+    return chosen, better
 
 
 def candidate_vectors(
     items: Sequence[ScoredCandidate], sources: Sources, spaces: Mapping[str, int]
 ) -> Vectors:
-    """Return the stored vectors of the items; those of a search by words alone are read for it.
+    """Return the stored vectors of the items; those of a keyword search are read for it.
 
-    What was compared with the question is compared with each other where one embedder made it;
-    otherwise what is of one knowledge base, which has one embedder.
+    Items compared with the question are compared with each other where they have the same
+    embedder; the others within their knowledge base, which has one.
 
     Args:
         items: The items.
-        sources: Have the vectors.
-        spaces: A number for the embedder of each knowledge base, where they have several.
+        sources: Where vectors are read.
+        spaces: A number for the embedder of each knowledge base; empty where all have the same.
     """
     groups: dict[Hashable, list[int]] = {}
     for at, item in enumerate(items):
         kb = item.candidate.key[0]
-        compared = item.candidate.direction is not None
-        groups.setdefault(spaces.get(kb, 0) if compared else kb, []).append(at)
+        is_compared = item.candidate.direction is not None
+        groups.setdefault(spaces.get(kb, 0) if is_compared else kb, []).append(at)
     return {
-        space: (np.array(places), _directions([items[at] for at in places], sources))
+        space: (np.array(places), _unit_vectors([items[at] for at in places], sources))
         for space, places in groups.items()
     }
 
 
-def _directions(items: Sequence[ScoredCandidate], sources: Sources) -> NDArray[np.float32]:
-    """Return the vectors of items of which all or none have been read, of length 1."""
+def _unit_vectors(items: Sequence[ScoredCandidate], sources: Sources) -> NDArray[np.float32]:
+    """Return the vectors, of length 1, of items of which all or none have been read."""
     known = [item.candidate.direction for item in items if item.candidate.direction is not None]
     if known:
         return normalize_rows(np.stack(known))
@@ -128,18 +119,17 @@ def _directions(items: Sequence[ScoredCandidate], sources: Sources) -> NDArray[n
     return normalize_rows(vector_matrix(source.rows("memories", numbers, (VECTOR,))[VECTOR]))
 
 
-def _with_penalty(item: ScoredCandidate, by: float) -> ScoredCandidate:
-    return replace(item, score=item.score - by, legs=item.legs | {DIVERSITY: -by}) if by else item
+# --- hits per document ---------------------------------------------------------------------------
 
 
 def document_key(candidate: Candidate) -> Key:
-    """Return knowledge base and document; what belongs to none stands for itself."""
+    """Return knowledge base and document; a memory without a document counts as its own."""
     kb, id = candidate.key
     return kb, candidate.row["document_id"] or id
 
 
 def full_documents(items: Sequence[ScoredCandidate], most: int) -> set[Key]:
-    """Return the documents that have as many items as they may have hits, or more."""
+    """Return the documents that have at least as many items as they may have hits."""
     counts = Counter(document_key(item.candidate) for item in items)
     return {document for document, count in counts.items() if count >= most}
 
@@ -147,15 +137,14 @@ def full_documents(items: Sequence[ScoredCandidate], most: int) -> set[Key]:
 def limit_per_document(
     items: Sequence[ScoredCandidate], most: int, limit: int
 ) -> list[ScoredCandidate]:
-    """Return the items without those of documents that have enough before them.
+    """Return the items without those of documents that have enough better ones.
 
-    The first of a document has in ``more`` what would have been a hit: what stands before the
-    last of as many as are wanted.
+    The first item of a document gets in ``more`` what would have been among the hits.
 
     Args:
         items: Best first.
-        most: Hits a document.
-        limit: So many hits are wanted; more are returned where there are any.
+        most: Most items per document.
+        limit: The number of hits wanted; more items are returned where there are any.
     """
     kept: dict[Key, list[ScoredCandidate]] = {}
     order: list[ScoredCandidate] = []

@@ -1,9 +1,9 @@
-"""The same text remembered twice is one hit, which names where else it stands.
+"""Duplicates: the same text remembered twice is one hit, which lists where else it stands.
 
-Copies have the same text, white space and case aside, under the same heading; what was said has
-the same time, too, and where a question tells a time, all have the same day.  Near ones differ in
-a few words, but in no number: their resemblance is measured after Broder, "On the resemblance and
-containment of documents" (1997), as the share of runs of words that both have.
+Copies have the same text, white space and case aside, under the same heading; turns also the same
+time, and where a question names a period, all have the same day.  Near copies differ in a few
+words, but in no number: their resemblance is measured after Broder, "On the resemblance and
+containment of documents" (1997), as the share of word runs that both have.
 """
 
 from __future__ import annotations
@@ -11,26 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
 
-from memctl.errors import UsageError
 from memctl.literals import Duplicates
-from memctl.search.query.time_expressions import TIME_SCORE as IN_TIME
-from memctl.search.ranking.event_signal import EVENT_SIGNAL as TIME
-from memctl.search.ranking.scored_candidates import FoldedDuplicate, ScoredCandidate
-from memctl.search.retrieval.candidates import Candidate, Key, Sources
+from memctl.search.ranking.scored_candidates import TIME_SCORE, FoldedDuplicate, ScoredCandidate
+from memctl.search.retrieval.candidates import Candidate, Key
+from memctl.search.retrieval.term_statistics import Sources
 
-DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
-
-NEAR = 0.8
+_NEAR = 0.8
 """The least resemblance of near copies; one word changed in the middle of thirty gives 0.8."""
 _RUN = 3
 """Words; Broder takes runs of ten of whole web pages."""
 _ENDING = 3
-"""So many terms at the end of two texts are compared first.  Search terms begin with the title, so
-shorter texts are copies only under the same one, without which they say little."""
-_OF_TITLE = 6
-"""So many characters of search terms are for each of the title's at most: it counts twice, and a
+"""The last three terms of two texts are compared first.  Search terms begin with the title, so
+shorter texts are copies only under the same title."""
+_TITLE_EXPANSION = 6
+"""Most characters of search terms for each character of the title: the title counts twice, and a
 compound gives its parts and itself."""
 _COLUMNS = ("text", "heading")
 _WORD = re.compile(r"\w+")
@@ -40,54 +35,42 @@ _Kind = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What a memory says, as far as others may say the same."""
+    """What a memory says, in the form in which copies are equal."""
 
     words: str
-    """Without the differences of white space and case."""
+    """In lower case, with single spaces."""
     kind: _Kind
-    """What copies share besides: level, where it matters the time, and heading."""
-
-
-def parse_duplicates(name: str) -> Duplicates:
-    """Return what is done with duplicates, by its name.
-
-    Raises:
-        UsageError: There is no such thing.
-    """
-    for duplicates in DUPLICATES:
-        if duplicates == name:
-            return duplicates
-    raise UsageError(f"unknown duplicates {name!r}", f"use one of: {', '.join(DUPLICATES)}")
+    """What copies share besides: level, heading, and where it matters the time."""
 
 
 def fold_duplicates(
     items: Sequence[ScoredCandidate], sources: Sources, duplicates: Duplicates
 ) -> list[ScoredCandidate]:
-    """Return the items, each copy folded into the first that says the same.
+    """Return the items, each copy folded into the best that says the same.
 
     Args:
         items: Best first.
-        sources: Have the texts.
-        duplicates: Which are folded: ``exact`` ones, ``near`` ones too, or none (``keep``).
+        sources: Where the texts are read.
+        duplicates: What is folded: ``exact`` copies, ``near`` ones too, or none (``keep``).
     """
     if duplicates == "keep":
         return list(items)
-    by_day = any(TIME in item.legs or IN_TIME in item.legs for item in items)
+    by_day = any("time" in item.legs or TIME_SCORE in item.legs for item in items)
     kinds = {item.candidate.key: _kind(item.candidate, by_day) for item in items}
     suspects = list(items) if duplicates == "near" else _with_same_ending(items, kinds)
     texts = _texts(sources, [item.candidate for item in suspects], kinds)
     if not texts:
         return list(items)
-    first = _Near() if duplicates == "near" else _Exact()
+    index = _NearIndex() if duplicates == "near" else _ExactIndex()
     kept: dict[Key, ScoredCandidate] = {}
     for item in items:
         text = texts.get(item.candidate.key)
-        key, likeness = first.said(item.candidate.key, text) if text else (item.candidate.key, 1.0)
-        kept[key] = _joined(kept[key], item, likeness) if key in kept else item
+        key, likeness = index.find(item.candidate.key, text) if text else (item.candidate.key, 1.0)
+        kept[key] = _fold(kept[key], item, likeness) if key in kept else item
     return list(kept.values())
 
 
-def _joined(first: ScoredCandidate, copy: ScoredCandidate, likeness: float) -> ScoredCandidate:
+def _fold(first: ScoredCandidate, copy: ScoredCandidate, likeness: float) -> ScoredCandidate:
     copies = (*first.copies, FoldedDuplicate(copy.candidate, likeness), *copy.copies)
     return replace(first, copies=tuple(sorted(copies, key=lambda copy: -copy.likeness)))
 
@@ -101,9 +84,9 @@ def _kind(candidate: Candidate, by_day: bool) -> _Kind:
 def _with_same_ending(
     items: Iterable[ScoredCandidate], kinds: Mapping[Key, _Kind]
 ) -> list[ScoredCandidate]:
-    """Return the items whose search terms end as those of another: no others can be copies.
+    """Return the items whose search terms end like those of another, which only copies do.
 
-    Most differ already in this, and so need not be read.
+    Most differ in this already, so their text need not be read.
     """
     endings: dict[_Kind, list[ScoredCandidate]] = {}
     for item in items:
@@ -119,17 +102,17 @@ def _with_same_ending(
 
 
 def _may_say_the_same(one: ScoredCandidate, other: ScoredCandidate) -> bool:
-    """Tell whether the search terms of two end the same, as far as no title can reach."""
+    """Tell whether the search terms of two are equal where they can't be the title's."""
     left, right = (item.candidate.row["search_text"] for item in (one, other))
-    common = max(_below_title(one), _below_title(other))
+    common = max(_length_below_title(one), _length_below_title(other))
     fits = common <= min(len(left), len(right))
     return fits and bool(left.endswith(right[len(right) - common :]))
 
 
-def _below_title(item: ScoredCandidate) -> int:
+def _length_below_title(item: ScoredCandidate) -> int:
     """Return how many characters at the end of the search terms cannot be the title's."""
     row = item.candidate.row
-    of_title = _OF_TITLE * (len(row["title"]) + 1) if row["title"] else 0
+    of_title = _TITLE_EXPANSION * (len(row["title"]) + 1) if row["title"] else 0
     return max(0, len(row["search_text"]) - of_title)
 
 
@@ -150,39 +133,39 @@ def _plain(text: str | None) -> str:
     return " ".join((text or "").split()).casefold()
 
 
-class _Exact:
-    """Knows who said something first, in the same words."""
+class _ExactIndex:
+    """Finds the first item with the same text."""
 
     def __init__(self) -> None:
         self._first: dict[_Text, Key] = {}
 
-    def said(self, key: Key, text: _Text) -> tuple[Key, float]:
-        """Return who said it first, perhaps the one who says it now."""
+    def find(self, key: Key, text: _Text) -> tuple[Key, float]:
+        """Return the first with this text, which may be the item itself, and the likeness 1."""
         return self._first.setdefault(text, key), 1.0
 
 
-class _Near:
-    """Knows who said something first, in nearly the same words with the same numbers."""
+class _NearIndex:
+    """Finds the first item with nearly the same text and the same numbers."""
 
     def __init__(self) -> None:
         self._first: dict[Hashable, list[tuple[Key, frozenset[tuple[str, ...]]]]] = {}
 
-    def said(self, key: Key, text: _Text) -> tuple[Key, float]:
-        """Return who said it first, perhaps the one who says it now, and how alike the two are."""
+    def find(self, key: Key, text: _Text) -> tuple[Key, float]:
+        """Return the most similar earlier item, or the item itself, and their likeness."""
         words = _WORD.findall(text.words)
         numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
         before = self._first.setdefault((text.kind, numbers), [])
         runs = frozenset(_runs(words))
-        alike = ((_resemblance(runs, theirs), who) for who, theirs in before)
-        likeness, who = max(alike, default=(0.0, key), key=lambda pair: pair[0])
-        if likeness >= NEAR:
-            return who, likeness
+        similar = ((_resemblance(runs, theirs), other) for other, theirs in before)
+        likeness, other = max(similar, default=(0.0, key), key=lambda pair: pair[0])
+        if likeness >= _NEAR:
+            return other, likeness
         before.append((key, runs))
         return key, 1.0
 
 
 def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield all runs of so many words; all words where they are fewer."""
+    """Yield all runs of three words; all words where there are fewer."""
     for start in range(max(1, len(words) - _RUN + 1)):
         yield tuple(words[start : start + _RUN])
 

@@ -1,4 +1,4 @@
-"""Reranking: a model that reads question and memory together puts the best of a search in order."""
+"""Reranking: a model that reads question and memory together reorders the best candidates."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from memctl.errors import MemctlError
 from memctl.language.term_analysis import embedding_text
 from memctl.models.protocols import Reranker
 from memctl.search.ranking.scored_candidates import ScoredCandidate, load_hits
-from memctl.search.retrieval.candidates import Sources
+from memctl.search.retrieval.term_statistics import Sources
 
 RERANK = "rerank"
-"""Under this name a hit's legs have the score of the model."""
+"""The name under which a hit's legs have the model's score."""
 RERANK_HITS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """How the best of a search are put in order."""
+    """By which model the best candidates are reordered."""
 
     model: Reranker | None = None
-    """Without one everything stays as it is."""
+    """None keeps the order."""
     hits: int = RERANK_HITS
-    """So many of the best it looks at; those below keep their order."""
+    """Number of the best candidates that it scores; those below keep their order."""
 
 
 NO_RERANKING = Reranking()
@@ -32,14 +32,14 @@ NO_RERANKING = Reranking()
 def rerank(
     reranking: Reranking, sources: Sources, question: str, ranked: Sequence[ScoredCandidate]
 ) -> tuple[list[ScoredCandidate], tuple[str, ...]]:
-    """Return the items in the order of the model, and a note where it could not be had.
+    """Return the items in the order of the model, and a note where the model failed.
 
-    ``rerank`` tells the score that the model gave, ``fused`` the one from before.
+    In their legs, ``rerank`` is the score of the model, ``fused`` the one from before.
 
     Args:
-        reranking: By what, and how many.
-        sources: Have the texts.
-        question: In words.
+        reranking: The model, and how many it scores.
+        sources: Where the texts are read.
+        question: The question, in words.
         ranked: The items, best first.
     """
     if reranking.model is None or not ranked:
@@ -63,5 +63,5 @@ def _with_model_score(item: ScoredCandidate, score: float) -> ScoredCandidate:
 
 
 def _shift_below(least: float, rest: Sequence[ScoredCandidate]) -> list[ScoredCandidate]:
-    """Return the items with scores that go on downwards from the least of the model's."""
+    """Return the items with scores that continue below the model's lowest."""
     return [replace(item, score=least - (rest[0].score - item.score)) for item in rest]

@@ -1,23 +1,45 @@
-"""What says the same becomes one: a distilled memory and the passage it was taken from."""
+"""Scored candidates: what ranking orders, boosts and folds, and in the end turns into hits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
+from memctl.literals import Mode
 from memctl.records import DuplicateHit, Hit
-from memctl.search.retrieval.candidates import Candidate, Key, Sources
+from memctl.search.ranking.fusion import (
+    NO_SPACE,
+    Scores,
+    Spaces,
+    fuse,
+    minmax,
+    normalize_within,
+    zscore,
+)
+from memctl.search.retrieval.candidates import Candidate, Key
+from memctl.search.retrieval.term_statistics import Sources
+from memctl.search.search_plan import SearchPlan
 
 DISTILLED_LIFT = 0.25
-"""Of the difference, when a distilled memory scores higher than its passage.  Being short, it
-often does; giving the passage all of it pushed better passages down.  It gets all where the
-distilled memory has words of the question that the passage lacks."""
+"""Share of the difference that a passage gains when a memory distilled from it scores higher.
+Being short, it often does; giving the passage all of it pushed better passages down.  It gets all
+where the distilled memory has words of the question that the passage lacks."""
+TIME_SCORE = "keyword_time"
+"""The part of a hit's keyword score that is due to the question's periods."""
+_LEAST_SHOWN = 0.001
+"""A smaller time score, of a period years away, is not shown."""
+
+_COMPUTED = {"rank", "score", "kb", "memory_id", "legs", "ended", "also_in", "more_in_document"}
+_COLUMNS = [item.name for item in fields(Hit) if item.name not in _COMPUTED]
+_DUPLICATE_COLUMNS = [item.name for item in fields(DuplicateHit) if item.name in _COLUMNS]
 
 
 @dataclass(frozen=True, slots=True)
 class FoldedDuplicate:
-    """A candidate that says the same as a hit, and is told of with it."""
+    """A candidate that says the same as a hit, and is listed with it."""
 
     candidate: Candidate
     likeness: float
@@ -26,49 +48,109 @@ class FoldedDuplicate:
 
 @dataclass(frozen=True, slots=True)
 class ScoredCandidate:
-    """A candidate that will be a hit, with its score and what that is made of."""
+    """A candidate with its score and the parts that the score is made of."""
 
     candidate: Candidate
     score: float
     legs: dict[str, float]
     copies: tuple[FoldedDuplicate, ...] = ()
     more: tuple[Candidate, ...] = ()
-    """What else of the document would have been a hit, had it not enough of them."""
+    """Candidates of the same document that the limit per document left out."""
+    path: tuple[str, ...] = ()
+    """How the mode ``graph`` came to it: memory ids, with the names between them."""
 
 
-def fold_distilled(items: Sequence[ScoredCandidate], collapses: bool) -> list[ScoredCandidate]:
-    """Return the items best first; equal scores by knowledge base and id.
+def score_candidates(
+    candidates: Sequence[Candidate], plan: SearchPlan, reference: int | None = None
+) -> list[ScoredCandidate]:
+    """Return each candidate with its score in the plan's mode.
 
-    With ``collapses`` a distilled memory is left out, but raises the best of the passages that it
-    rests on; ``via_<type>`` tells the score that it had.
+    Args:
+        candidates: The candidates.
+        plan: What was asked for.
+        reference: Only the first so many candidates set the scale; None for all.
     """
-    return sort_by_score(_without_distilled(items) if collapses else items)
+    keyword = np.array([each.keyword for each in candidates], dtype=np.float64)
+    vector = np.array([each.vector for each in candidates], dtype=np.float64)
+    scale = minmax if plan.fusion == "minmax" else zscore
+    spaces = _embedding_spaces(candidates, plan)
+    keyword_scaled = scale(keyword, reference)
+    vector_scaled = normalize_within(spaces, scale, vector, reference)
+    scores = _mode_scores(keyword, vector, plan, spaces, reference)
+    return [
+        ScoredCandidate(
+            candidate,
+            float(scores[row]),
+            _score_parts(candidate, keyword_scaled[row], vector_scaled[row], plan.mode),
+        )
+        for row, candidate in enumerate(candidates)
+    ]
+
+
+def _embedding_spaces(candidates: Sequence[Candidate], plan: SearchPlan) -> Spaces | None:
+    if not plan.spaces:
+        return None
+    return np.array([plan.spaces.get(candidate.key[0], NO_SPACE) for candidate in candidates])
+
+
+def _mode_scores(
+    keyword: Scores, vector: Scores, plan: SearchPlan, spaces: Spaces | None, reference: int | None
+) -> Scores:
+    if plan.mode in ("hybrid", "graph"):
+        return fuse(keyword, vector, plan.fusion, spaces, reference, plan.keyword_weight)
+    if plan.mode == "keyword":
+        return keyword
+    return vector if spaces is None else normalize_within(spaces, zscore, vector, reference)
+
+
+def _score_parts(
+    candidate: Candidate, keyword_scaled: float, vector_scaled: float, mode: Mode
+) -> dict[str, float]:
+    parts: dict[str, float] = {}
+    if mode != "vector":
+        parts["keyword"] = candidate.keyword
+        parts["keyword_normalised"] = float(keyword_scaled)
+        if candidate.in_time > _LEAST_SHOWN:
+            parts[TIME_SCORE] = candidate.in_time
+    if mode != "keyword":
+        parts["vector"] = candidate.vector
+        parts["vector_normalised"] = float(vector_scaled)
+    return parts
 
 
 def sort_by_score(items: Iterable[ScoredCandidate]) -> list[ScoredCandidate]:
-    """Return the items best first; equal scores by knowledge base and id."""
+    """Return the items best first; ties in the order of knowledge base and id."""
     return sorted(items, key=lambda item: (-item.score, item.candidate.key))
 
 
-def boost_score(item: ScoredCandidate, clue: str, by: float) -> ScoredCandidate:
-    """Return the item with a higher score, and ``clue`` telling by how much; as it is by 0."""
+def boost_score(item: ScoredCandidate, signal: str, by: float) -> ScoredCandidate:
+    """Return the item with its score raised, noted under the signal's name; unchanged for 0."""
     if not by:
         return item
-    return replace(item, score=item.score + by, legs=item.legs | {clue: by})
+    return replace(item, score=item.score + by, legs=item.legs | {signal: by})
 
 
-def _without_distilled(items: Sequence[ScoredCandidate]) -> list[ScoredCandidate]:
+# --- distilled memories --------------------------------------------------------------------------
+
+
+def fold_distilled(items: Sequence[ScoredCandidate]) -> list[ScoredCandidate]:
+    """Fold each distilled memory into the best of the passages it was drawn from; best first.
+
+    ``via_<type>`` in the passage's legs has the score of the distilled memory.
+    """
     kept = {item.candidate.key: item for item in items}
     own = {item.candidate.key: item.score for item in items}
     for item in items:
         passage = _passage_of(item, kept)
         if passage is not None:
             del kept[item.candidate.key]
-            kept[passage.candidate.key] = _joined(passage, item, own[passage.candidate.key])
-    return list(kept.values())
+            kept[passage.candidate.key] = _fold(item, passage, own[passage.candidate.key])
+    return sort_by_score(kept.values())
 
 
-def _passage_of(item: ScoredCandidate, kept: dict[Key, ScoredCandidate]) -> ScoredCandidate | None:
+def _passage_of(
+    item: ScoredCandidate, kept: Mapping[Key, ScoredCandidate]
+) -> ScoredCandidate | None:
     if item.candidate.level != "memory":
         return None
     keys = ((item.candidate.key[0], id) for id in item.candidate.source_ids)
@@ -78,8 +160,8 @@ def _passage_of(item: ScoredCandidate, kept: dict[Key, ScoredCandidate]) -> Scor
     return max(passages, key=lambda passage: passage.score, default=None)
 
 
-def _joined(passage: ScoredCandidate, distilled: ScoredCandidate, own: float) -> ScoredCandidate:
-    """Return the passage, raised from its own score by what was distilled from it."""
+def _fold(distilled: ScoredCandidate, passage: ScoredCandidate, own: float) -> ScoredCandidate:
+    """Return the passage, its own score raised by that of the distilled memory."""
     via = f"via_{distilled.candidate.type}"
     raised = own + _lift(passage.candidate, distilled.candidate) * (distilled.score - own)
     return replace(
@@ -94,21 +176,44 @@ def _lift(passage: Candidate, distilled: Candidate) -> float:
     return DISTILLED_LIFT if whole_document or distilled.terms <= passage.terms else 1.0
 
 
-_FROM_ELSEWHERE = {"rank", "score", "kb", "memory_id", "legs", "ended"}
-_FROM_ELSEWHERE |= {"also_in", "more_in_document"}
-_COLUMNS = [item.name for item in fields(Hit) if item.name not in _FROM_ELSEWHERE]
-_OF_COPY = [item.name for item in fields(DuplicateHit) if item.name in _COLUMNS]
+# --- hits ----------------------------------------------------------------------------------------
 
 
 def load_hits(sources: Sources, ranked: Sequence[ScoredCandidate]) -> tuple[Hit, ...]:
-    """Return a hit for each item, in order, ranked from 1."""
+    """Read the rows of ranked candidates in full; the hits are ranked from 1, in this order."""
     rows = _read_rows(sources, [item.candidate for item in ranked], _COLUMNS)
     copies = [copy.candidate for item in ranked for copy in item.copies]
-    places = _read_rows(sources, copies, _OF_COPY)
+    copy_rows = _read_rows(sources, copies, _DUPLICATE_COLUMNS)
     return tuple(
-        _hit(rank, item, rows[item.candidate.key], places)
+        Hit(
+            rank=rank,
+            score=item.score,
+            kb=item.candidate.key[0],
+            memory_id=item.candidate.key[1],
+            legs=item.legs,
+            also_in=tuple(
+                DuplicateHit(
+                    kb=copy.candidate.key[0],
+                    memory_id=copy.candidate.key[1],
+                    likeness=copy.likeness,
+                    **copy_rows[copy.candidate.key],
+                )
+                for copy in item.copies
+            ),
+            more_in_document=tuple(each.key[1] for each in item.more),
+            **rows[item.candidate.key],
+        )
         for rank, item in enumerate(ranked, start=1)
     )
+
+
+def load_hits_by_id(sources: Sources, kb: str, ids: Sequence[str]) -> dict[str, Hit]:
+    """Read some memories of a knowledge base as hits without a rank."""
+    table = sources[kb].get("memories", ids, ["id", *_COLUMNS])
+    return {
+        row["id"]: Hit(rank=0, score=0.0, kb=kb, memory_id=row.pop("id"), **_field_values(row))
+        for row in table.to_pylist()
+    }
 
 
 def _read_rows(
@@ -118,46 +223,10 @@ def _read_rows(
     for kb in dict.fromkeys(each.key[0] for each in candidates):
         own = [each for each in candidates if each.key[0] == kb]
         table = sources[kb].rows("memories", [each.number for each in own], columns)
-        rows |= zip((each.key for each in own), table.to_pylist(), strict=True)
+        values = map(_field_values, table.to_pylist())
+        rows |= zip((each.key for each in own), values, strict=True)
     return rows
 
 
-def _hit(
-    rank: int, item: ScoredCandidate, row: dict[str, Any], places: dict[Key, dict[str, Any]]
-) -> Hit:
-    kb, id = item.candidate.key
-    values: dict[str, Any] = {name: _value(value) for name, value in row.items()}
-    return Hit(
-        rank=rank,
-        score=item.score,
-        kb=kb,
-        memory_id=id,
-        legs=item.legs,
-        also_in=tuple(_copy(copy, places[copy.candidate.key]) for copy in item.copies),
-        more_in_document=tuple(each.key[1] for each in item.more),
-        **values,
-    )
-
-
-def _copy(copy: FoldedDuplicate, place: dict[str, Any]) -> DuplicateHit:
-    kb, id = copy.candidate.key
-    return DuplicateHit(kb=kb, memory_id=id, likeness=copy.likeness, **place)
-
-
-def _value(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def load_hits_by_id(sources: Sources, kb: str, ids: Sequence[str]) -> dict[str, Hit]:
-    """Return what stands under some ids in a knowledge base, as hits that nothing has ranked."""
-    table = sources[kb].get("memories", ids, ["id", *_COLUMNS])
-    return {
-        row["id"]: Hit(
-            rank=0,
-            score=0.0,
-            kb=kb,
-            memory_id=row["id"],
-            **{name: _value(row[name]) for name in _COLUMNS},
-        )
-        for row in table.to_pylist()
-    }
+def _field_values(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}

@@ -1,24 +1,30 @@
-"""What speaks for a hit besides its own words: who says it, and what resembles it or leads to it.
+"""Signals: what speaks for a hit besides its own words, such as who says it or what it is called.
 
-Each clue decides by the question and by what was found whether it has anything to say, raises the
-scores of hits or brings up others, and leaves its share in ``legs`` for ``--explain``.
+Each signal decides by the question and the candidates whether it applies, raises scores, and may
+bring in more candidates.  A hit's ``legs`` show what each signal added, under the signal's name.
+To add a signal, write its function and add an entry to ``SIGNALS``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memctl.language.term_analysis import terms
+from memctl.language.time_periods import periods
+from memctl.literals import Mode
 from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.records import Hit
-from memctl.search.query.question import Question
-from memctl.search.ranking.dialogue import boost_turns
-from memctl.search.ranking.event_signal import EVENT_SIGNAL as TIME
-from memctl.search.ranking.event_signal import boost_event_period
+from memctl.search.query.question import Question, TimeExpression
+from memctl.search.ranking.dialogue import SPEAKER_WEIGHT, TURN_LENGTH_WEIGHT, boost_turns
 from memctl.search.ranking.multi_hop import (
+    LINK_WEIGHT,
     Phrase,
     boost_multi_hop,
     name_phrases,
@@ -26,77 +32,72 @@ from memctl.search.ranking.multi_hop import (
     title_phrases,
 )
 from memctl.search.ranking.reranking import RERANK
-from memctl.search.ranking.scored_candidates import ScoredCandidate, boost_score, sort_by_score
-from memctl.search.ranking.scoring_context import ScoringContext
-
-GRAPH_SIGNAL = "graph"
-"""The share of the mode ``graph``."""
-SIGNAL_NAMES = (
-    "importance",
-    "confidence",
-    "recency",
-    "alike",
-    "title",
-    "speaker",
-    "neighbours",
-    "telling",
-    TIME,
-    "bridge",
-    GRAPH_SIGNAL,
+from memctl.search.ranking.scored_candidates import (
+    ScoredCandidate,
+    boost_score,
+    sort_by_score,
 )
-
-
-def text_score(hit: Hit) -> float:
-    """Return what a hit's own words gave it, which a model that has read them says best."""
-    if RERANK in hit.legs:
-        return hit.score
-    return hit.score - sum(hit.legs.get(clue, 0.0) for clue in SIGNAL_NAMES)
-
-
-def apply_signals(
-    items: Sequence[ScoredCandidate], question: Question, around: ScoringContext
-) -> list[ScoredCandidate]:
-    """Return the items, and perhaps others, best first, with all clues counted in."""
-    found = boost_similar(around.with_standing(items), question, around)
-    found = boost_named_titles(found, question, around)
-    found = boost_turns(found, question, around)
-    found = boost_event_period(found, question, around)
-    return sort_by_score(boost_multi_hop(found, question, around))
-
+from memctl.search.ranking.scoring_context import ScoringContext, apply_priors
 
 TITLE_WEIGHT = 2.0
-"""In standard deviations of the candidates' scores."""
+SIMILARITY_WEIGHT = 1.0
+EVENT_WEIGHT = 0.5
+"""Half of what it is worth who speaks."""
+_SHARPNESS = 10
+"""Power of the cosine: only the nearest hits count."""
+_MIN_SIMILARITY = 0.1
+"""A hit whose powers of cosines with all others sum to less gains in proportion: with one neighbour
+at a cosine below 0.8, say.  Otherwise the nearest would count in full, however far away it is."""
+_MOST_OF_GAIN = 0.5
+"""From this share on, a hit's gain is due to one other hit."""
+_MAX_COMPARED = 100
+_NAMED_IN = 10
+_EVENT = re.compile(
+    r"(?<!\w)(?P<side>(?i:before|after|since|bevor|nachdem|vor|nach|avant|après|antes de"
+    r"|después de))\s(?P<what>(?:(?:the|our|my|your|his|her|their|we|I|you|he|she|they|der|dem|die"
+    r"|das|wir|ich|er|sie|le|la|les|notre|mon|ma|el|los|las|nuestr[oa]|mi)\s|l['’]|[A-Z])"
+    r"[^?,;.!]+)"
+)
+"""An event that happened once: what is done "before work" or "after a run" is done repeatedly."""
+_BEFORE = frozenset(("before", "bevor", "vor", "avant", "antes de"))
+_YES_OR_NO = re.compile(
+    r"(?:\w+:)?\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)\b",
+    re.IGNORECASE,
+)
+"""Begins a question such as which of two things was first."""
+
+
+# --- titles --------------------------------------------------------------------------------------
 
 
 def boost_named_titles(
-    items: Sequence[ScoredCandidate], question: Question, around: ScoringContext
+    items: Sequence[ScoredCandidate], context: ScoringContext
 ) -> list[ScoredCandidate]:
-    """Return the items, raised where the question has the title of their document in it."""
-    titles = [title_phrases(item.candidate, around.languages) for item in items]
-    named = _titles_in_question(
-        {phrase for phrases in titles for phrase in phrases}, question, around
-    )
+    """Raise the passages of documents whose title stands in the question, word for word.
+
+    Someone who names a document wants what it says, not what mentions it.
+    """
+    titles = [title_phrases(item.candidate, context.languages) for item in items]
+    named = _titles_in_question({phrase for phrases in titles for phrase in phrases}, context)
+    weight = TITLE_WEIGHT * context.spread
     return [
-        boost_score(
-            item, "title", 0.0 if named.isdisjoint(phrases) else TITLE_WEIGHT * around.spread
-        )
+        boost_score(item, "title", 0.0 if named.isdisjoint(phrases) else weight)
         for item, phrases in zip(items, titles, strict=True)
     ]
 
 
-def _titles_in_question(
-    titles: Iterable[Phrase], question: Question, around: ScoringContext
-) -> frozenset[Phrase]:
-    """The titles in the question that are no mere part of a longer one there.
+def _titles_in_question(titles: Iterable[Phrase], context: ScoringContext) -> frozenset[Phrase]:
+    """Return the titles in the question that aren't part of a longer one there.
 
-    A single word has to be written like a name: many a document is called "Notes".
+    A single word has to be written like a name: many documents are called "Notes".
     """
-    asked = [spaced_terms(terms(question.text, language)) for language in around.languages]
-    written = {term for slot in question.names for term in slot}
+    question = context.question
+    asked = [spaced_terms(terms(question.text, language)) for language in context.languages]
+    names = {term for slot in question.names for term in slot}
     found = [
         title
         for title in titles
-        if (len(title) > 1 or title[0] in written)
+        if (len(title) > 1 or title[0] in names)
         and any(spaced_terms(title) in text for text in asked)
     ]
     return frozenset(
@@ -106,79 +107,193 @@ def _titles_in_question(
     )
 
 
-SIMILARITY_WEIGHT = 1.0
-"""Of the mean score of those alike, against a hit's own."""
-SHARPNESS = 10
-"""Power of the cosine: only the nearest count."""
-LEAST_ALIKE = 0.1
-"""Of that, summed over all others: less, as of one with a cosine below 0.8, raises a hit by so much
-less.  Without it whatever is nearest would count in full, however far away it is."""
-_MOST_OF_IT = 0.5
-"""Share of what a hit is raised by, from which on it is raised by one other hit."""
-_LOOKED_AT = 100
-_NAMED_IN = 10
+# --- similarity ----------------------------------------------------------------------------------
 
 
 def boost_similar(
-    items: Sequence[ScoredCandidate], question: Question, around: ScoringContext
+    items: Sequence[ScoredCandidate], context: ScoringContext
 ) -> list[ScoredCandidate]:
-    """Return the items, raised by those that they resemble, where the question names nothing."""
-    best, rest = list(items[:_LOOKED_AT]), list(items[_LOOKED_AT:])
-    if len(best) < 2 or _is_about_turns(best) or _names_something(question, best, around):
+    """Raise the hits that resemble other good hits, where the question names nothing.
+
+    After the cluster hypothesis (van Rijsbergen 1979) and score regularization (Diaz 2005).  It
+    helps questions about a subject; where one is about somebody or something with a name it buries
+    the one right hit, and in conversations similar turns say little, so it stays out of both.
+    """
+    best, rest = list(items[:_MAX_COMPARED]), list(items[_MAX_COMPARED:])
+    if len(best) < 2 or _are_turns(best) or _names_something(best, context):
         return list(items)
-    directions = _directions(best)
-    if directions is None:
+    vectors = _unit_vectors(best)
+    if vectors is None:
         return list(items)
-    alike = np.clip(dot_products(directions, directions), 0, None) ** SHARPNESS
-    np.fill_diagonal(alike, 0)
-    shares = alike / np.maximum(alike.sum(axis=1, keepdims=True), LEAST_ALIKE)
+    similar = np.clip(dot_products(vectors, vectors), 0, None) ** _SHARPNESS
+    np.fill_diagonal(similar, 0)
+    shares = similar / np.maximum(similar.sum(axis=1, keepdims=True), _MIN_SIMILARITY)
     scores = np.array([item.score for item in best])
-    gains = _limit_gains(
-        scores, SIMILARITY_WEIGHT * dot_products(shares, np.clip(scores, 0, None)), shares
+    gains = SIMILARITY_WEIGHT * dot_products(shares, np.clip(scores, 0, None))
+    gains = _limit_gains(scores, gains, shares)
+    boosted = (
+        boost_score(item, "alike", float(gain)) for item, gain in zip(best, gains, strict=True)
     )
-    return [
-        *(boost_score(item, "alike", float(gain)) for item, gain in zip(best, gains, strict=True)),
-        *rest,
-    ]
+    return [*boosted, *rest]
 
 
 def _limit_gains(
     scores: NDArray[np.float64], gains: NDArray[np.float64], shares: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Return the gains, where none is more than that of a better hit which most of it is from.
+    """Limit each gain to that of a better hit which most of it is due to.
 
-    Two that resemble only each other would each gain what the other has, and end equal: the line
-    of bus 17 and that of bus 18.
+    Two hits that resemble only each other would otherwise gain what the other has, and end equal.
     """
     limited = gains.copy()
     for at in np.argsort(-scores, kind="stable"):
-        better = (shares[at] >= _MOST_OF_IT) & (scores > scores[at])
+        better = (shares[at] >= _MOST_OF_GAIN) & (scores > scores[at])
         limited[at] = min(gains[at], limited[better].min(initial=np.inf))
     return limited
 
 
-def _is_about_turns(best: Sequence[ScoredCandidate]) -> bool:
+def _are_turns(best: Sequence[ScoredCandidate]) -> bool:
     return 2 * sum(item.candidate.type == "turn" for item in best) > len(best)
 
 
-def _names_something(
-    question: Question, best: Sequence[ScoredCandidate], around: ScoringContext
-) -> bool:
-    """Whether it is written like a name, or is the name of something in the best hits."""
-    if question.names:
+def _names_something(best: Sequence[ScoredCandidate], context: ScoringContext) -> bool:
+    """Tell whether the question has a name, or all words of a name in the best hits."""
+    if context.question.names:
         return True
-    asked = around.question_terms
+    asked = context.question_terms
     return any(
         asked.issuperset(phrase)
         for item in best[:_NAMED_IN]
-        for phrase in name_phrases(item.candidate, around.languages)
+        for phrase in name_phrases(item.candidate, context.languages)
     )
 
 
-def _directions(best: Sequence[ScoredCandidate]) -> NDArray[np.float32] | None:
-    """The vectors, of length 1; None unless all are of one embedder."""
+def _unit_vectors(best: Sequence[ScoredCandidate]) -> NDArray[np.float32] | None:
+    """Return the vectors, of length 1; None unless all are of one embedder."""
     rows = [item.candidate.direction for item in best]
     known = [row for row in rows if row is not None]
     if len(known) < len(rows) or len({len(row) for row in known}) != 1:
         return None
     return normalize_rows(np.stack(known))
+
+
+# --- events --------------------------------------------------------------------------------------
+
+
+def boost_event_period(
+    items: Sequence[ScoredCandidate], context: ScoringContext
+) -> list[ScoredCandidate]:
+    """Raise memories from before or after an event that the question names: "since the move".
+
+    The event's time is that of the best memory that mentions it.
+    """
+    period = _event_period(context.question, items, context.now.date())
+    if period is None:
+        return list(items)
+    weight = EVENT_WEIGHT * (context.spread or 1.0)
+    return sort_by_score(boost_score(item, "time", weight * _fit(period, item)) for item in items)
+
+
+def _fit(period: TimeExpression, item: ScoredCandidate) -> float:
+    created = item.candidate.row["created_at"]
+    return 0.0 if created is None else period.fit(created.date())
+
+
+def _event_period(
+    question: Question, items: Sequence[ScoredCandidate], today: date
+) -> TimeExpression | None:
+    match = None if _YES_OR_NO.match(question.text) else _EVENT.search(question.text)
+    if match is None or periods(match[0], today):
+        return None
+    places = question.words_between(*match.span("what"))
+    slots = [slot for place in places for slot in question.word_slots[place]]
+    days = [
+        created.date()
+        for item in sort_by_score(items)
+        if all(not item.candidate.terms.isdisjoint(slot) for slot in slots)
+        and (created := item.candidate.row["created_at"]) is not None
+    ]
+    if not slots or not days:
+        return None
+    is_before = match["side"].lower() in _BEFORE
+    day = timedelta(days=1)
+    first, last = (date.min, days[0] - day) if is_before else (days[0] + day, date.max)
+    return TimeExpression(match[0].rstrip(), first, last)
+
+
+# --- the mode graph ------------------------------------------------------------------------------
+
+
+def _walk_graph(items: Sequence[ScoredCandidate], context: ScoringContext) -> list[ScoredCandidate]:
+    from memctl.search.ranking.graph_walk import walk_graph
+
+    return walk_graph(items, context)
+
+
+# --- the registry --------------------------------------------------------------------------------
+
+SignalFunction = Callable[[Sequence[ScoredCandidate], ScoringContext], list[ScoredCandidate]]
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One reason to raise a hit's score."""
+
+    name: str
+    weight: float
+    """In standard deviations of the candidates' scores; for priors it is configured."""
+    explains: str
+    apply: SignalFunction
+    """Raises the scores; a function that several signals share runs once, at the first of them."""
+    modes: frozenset[Mode] = frozenset(("hybrid",))
+
+
+_BOTH = frozenset[Mode](("hybrid", "graph"))
+
+SIGNALS: Sequence[Signal] = (
+    Signal("importance", 0.0, "the memory is important", apply_priors, _BOTH),
+    Signal("confidence", 0.0, "the memory is certain", apply_priors, _BOTH),
+    Signal("recency", 0.0, "the memory is recent", apply_priors, _BOTH),
+    Signal("alike", SIMILARITY_WEIGHT, "it resembles other good hits", boost_similar),
+    Signal("title", TITLE_WEIGHT, "the question names its document", boost_named_titles),
+    Signal("speaker", SPEAKER_WEIGHT, "the question names who says it", boost_turns),
+    Signal("telling", TURN_LENGTH_WEIGHT, "it says more than a short turn", boost_turns),
+    Signal("neighbours", 0.4, "the turns around it match the question", boost_turns),
+    Signal("time", EVENT_WEIGHT, "it is from before or after the event named", boost_event_period),
+    Signal("bridge", LINK_WEIGHT, "a name in a good hit leads to it", boost_multi_hop),
+    Signal(
+        "graph",
+        LINK_WEIGHT,
+        "names lead to it from a good hit",
+        _walk_graph,
+        modes=frozenset(("graph",)),
+    ),
+)
+"""In the order in which they apply."""
+
+
+def apply_signals(
+    items: Sequence[ScoredCandidate], context: ScoringContext
+) -> list[ScoredCandidate]:
+    """Return the items, and what signals bring in, best first."""
+    found = list(items)
+    functions = (each.apply for each in SIGNALS if context.plan.mode in each.modes)
+    for apply in dict.fromkeys(functions):
+        found = apply(found, context)
+    return sort_by_score(found)
+
+
+def explain_signals(items: Sequence[ScoredCandidate]) -> dict[str, Any]:
+    """Return what the signals that raised some of the items mean, for ``--explain``."""
+    told = {
+        signal.name: signal.explains
+        for signal in SIGNALS
+        if any(signal.name in item.legs for item in items)
+    }
+    return {"signals": told} if told else {}
+
+
+def text_score(hit: Hit) -> float:
+    """Return the part of a hit's score that is due to its text; a reranker has read all of it."""
+    if RERANK in hit.legs:
+        return hit.score
+    return hit.score - sum(hit.legs.get(signal.name, 0.0) for signal in SIGNALS)

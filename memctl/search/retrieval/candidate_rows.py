@@ -1,4 +1,4 @@
-"""The rows that a search looks at: read from the table, or kept in memory where they are few."""
+"""The rows that a search reads: from the table, or from memory where they are few."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ COLUMNS = (
     "confidence",
     "created_at",
 )
-"""What is known of a candidate besides its vector."""
+"""The columns read for a candidate, besides its vector."""
 MAX_IN_MEMORY = 10_000
-"""Reading so many rows whole takes as long as looking up a few hundred of them three times."""
+"""Reading 10,000 whole rows takes as long as looking up a few hundred of them three times."""
 
 
 class ColumnValues:
-    """Rows of memories, each column turned into values when it is first asked for."""
+    """Rows of memories; each column becomes Python values when it is first used."""
 
     __slots__ = ("_columns", "_table")
 
@@ -55,7 +55,7 @@ class ColumnValues:
 
 
 class RowView:
-    """What is stored of one memory."""
+    """One row, by column name."""
 
     __slots__ = ("_at", "_rows")
 
@@ -68,9 +68,9 @@ class RowView:
 
 
 class TableRows:
-    """The rows of one snapshot for which a condition holds, read when they are asked for.
+    """The rows of one snapshot for which a condition holds, read from the table.
 
-    What looks for rows gives their numbers, so that only those not yet known are read.
+    Searches return row numbers, so that only rows not yet known are read.
 
     Args:
         snapshot: The snapshot.
@@ -81,26 +81,26 @@ class TableRows:
         self._snapshot = snapshot
         self._where = where
 
-    def also(self, where: Expr) -> TableRows:
-        """Return those of the rows for which something else holds as well."""
+    def restrict(self, where: Expr) -> TableRows:
+        """Return the rows for which a further condition holds as well."""
         return TableRows(self._snapshot, both(self._where, where))
 
     def keyword(self, terms: Sequence[str], limit: int, *, require_all: bool = False) -> list[int]:
-        """Return the rows in which terms weigh most; only those with all of them if required."""
+        """Return the rows with the highest BM25; if required, only those with every term."""
         return self._snapshot.keyword_rows(terms, self._where, limit, require_all)
 
     def nearest(self, vector: NDArray[np.float32], limit: int) -> list[int]:
-        """Return the rows nearest to a vector of length 1; none whose own vector is zero."""
+        """Return the rows nearest to a vector of length 1; never those whose vector is zero."""
         return self._snapshot.nearest_rows(vector, self._where, limit)
 
     def with_ids(self, ids: Sequence[str]) -> list[int]:
-        """Return the rows with these ids; ids that are not there are skipped."""
+        """Return the rows with these ids; unknown ids are skipped."""
         where = both(self._where, col("id").is_in(ids))
         numbers: list[int] = self._snapshot.scan("memories", where, (ROW,))[ROW].to_pylist()
         return numbers
 
     def turns(self, places: Collection[tuple[str, int]]) -> list[int]:
-        """Return what stands at places of conversations: session and turn."""
+        """Return the rows of turns, given as session and number."""
         sessions, turns = (sorted(set(each)) for each in zip(*places, strict=True))
         where = both(self._where, col("session_id").is_in(sessions) & col("turn").is_in(turns))
         found = self._snapshot.scan("memories", where, (ROW, "session_id", "turn"))
@@ -108,13 +108,13 @@ class TableRows:
         return [row for row, *place in zip(*columns, strict=True) if tuple(place) in places]
 
     def rows(self, numbers: Sequence[int], *, with_vectors: bool) -> pa.Table:
-        """Return these rows in their order."""
+        """Return the rows of these numbers, in this order."""
         columns = _columns(with_vectors=with_vectors)
         return self._snapshot.rows("memories", numbers, columns)
 
 
 class InMemoryRows(TableRows):
-    """The rows of one snapshot for which a condition holds, in memory."""
+    """The rows of one snapshot for which a condition holds, kept in memory."""
 
     def __init__(self, snapshot: Snapshot, where: Expr | None) -> None:
         super().__init__(snapshot, where)
@@ -124,24 +124,24 @@ class InMemoryRows(TableRows):
         self._at = {number: at for at, number in enumerate(self._numbers.tolist())}
 
     def nearest(self, vector: NDArray[np.float32], limit: int) -> list[int]:
-        """Return the rows nearest to a vector of length 1; none whose own vector is zero."""
+        """Return the rows nearest to a vector of length 1; never those whose vector is zero."""
         if not vector.any():
             return []
-        cosines = np.where(self._has_direction, dot_products(self._directions, vector), -np.inf)
+        cosines = np.where(self._is_nonzero, dot_products(self._unit_vectors, vector), -np.inf)
         best = _largest(cosines, limit)
         numbers: list[int] = self._numbers[best[np.isfinite(cosines[best])]].tolist()
         return numbers
 
     def with_ids(self, ids: Sequence[str]) -> list[int]:
-        """Return the rows with these ids; ids that are not there are skipped."""
+        """Return the rows with these ids; unknown ids are skipped."""
         return [self._by_id[id] for id in ids if id in self._by_id]
 
     def turns(self, places: Collection[tuple[str, int]]) -> list[int]:
-        """Return what stands at places of conversations: session and turn."""
+        """Return the rows of turns, given as session and number."""
         return [number for place in sorted(places) for number in self._turns.get(place, ())]
 
     def rows(self, numbers: Sequence[int], *, with_vectors: bool) -> pa.Table:
-        """Return these rows in their order."""
+        """Return the rows of these numbers, in this order."""
         places = pa.array([self._at[number] for number in numbers], pa.int64())
         return self._table.select(_columns(with_vectors=with_vectors)).take(places)
 
@@ -150,12 +150,12 @@ class InMemoryRows(TableRows):
         return dict(zip(self._table["id"].to_pylist(), self._numbers.tolist(), strict=True))
 
     @cached_property
-    def _directions(self) -> NDArray[np.float32]:
+    def _unit_vectors(self) -> NDArray[np.float32]:
         return normalize_rows(vector_matrix(self._table[VECTOR]))
 
     @cached_property
-    def _has_direction(self) -> NDArray[np.bool_]:
-        return np.asarray(self._directions.any(axis=1))
+    def _is_nonzero(self) -> NDArray[np.bool_]:
+        return np.asarray(self._unit_vectors.any(axis=1))
 
     @cached_property
     def _turns(self) -> Mapping[tuple[str, int], list[int]]:
@@ -169,31 +169,31 @@ class InMemoryRows(TableRows):
 
 @dataclass(frozen=True, slots=True)
 class ValiditySpan:
-    """A stretch of time."""
+    """The time during which something is valid."""
 
     since: datetime
     until: datetime | None = None
-    """When it is over; None for never."""
+    """Exclusive; None for no end."""
 
-    def has(self, at: datetime) -> bool:
-        """Tell whether a moment is within it."""
+    def contains(self, at: datetime) -> bool:
+        """Tell whether a moment lies within it."""
         return self.since <= at and (self.until is None or at < self.until)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """What has to hold of the memories that are looked for."""
+    """Which memories are searched."""
 
     where: Expr | None
-    """None where it holds of all; looking at it costs some milliseconds."""
+    """The condition that holds for them; None for all, which saves some milliseconds."""
     sources: Mapping[str, TableRows]
-    """All for which it holds, of each knowledge base; kept in memory where these are few."""
-    span: ValiditySpan
-    """When it holds of the same memories."""
+    """Their rows, by knowledge base; in memory where they are few."""
+    valid: ValiditySpan
+    """When the condition holds for the same memories."""
 
 
 def vector_matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
-    """Return a column of vectors as a matrix; a missing one is zero."""
+    """Return a column of vectors as a matrix; a missing vector is a row of zeros."""
     array = column.combine_chunks()
     if array.null_count:  # `flatten` would skip their rows
         array = array.fill_null([0.0] * column.type.list_size)
@@ -206,7 +206,7 @@ def _columns(*, with_vectors: bool) -> tuple[str, ...]:
 
 
 def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
-    """Return where the largest values stand, the largest first, equal ones in their order."""
+    """Return the positions of the largest values, largest first; ties keep their order."""
     if count < len(values):
         least = np.partition(values, -count)[-count]
         places = np.flatnonzero(values >= least)

@@ -1,22 +1,27 @@
-"""What the legs bring up, from one or several knowledge bases, with both scores for each."""
+"""Candidates: memories that retrievers find, from one or several knowledge bases.
+
+Retrievers give candidates and no scores: what an index says depends on which rows it has indexed
+yet and on what the filters leave.  Every candidate is scored exactly here, by keyword and by
+vector, whichever retriever found it.  To add a retriever, add an entry to ``RETRIEVERS``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from itertools import chain
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from memctl.literals import Mode
 from memctl.models.vector_math import dot_products
 from memctl.schema.arrow_tables import VECTOR
-from memctl.search.query.question import Question, slot_weight
+from memctl.search.query.question import Question
 from memctl.search.query.search_syntax import Node, mandatory_terms, matches_node
+from memctl.search.query.time_expressions import created_within
 from memctl.search.retrieval.candidate_rows import (
     ColumnValues,
     RowView,
@@ -24,22 +29,20 @@ from memctl.search.retrieval.candidate_rows import (
     TableRows,
     vector_matrix,
 )
-from memctl.search.retrieval.term_statistics import TermStatistics
-from memctl.store.tables.snapshot import Snapshot
+from memctl.search.retrieval.term_statistics import Sources, TermStatistics
 
-Sources = Mapping[str, Snapshot]
 Key = tuple[str, str]
 """Knowledge base and memory id."""
-RetrieverName = Literal["keyword", "vector"]
-BOTH_RETRIEVERS: frozenset[RetrieverName] = frozenset(("keyword", "vector"))
-_LOOKED_THROUGH = 1_000
-"""Memories with all the words that must be there, of which those where everything holds are
-taken; the index knows nothing of what stands side by side."""
 
+SATURATION = 1.2
+LENGTH_SHARE = 0.75
+"""The usual parameters of BM25, k1 and b."""
+PAIR_WEIGHT = 0.2
+"""Weight of two neighbouring terms, as a share of the rarer one's; sequential dependence after
+Metzler and Croft (2005)."""
+_MAX_REQUIRED = 1_000
+"""Memories read that have all required words; the index knows nothing of word order."""
 _NO_TIME = (0.0, frozenset[str]())
-
-Look = Callable[[], Sequence[int]]
-"""Finds rows; gives their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +51,82 @@ class Candidate:
 
     key: Key
     number: int
-    """Of its row."""
+    """The number of its row."""
     level: str
     type: str
     source_ids: tuple[str, ...]
     keyword: float
-    """BM25 of the question's terms, of which the times that it tells are some; 0 without any."""
+    """BM25 of the question's terms, its periods among them; 0 without any."""
     in_time: float
-    """Of that, what the times that the question tells give."""
+    """The share of ``keyword`` that is due to periods."""
     vector: float
-    """Cosine of its vector with the question's; 0 where there is none to compare by."""
+    """Cosine of its vector with the question's; 0 without a vector to compare."""
     terms: frozenset[str]
-    """Its terms that are the question's."""
+    """The question's terms that it has."""
     row: RowView = field(compare=False, repr=False)
     direction: NDArray[np.float32] | None = field(compare=False, repr=False)
-    """Its vector; None where there is none to compare by."""
+    """Its vector; None without one to compare."""
+
+
+# --- retrievers ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalQuery:
+    """What retrievers search for in one knowledge base."""
+
+    question: Question
+    required: Node | None
+    """What must hold for every candidate, whichever retriever finds it."""
+    vector: NDArray[np.float32] | None
+    """The question's; None without one to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """A way to find candidates."""
+
+    name: str
+    modes: frozenset[Mode]
+    """The search modes that use it."""
+    find: Callable[[RetrievalQuery, TableRows, int], Sequence[int]]
+    """Returns the numbers of at most so many rows."""
+
+
+def _find_by_keyword(query: RetrievalQuery, rows: TableRows, limit: int) -> Sequence[int]:
+    if not query.question.terms:
+        return ()
+    terms = dict.fromkeys(chain(query.question.terms, *query.question.phrases))
+    return rows.keyword(tuple(terms), limit)
+
+
+def _find_required(query: RetrievalQuery, rows: TableRows, limit: int) -> Sequence[int]:
+    del limit
+    terms = mandatory_terms(query.required) if query.required is not None else ()
+    return rows.keyword(terms, _MAX_REQUIRED, require_all=True) if terms else ()
+
+
+def _find_nearest(query: RetrievalQuery, rows: TableRows, limit: int) -> Sequence[int]:
+    return () if query.vector is None else rows.nearest(query.vector, limit)
+
+
+RETRIEVERS: Sequence[Retriever] = (
+    Retriever("keyword", frozenset(("hybrid", "graph", "keyword")), _find_by_keyword),
+    Retriever("required", frozenset(("hybrid", "graph", "keyword")), _find_required),
+    Retriever("vector", frozenset(("hybrid", "graph", "vector")), _find_nearest),
+)
 
 
 class CandidateCollector:
-    """Finds candidates for one question and scores each exactly in both legs.
+    """Runs the retrievers for one question, and scores each candidate once.
 
     Args:
         sources: Snapshots by the name of their knowledge base.
         question: The question.
-        statistics: How common terms are in all the sources together.
-        vectors: The question's vector for each source that there is one to compare by for.
-        legs: The legs that look for candidates.
-        required: What must hold of every candidate's terms, whatever brings it up.
+        statistics: How common terms are in all sources together.
+        vectors: The question's vector for each source that has vectors to compare it with.
+        mode: Selects the retrievers.
+        required: What must hold for every candidate.
     """
 
     def __init__(
@@ -83,89 +135,82 @@ class CandidateCollector:
         question: Question,
         statistics: TermStatistics,
         vectors: Mapping[str, NDArray[np.float32]],
-        legs: frozenset[RetrieverName] = BOTH_RETRIEVERS,
+        mode: Mode = "hybrid",
         required: Node | None = None,
     ) -> None:
         self._sources = sources
         self.question = question
         self._vectors = vectors
-        self._looking = legs
+        self._retrievers = [each for each in RETRIEVERS if mode in each.modes]
         self._required = required
         self._scorer = KeywordScorer(question, statistics)
         self._times = [(time, statistics.idf(time.term)) for time in question.times]
         self._known: dict[str, dict[int, Candidate | None]] = {kb: {} for kb in sources}
 
-    def gather(self, condition: SearchScope, limit: int) -> dict[Key, Candidate]:
-        """Return what each leg finds best in each source, ``limit`` a leg and source."""
+    def collect(self, scope: SearchScope, limit: int) -> dict[Key, Candidate]:
+        """Return the candidates, at most ``limit`` for each retriever and source.
+
+        The memories made in a period that the question names are searched on their own as well.
+        """
         found: dict[Key, Candidate] = {}
+        periods = [created_within(time) for time in self.question.times if not time.is_open]
         for kb in self._sources:
-            places = [condition.sources[kb], *self._of_its_times(kb, condition)]
-            legs = (look() for place in places for look in self._legs(kb, place, limit))
-            found |= self._candidates(kb, condition, chain.from_iterable(legs))
+            query = RetrievalQuery(self.question, self._required, self._vectors.get(kb))
+            rows = scope.sources[kb]
+            numbers = (
+                retriever.find(query, part, limit)
+                for part in [rows, *map(rows.restrict, periods)]
+                for retriever in self._retrievers
+            )
+            found |= self._candidates(kb, scope, chain.from_iterable(numbers))
         return found
 
-    def fetch(self, kb: str, ids: Sequence[str], condition: SearchScope) -> dict[Key, Candidate]:
-        """Return these memories of one source, as far as the condition holds for them."""
-        return self._candidates(kb, condition, condition.sources[kb].with_ids(ids))
+    def fetch(self, kb: str, ids: Sequence[str], scope: SearchScope) -> dict[Key, Candidate]:
+        """Return those memories of one source that are in scope."""
+        return self._candidates(kb, scope, scope.sources[kb].with_ids(ids))
 
     def turns(
-        self, kb: str, places: Collection[tuple[str, int]], condition: SearchScope
+        self, kb: str, places: Collection[tuple[str, int]], scope: SearchScope
     ) -> dict[Key, Candidate]:
-        """Return what stands at places of one source's conversations: session and turn."""
-        return self._candidates(kb, condition, condition.sources[kb].turns(places))
+        """Return the turns of one source at these places, given as session and number."""
+        return self._candidates(kb, scope, scope.sources[kb].turns(places))
 
     def with_terms(
-        self, terms: Iterable[str], condition: SearchScope, limit: int
+        self, terms: Iterable[str], scope: SearchScope, limit: int
     ) -> dict[Key, Candidate]:
-        """Return the memories in which other terms than the question's weigh most, by source."""
+        """Return the memories of each source in which these terms weigh most."""
         wanted = tuple(dict.fromkeys(terms))
         found: dict[Key, Candidate] = {}
         for kb in self._sources:
-            numbers = condition.sources[kb].keyword(wanted, limit)
-            found |= self._candidates(kb, condition, numbers)
+            found |= self._candidates(kb, scope, scope.sources[kb].keyword(wanted, limit))
         return found
 
-    def _of_its_times(self, kb: str, condition: SearchScope) -> Iterator[TableRows]:
-        """Yield the rows made in each span of time that the question tells."""
-        for time in self.question.times:
-            if not time.is_open:
-                yield condition.sources[kb].also(time.created)
-
-    def _legs(self, kb: str, source: TableRows, limit: int) -> Iterator[Look]:
-        if "keyword" in self._looking and self.question.terms:
-            terms = tuple(dict.fromkeys(chain(self.question.terms, *self.question.phrases)))
-            yield partial(source.keyword, terms, limit)
-        if self._required is not None and (sure := mandatory_terms(self._required)):
-            yield partial(source.keyword, sure, _LOOKED_THROUGH, require_all=True)
-        if "vector" in self._looking and kb in self._vectors:
-            yield partial(source.nearest, self._vectors[kb], limit)
-
     def _candidates(
-        self, kb: str, condition: SearchScope, numbers: Iterable[int]
+        self, kb: str, scope: SearchScope, numbers: Iterable[int]
     ) -> dict[Key, Candidate]:
-        """Return the rows of these numbers of which holds what is required, each scored once."""
+        """Return the rows of these numbers that meet what is required, each scored once."""
         wanted, known = list(dict.fromkeys(numbers)), self._known[kb]
         new = [number for number in wanted if number not in known]
         if new:
             known |= dict.fromkeys(new)
-            table = condition.sources[kb].rows(new, with_vectors=kb in self._vectors)
-            known |= self._scored(kb, new, table)
+            table = scope.sources[kb].rows(new, with_vectors=kb in self._vectors)
+            known |= self._score(kb, new, table)
         found = (known[number] for number in wanted)
         return {candidate.key: candidate for candidate in found if candidate is not None}
 
-    def _scored(self, kb: str, numbers: Sequence[int], table: pa.Table) -> dict[int, Candidate]:
+    def _score(self, kb: str, numbers: Sequence[int], table: pa.Table) -> dict[int, Candidate]:
         if self._required is not None:
             texts = table["search_text"].to_pylist()
-            held = [
-                at for at, text in enumerate(texts) if matches_node(self._required, f" {text} ")
-            ]
-            table = table.take(pa.array(held, pa.int64()))
-            numbers = [numbers[at] for at in held]
+            met = [at for at, text in enumerate(texts) if matches_node(self._required, f" {text} ")]
+            table = table.take(pa.array(met, pa.int64()))
+            numbers = [numbers[at] for at in met]
         rows = ColumnValues(table)
         words = [self._scorer.score(text) for text in rows["search_text"]]
-        times = [self._in_time(day) for day in rows["created_at"]] if self._times else []
-        directions = self._directions(kb, table)
-        cosine = self._cosines(kb, directions, table.num_rows)
+        times = [self._time_score(day) for day in rows["created_at"]] if self._times else []
+        directions = vector_matrix(table[VECTOR]) if kb in self._vectors else None
+        cosine: Sequence[float] = [0.0] * table.num_rows
+        if directions is not None:
+            cosine = cosines(self._vectors[kb], directions).tolist()
         columns = [rows[name] for name in ("id", "level", "type", "source_ids")]
         return {
             numbers[at]: Candidate(
@@ -177,100 +222,60 @@ class CandidateCollector:
                 keyword=score + in_time,
                 in_time=in_time,
                 vector=cosine[at],
-                terms=terms | its_times,
+                terms=terms | periods,
                 row=RowView(rows, at),
                 direction=None if directions is None else directions[at],
             )
             for at, (id, level, type_, source_ids) in enumerate(zip(*columns, strict=True))
             for score, terms in [words[at]]
-            for in_time, its_times in [times[at] if times else _NO_TIME]
+            for in_time, periods in [times[at] if times else _NO_TIME]
         }
 
-    def _in_time(self, created: datetime | None) -> tuple[float, frozenset[str]]:
-        """Return what the times of the question count for a memory, and those it was made in."""
+    def _time_score(self, created: datetime | None) -> tuple[float, frozenset[str]]:
+        """Return what the question's periods add for a memory, and those it was made in."""
         if created is None:
             return _NO_TIME
         day = created.date()
         score = sum(weight * time.fit(day) for time, weight in self._times)
-        return score, frozenset(time.term for time, _ in self._times if time.holds(day))
-
-    def _cosines(
-        self, kb: str, directions: NDArray[np.float32] | None, count: int
-    ) -> Sequence[float]:
-        if directions is None:
-            return [0.0] * count
-        exact: list[float] = cosines(self._vectors[kb], directions).tolist()
-        return exact
-
-    def _directions(self, kb: str, table: pa.Table) -> NDArray[np.float32] | None:
-        return vector_matrix(table[VECTOR]) if kb in self._vectors else None
+        return score, frozenset(time.term for time, _ in self._times if time.contains(day))
 
 
-def keyword_scores(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
-    """Return the candidates' scores in the keyword leg."""
-    return np.array([candidate.keyword for candidate in candidates], dtype=np.float64)
-
-
-def vector_scores(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
-    """Return the candidates' scores in the vector leg."""
-    return np.array([candidate.vector for candidate in candidates], dtype=np.float64)
-
-
-SATURATION = 1.2
-LENGTH_SHARE = 0.75
-PHRASE_WEIGHT = 0.2
-"""Share of a pair of neighbouring terms, as against the rarer of the two on its own; sequential
-dependence after Metzler and Croft (2005)."""
+# --- scores --------------------------------------------------------------------------------------
 
 
 class KeywordScorer:
-    """BM25 of a question's terms, of its neighbouring terms standing next to each other, and of the
-    phrases that stand for a term.
+    """BM25 of a question's terms, with its neighbouring terms and its phrases.
 
-    The terms that one word may be found by weigh the same: a form that is rare because most
-    records were stemmed by another language says no more than the form in these.
+    The terms of one slot weigh the same: a form that is rare because most records were stemmed in
+    another language says no more than the common form.
     """
 
     def __init__(self, question: Question, statistics: TermStatistics) -> None:
         self._average = max(statistics.average_length, 1.0)
-        self._weights = _weights(question, statistics)
+        self._weights = _term_weights(question, statistics)
         self._pairs = {
-            pair: PHRASE_WEIGHT * min(self._weights[pair[0]], self._weights[pair[1]])
+            pair: PAIR_WEIGHT * min(self._weights[pair[0]], self._weights[pair[1]])
             for pair in question.pairs
         }
-        self._said = {pair: min(map(statistics.idf, pair)) for pair in question.phrases}
+        self._phrases = {pair: min(map(statistics.idf, pair)) for pair in question.phrases}
 
     def score(self, search_text: str) -> tuple[float, frozenset[str]]:
-        """Return the score of one memory, 0 without any of the terms, and those that it has."""
+        """Return the score of one memory, 0 without any of the terms, and the terms it has."""
         # Counting in one string is ten times as fast as in a list of terms.  With two spaces
         # between terms, neighbours do not share the space that a count has used up.
         text = f" {search_text.replace(' ', '  ')} "
         counts = {term: n for term in self._weights if (n := text.count(f" {term} "))}
-        if not counts and not self._said:
+        if not counts and not self._phrases:
             return 0.0, frozenset()
         terms = 1 + search_text.count(" ")
         length = 1 - LENGTH_SHARE + LENGTH_SHARE * terms / self._average
-        single = sum(self._weights[term] * _saturated(n, length) for term, n in counts.items())
-        said = sum(
-            weight * _saturated(_neighbours(text, pair), length)
-            for pair, weight in self._said.items()
-        )
-        return single + said + self._phrases(text, counts, length), frozenset(counts)
-
-    def _phrases(self, text: str, counts: Mapping[str, int], length: float) -> float:
-        return sum(
-            weight * _saturated(_neighbours(text, pair), length)
-            for pair, weight in self._pairs.items()
-            if pair[0] in counts and pair[1] in counts
-        )
-
-
-def _weights(question: Question, statistics: TermStatistics) -> dict[str, float]:
-    weights = {term: statistics.idf(term) for term in question.terms}
-    for slot in question.slots:
-        together = slot_weight(slot, statistics)
-        weights |= {term: min(weights[term], together) for term in slot}
-    return weights
+        score = sum(self._weights[term] * _saturate(n, length) for term, n in counts.items())
+        for pair, weight in self._phrases.items():
+            score += weight * _saturate(_count_pair(text, pair), length)
+        for pair, weight in self._pairs.items():
+            if pair[0] in counts and pair[1] in counts:
+                score += weight * _saturate(_count_pair(text, pair), length)
+        return score, frozenset(counts)
 
 
 def cosines(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -282,16 +287,24 @@ def cosines(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArra
 
 
 def coverage(question: Question, found: frozenset[str], statistics: TermStatistics) -> float:
-    """Return which share of the question's content, weighted by rarity, is among the terms."""
-    weights = {slot: slot_weight(slot, statistics) for slot in question.slots}
+    """Return the share of the question's content, weighted by rarity, that the terms cover."""
+    weights = {slot: statistics.slot_weight(slot) for slot in question.slots}
     total = sum(weights.values())
     covered = sum(weight for slot, weight in weights.items() if not found.isdisjoint(slot))
     return covered / total if total else 0.0
 
 
-def _neighbours(text: str, pair: tuple[str, str]) -> int:
+def _term_weights(question: Question, statistics: TermStatistics) -> dict[str, float]:
+    weights = {term: statistics.idf(term) for term in question.terms}
+    for slot in question.slots:
+        shared = statistics.slot_weight(slot)
+        weights |= {term: min(weights[term], shared) for term in slot}
+    return weights
+
+
+def _count_pair(text: str, pair: tuple[str, str]) -> int:
     return text.count(f" {pair[0]}  {pair[1]} ")
 
 
-def _saturated(count: int, length: float) -> float:
+def _saturate(count: int, length: float) -> float:
     return count * (SATURATION + 1) / (count + SATURATION * length)

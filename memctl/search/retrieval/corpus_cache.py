@@ -1,4 +1,4 @@
-"""What was worked out of a knowledge base for one question, kept for the next."""
+"""Keeps the corpus of the last question for the next one, without importing it before."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memctl.search.retrieval.candidates import Sources
     from memctl.search.retrieval.corpus import Corpus
+    from memctl.search.retrieval.term_statistics import Sources
 
 
 class CorpusCache:
-    """The corpus that was asked last, kept for as long as its tables are the newest."""
+    """The corpus that was searched last, kept until one of its tables changes."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._corpus: Corpus | None = None
 
     def of(self, snapshots: Sources, clock: Callable[[], datetime]) -> Corpus:
-        """Return the corpus of some snapshots: that of before where the tables are the same.
+        """Return the corpus of some snapshots: the last one where the tables are the same.
 
-        It keeps nothing from being pruned between questions; see ``Corpus``.
+        Between questions it does not keep table versions from being pruned; see ``Corpus``.
         """
         from memctl.search.retrieval.corpus import Corpus
 
@@ -32,6 +32,6 @@ class CorpusCache:
             return self._corpus
 
     def drop(self) -> None:
-        """Keep nothing of what was read."""
+        """Forget the last corpus."""
         with self._mutex:
             self._corpus = None

@@ -1,14 +1,14 @@
-"""How common each term is among the memories a question is asked of.
+"""How common each term is among the memories that are searched.
 
-Taken from a sample of the very rows that the filters leave, so that a name which is rare in the
-whole but stands in every turn of one conversation counts as common when that one is asked.
+Counted in a sample of the very rows that the filters leave: a name that is rare overall but stands
+in every turn of one conversation counts as common when only that conversation is searched.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +20,11 @@ from memctl.store.tables.filter_expressions import Expr
 from memctl.store.tables.snapshot import Snapshot
 
 SAMPLE = 4_096
-"""Up to so many rows are all looked at; of more, as many in evenly spread blocks."""
+"""Up to 4,096 rows are all read; of more, as many in evenly spread blocks."""
 _BLOCKS = 8
+
+Sources = Mapping[str, Snapshot]
+"""Snapshots by the name of their knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +32,20 @@ class TermStatistics:
     """Document frequencies in a sample of memories."""
 
     memories: int
-    """How many memories there are, of which the sample was taken."""
+    """How many memories there are, the sample included."""
     sampled: int
     terms: int
-    """How many terms the sampled memories have in all, repetitions included."""
+    """How many terms the sampled memories have together, repetitions included."""
     frequencies: Mapping[str, int]
     """In how many sampled memories a term occurs."""
 
     @property
     def average_length(self) -> float:
-        """Terms a memory."""
+        """Mean number of terms in a memory."""
         return self.terms / self.sampled if self.sampled else 1.0
 
     def idf(self, term: str) -> float:
-        """Return the inverse document frequency as BM25 has it (Robertson and Zaragoza 2009)."""
+        """Return the inverse document frequency of BM25 (Robertson and Zaragoza 2009)."""
         found = self.frequencies.get(term, 0)
         return math.log(1 + (self.sampled - found + 0.5) / (found + 0.5))
 
@@ -50,6 +53,11 @@ class TermStatistics:
     def highest_idf(self) -> float:
         """The idf of a term that does not occur."""
         return math.log(1 + (self.sampled + 0.5) / 0.5)
+
+    def slot_weight(self, slot: Sequence[str]) -> float:
+        """Return the lowest idf of the terms that occur; the highest possible if none does."""
+        known = [term for term in slot if self.frequencies.get(term)]
+        return min(map(self.idf, known), default=self.highest_idf)
 
     def __add__(self, other: TermStatistics) -> TermStatistics:
         return TermStatistics(
@@ -64,7 +72,7 @@ NO_STATISTICS = TermStatistics(0, 0, 0, {})
 
 
 def sample_term_statistics(snapshot: Snapshot, where: Expr | None) -> TermStatistics:
-    """Count terms in a sample of the memories for which the condition holds."""
+    """Count the terms in a sample of the memories for which a condition holds."""
     count = snapshot.count("memories", where)
     texts = pa.concat_arrays(
         [
@@ -81,14 +89,14 @@ def sample_term_statistics(snapshot: Snapshot, where: Expr | None) -> TermStatis
 def read_spread_sample(
     snapshot: Snapshot, table: TableName, where: Expr | None, column: str, count: int
 ) -> Iterator[pa.Table]:
-    """Yield a column of rows for which the condition holds.
+    """Yield a column of the rows for which a condition holds; of many only a sample.
 
     Args:
-        snapshot: Has the table.
-        table: Its name.
+        snapshot: Where the table is read.
+        table: The name of the table.
         where: The condition.
         column: The column.
-        count: For how many rows it holds; of many only a sample is read.
+        count: For how many rows the condition holds.
     """
     if count <= SAMPLE:
         yield snapshot.scan(table, where, [column])
@@ -100,7 +108,7 @@ def read_spread_sample(
 
 
 def _counted(lists: pa.ListArray) -> tuple[int, dict[str, int]]:
-    """Return the number of terms and, for each term, the number of lists that hold it."""
+    """Return the number of terms and, for each term, in how many lists it occurs."""
     encoded = pc.list_flatten(lists).dictionary_encode()
     codes = np.asarray(encoded.indices, dtype=np.int64)
     owners = np.asarray(pc.list_parent_indices(lists), dtype=np.int64)
