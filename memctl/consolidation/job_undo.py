@@ -86,10 +86,10 @@ class Jobs:
 
             def note(_: object) -> None:
                 """Note that it has been taken back."""
-                self._ledger.changes.drop(job.id)
+                self._ledger.changes.remove_job(job.id)
                 for change, row in made.stuck:
-                    self._ledger.changes.hand_on(change, row)
-                self._ledger.jobs.take_back(job.id, self._clock())
+                    self._ledger.changes.replace_new(change, row)
+                self._ledger.jobs.undo(job.id, self._clock())
 
             transaction.ledger(note)
         return self._report(job, made, dry_run=False)
@@ -113,7 +113,7 @@ class Jobs:
         known = self._ledger.changes.jobs()
         if number is None and not known:
             raise NotFoundError(f"{self._kb} has no job that can be taken back", _HINT)
-        job = self._ledger.jobs.get(known[0] if number is None else number)
+        job = self._ledger.jobs.find(known[0] if number is None else number)
         if job is None:
             raise NotFoundError(f"{self._kb} has no job {number}", _HINT)
         if job.id not in known:

@@ -119,7 +119,7 @@ def repair_file_entries(
     kept = [replace(e, document_id=None) if e.path in deleted else e for e in entries]
     with ledger.transaction():
         for entry in kept:
-            ledger.files.put(entry)
+            ledger.files.save(entry)
         Snapshots(base.store, base.clock).note_files(entries)
         ledger.set_meta(FILES_UNKNOWN, "0")
     if entries:

@@ -229,7 +229,7 @@ class Repair:
 
     def _without_deleted(self) -> Iterator[Step]:
         """Delete again what an earlier version has of documents that were deleted by hand."""
-        deleted = self.base.store.ledger.deletions.all()
+        deleted = self.base.store.ledger.deletions.ids()
         again = [document for document in self._agreement.orphans() if document in deleted]
         if not again:
             return
@@ -300,7 +300,7 @@ class Repair:
             yield from self.losses.documents()
         yield from self._doubted()
         if self.thorough and not self.losses.is_all_named:
-            deleted = self.base.store.ledger.deletions.all()
+            deleted = self.base.store.ledger.deletions.ids()
             lacking = documents_lacking_memories(agreement.snapshot, agreement.memories, deleted)
             yield from map(root_id, lacking)
 
@@ -459,7 +459,7 @@ class Repair:
             return
         for entry in unknown:
             if entry.document_id and not self._can_be_read(entry):
-                files.let_go(entry.document_id)
+                files.release_document(entry.document_id)
 
     def _can_be_read(self, entry: FileEntry) -> bool:
         """Tell whether a file is still there from which its document was made."""

@@ -129,7 +129,7 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
     """Look for rows that are there twice, or belong to or name what is not there."""
     agreement = CrossReferences(examined.snapshot)
     readable = [table for table in examined.states if examined.can_read(table)]
-    known = examined.ledger.manifests.rows()
+    known = examined.ledger.manifests.row_counts()
     for table in readable:
         ids = agreement.of(table)
         committed = known.get((table, examined.states[table].version), len(ids))

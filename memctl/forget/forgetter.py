@@ -41,7 +41,8 @@ from memctl.locking import hold_lock
 from memctl.schema.table_names import FORGET
 from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
 from memctl.store.ledger.ledger_erasure import Erasure, erase_from_ledger, has_older_entries
-from memctl.store.ledger.work_repositories import Job, from_text, to_text
+from memctl.store.ledger.repository import from_text, to_text
+from memctl.store.ledger.work_repositories import Job
 from memctl.store.leftover_scan import find_leftovers, rows_of_any_version
 from memctl.store.search_patterns import SearchPattern
 from memctl.store.snapshots import Snapshots
@@ -439,7 +440,7 @@ _COLUMNS = ("text", "summary", "source", "sha256", "size")
 
 def deleted_documents(ledger: Ledger) -> list[str]:
     """Return the ids of documents that were deleted by hand, first parts alone."""
-    return sorted(id_ for id_ in ledger.deletions.all() if id_.startswith("d_") and "." not in id_)
+    return sorted(id_ for id_ in ledger.deletions.ids() if id_.startswith("d_") and "." not in id_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,7 +467,7 @@ class DeletedDocuments:
         rows = rows_of_any_version(store, "documents", col("root_id").is_in(ids), _COLUMNS)
         of_them = col("document_id").is_in([row["id"] for row in rows])
         memories = rows_of_any_version(store, "memories", of_them, ["text"])
-        kept = copies.content_of(store.ledger.receipts.places_of(ids))
+        kept = copies.content_of(store.ledger.provenance.places_of(ids))
         sources = ErasedSources(
             frozenset(row["sha256"] for row in rows) | kept.keys(),
             frozenset(row["size"] for row in rows) | frozenset(kept.values()),

@@ -96,7 +96,7 @@ class SourceCopies:
         clear_temporaries(self._layout.half_written())
         for path in self.of(sources):
             self._remove(str(path))  # first, or nobody would find out what is left
-            self._ledger.receipts.remove_failed(printable(self._told(path)))
+            self._ledger.provenance.remove_failed(printable(self._told(path)))
             path.unlink(missing_ok=True)
             self._remove_empty(path.parent)
             yield path
@@ -116,7 +116,7 @@ class SourceCopies:
     def _remove(self, path: str) -> None:
         """Strike a file from the ledger, and from what it has of it for snapshots."""
         self._ledger.files.remove(path)
-        self._ledger.snapshots.strike_file(path)
+        self._ledger.snapshots.remove_file(path)
 
     def older(self, before: datetime) -> frozenset[str]:
         """Return files that are of before an instant, or came before it, and are no document's."""
@@ -133,7 +133,7 @@ class SourceCopies:
         paths = (self._layout.found_here(path_of(place)) for place in places)
         found: dict[str, int] = {}
         for path in paths:
-            entry = self._ledger.files.get(str(path))
+            entry = self._ledger.files.find(str(path))
             is_needed = entry is not None and entry.document_id is not None
             if not is_needed and path.is_file() and not path.is_symlink():
                 found[_hash(path)] = path.stat().st_size

@@ -342,7 +342,7 @@ class FactComparer:
 
     def _strike(self, run: _Run, ids: Sequence[str]) -> None:
         if ids:
-            self._store.ledger.comparisons.remove(ids)
+            self._store.ledger.comparisons.discard(ids)
             run.settled(ids)
 
 

@@ -291,7 +291,7 @@ class Ingestor:
         return list(map(redacted_outcome, outcomes)) if self._settings.redact else outcomes
 
     def _note(self, outcomes: Iterable[FileOutcome]) -> None:
-        self._store.ledger.receipts.add(outcomes, self._clock(), PIPELINE_VERSION)
+        self._store.ledger.provenance.add(outcomes, self._clock(), PIPELINE_VERSION)
 
     def _compare(
         self, tally: IngestCounters, progress: ProgressListener | None, total: int | None

@@ -207,7 +207,7 @@ class Editor:
             erased = erase_rows(transaction, "documents", parts)
             transaction.deletions.let_go_of(parts)
             transaction.deletions.keep(dict.fromkeys(parts))
-            transaction.ledger(lambda _: self._store.ledger.files.let_go(root))
+            transaction.ledger(lambda _: self._store.ledger.files.release_document(root))
             return erased.counts.get("memories", 0)
 
     def _row(self, memory: Memory) -> pa.Table:

@@ -49,7 +49,7 @@ def file_provenance(
         now: The time.
     """
     asked = FileReference.of(file)
-    entries = store.ledger.receipts.of(printable(asked.path), asked.name, asked.within(layout))
+    entries = store.ledger.provenance.of(printable(asked.path), asked.name, asked.within(layout))
     ids = {entry.document_id for entry in entries if entry.document_id}
     documents = DocumentOutcomes(layout, settings, store, ids, now)
     noted = _latest_counts(entries)
@@ -152,7 +152,7 @@ def _names(layout: Layout, settings: KnowledgeBaseSettings, store: Store) -> Ite
             yield printable(file.path)
     private = settings.private_namespaces
     if not private:
-        yield from store.ledger.receipts.paths()
+        yield from store.ledger.provenance.paths()
     for batch in store.snapshot().batches("documents", col("part") == 0, ["source", "namespace"]):
         for row in batch.to_pylist():
             if row["namespace"] not in private:
@@ -233,7 +233,7 @@ class PendingFiles:
         return self._receipt(path, "left", reason=reason, hint="memctl why tells of that one")
 
     def _taken_or_waiting(self, inbox: Inbox, file: InboxFile) -> Iterator[FileProvenance]:
-        row = self._ledger.files.get(str(file.path)) if inbox.after == "keep" else None
+        row = self._ledger.files.find(str(file.path)) if inbox.after == "keep" else None
         if file.is_as(row):
             return
         changed = "it has changed since it was read" if row else ""
@@ -249,7 +249,7 @@ class PendingFiles:
             return f"knowledge base {name!r} is {status}", f"memctl kb resume {name}", None
         if not is_watched(self._layout):
             return (*self._trouble(file, f"{_NO_WATCH}: {self._watch} takes it in"), None)
-        daemon = self._ledger.daemon.get()
+        daemon = self._ledger.daemon.current()
         pid = daemon.pid if daemon else None
         who = f"process {pid}" if pid else "another process"
         if waits_for := self._ledger.meta(WAITS_FOR):
@@ -271,7 +271,7 @@ class PendingFiles:
     def _receipt(self, path: Path, outcome: FileOutcomeKind, **told: Any) -> FileProvenance:
         is_there = outcome != "processing"
         name = printable(path)
-        tries = self._ledger.receipts.tries(name)
+        tries = self._ledger.provenance.attempts(name)
         return FileProvenance(
             self._layout.name, name, outcome, is_there=is_there, tries=tries, **told
         )

@@ -117,7 +117,7 @@ class Snapshots:
         check_name(name, "a snapshot")
         self._ledger.require_in_place()
         with self._ledger.transaction():
-            if self._ledger.snapshots.get(name) is not None:
+            if self._ledger.snapshots.find(name) is not None:
                 raise UsageError(f"snapshot {name!r} is there already", "choose another name")
             versions = self._ledger.head()
             self._name(name, versions)
@@ -220,7 +220,7 @@ class Snapshots:
     # --- inside ---
 
     def _entry(self, name: str) -> SnapshotEntry:
-        entry = self._ledger.snapshots.get(name)
+        entry = self._ledger.snapshots.find(name)
         if entry is None:
             known = ", ".join(item.name for item in self._ledger.snapshots.all())
             hint = f"there are {known}" if known else "make one: memctl snapshot create NAME"

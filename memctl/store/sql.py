@@ -34,7 +34,7 @@ from memctl.records import Filters
 from memctl.schema.arrow_tables import with_all_columns
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TABLES
-from memctl.store.ledger.work_repositories import from_text
+from memctl.store.ledger.repository import from_text
 from memctl.store.tables.filter_expressions import Expr, as_arrow, col, namespace_filter
 from memctl.store.transfer.export_formats import widened
 

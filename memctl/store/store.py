@@ -366,7 +366,7 @@ class Store:
                 raise
             add_missing_checksums(self._datasets, self.ledger, CHECKSUM_BATCH_BYTES)
             pruned = self._pruned(force=force)
-            self.ledger.receipts.trim()
+            self.ledger.provenance.trim_old()
         self._reconnect_sometimes()
         return UpkeepReport(
             compacted=done.compacted,

@@ -187,18 +187,18 @@ class Claims:
             paths = [Path(entry.path) for entry in self._ledger.files.entries(["claimed"])]
         else:
             paths = [each.original for each in claimed]
-        self._ledger.receipts.note_try(map(printable, paths), reason, self._clock())
+        self._ledger.provenance.note_attempt(map(printable, paths), reason, self._clock())
 
     def note_cut_off(self) -> None:
         """Note of files in processing that whoever had them has left them without a word."""
-        receipts = self._ledger.receipts
+        receipts = self._ledger.provenance
         silent = [
             path
             for entry in self._ledger.files.entries(["claimed"])
             if (path := printable(Path(entry.path)))
-            and all(each.last_at < entry.updated_at for each in receipts.tries(path))
+            and all(each.last_at < entry.updated_at for each in receipts.attempts(path))
         ]
-        receipts.note_try(silent, CUT_OFF, self._clock())
+        receipts.note_attempt(silent, CUT_OFF, self._clock())
 
     def put_back(self, claimed: ClaimedFile) -> None:
         """Return a file to the inbox that it came from, under another name if need be."""
@@ -238,7 +238,7 @@ class Claims:
         with self._ledger.transaction():
             for move in moves:
                 if move.target is not None:
-                    self._ledger.files.put(self._moved_entry(move.fate, move.target))
+                    self._ledger.files.save(self._moved_entry(move.fate, move.target))
                 self._complete_receipt(move)
         done: list[_Move] = []
         try:
@@ -254,7 +254,7 @@ class Claims:
 
     def _note(self, file: InboxFile) -> None:
         now = self._clock()
-        self._ledger.files.put(
+        self._ledger.files.save(
             FileEntry(
                 path=str(file.path),
                 inbox=str(file.inbox),
@@ -383,7 +383,7 @@ class Claims:
 
     def _complete_receipt(self, move: _Move) -> None:
         claimed = move.fate.claimed
-        self._ledger.receipts.complete(
+        self._ledger.provenance.complete(
             printable(claimed.path),
             printable(claimed.original),
             printable(move.target) if move.target else "",

@@ -78,7 +78,7 @@ class KeptInbox:
     def entry(self, file: InboxFile, outcome: FileOutcome) -> FileEntry:
         """Return the row of a file; after a failure its earlier version still stands for it."""
         now = self.clock()
-        known = self.ledger.files.get(str(file.path))
+        known = self.ledger.files.find(str(file.path))
         earlier = known.document_id if known else None
         return FileEntry(
             path=str(file.path),
@@ -97,7 +97,7 @@ class KeptInbox:
         """Write down in one step what became of some files."""
         with self.ledger.transaction():
             for entry in entries:
-                self.ledger.files.put(entry)
+                self.ledger.files.save(entry)
 
     def missing(self, scan: InboxScan, rows: dict[str, FileEntry]) -> MissingFiles:
         """Tell what became of files that two looks, some seconds apart, did not find.

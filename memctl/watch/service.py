@@ -247,7 +247,7 @@ class WatchService:
     def _locked(self, base: KnowledgeBase) -> FileLock:
         def held() -> LockedError:
             """Name who has it."""
-            entry = base.store.ledger.daemon.get()
+            entry = base.store.ledger.daemon.current()
             who = f"process {entry.pid} on {entry.host}" if entry else "another process"
             return LockedError(
                 f"{who} is watching {base.name!r} already", "stop it first, or leave it to it"

@@ -67,7 +67,7 @@ def watch_status(base: KnowledgeBase) -> WatchStatus:
     """Return how watching a knowledge base is going; looks through its inboxes."""
     ledger = base.store.ledger
     alive = is_watched(base.layout)
-    daemon = ledger.daemon.get() if alive else None
+    daemon = ledger.daemon.current() if alive else None
     waiting, left = _lying(base)
     oldest = min(waiting, key=lambda item: item[1], default=None)
     errors = ledger.events.recent(1)

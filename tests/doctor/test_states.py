@@ -72,7 +72,7 @@ def file_of_a_process_that_is_gone(home: Home) -> None:
         str(original), str(layout.inbox), 3, 0, "claimed", first_seen=now, updated_at=now
     )
     with home.open("notes") as base:
-        base.store.ledger.files.put(entry)
+        base.store.ledger.files.save(entry)
 
 
 def earlier_version_that_is_cut_short(home: Home) -> None:

@@ -24,14 +24,13 @@ from memctl.store.ledger import ledger_schema
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.ledger.ledger_schema import VERSION
 from memctl.store.ledger.log_repositories import QueryEntry
+from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.work_repositories import (
     MAX_EVENTS,
     Access,
     DaemonEntry,
     Event,
     FileEntry,
-    from_text,
-    to_text,
 )
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -273,11 +272,11 @@ def entry(path: str = "/in/a.md", **changes: object) -> FileEntry:
 
 def test_a_file_goes_through_its_steps(ledger: Ledger) -> None:
     files = ledger.files
-    files.put(entry())
-    files.put(entry("/in/b.md", first_seen=LATER))
+    files.save(entry())
+    files.save(entry("/in/b.md", first_seen=LATER))
     files.move("/in/a.md", "claimed", LATER, sha256="abc")
     files.move("/in/a.md", "failed", LATER, reason="is empty", hint="fill it")
-    assert files.get("/in/a.md") == entry(
+    assert files.find("/in/a.md") == entry(
         state="failed", sha256="abc", reason="is empty", hint="fill it", updated_at=LATER
     )
     assert files.counts() == {"failed": 1, "seen": 1}
@@ -288,15 +287,15 @@ def test_a_file_goes_through_its_steps(ledger: Ledger) -> None:
     assert oldest is not None
     assert oldest.path == "/in/b.md"
     files.remove("/in/b.md")
-    assert files.get("/in/b.md") is None
+    assert files.find("/in/b.md") is None
     assert files.oldest("seen") is None
 
 
 @given(path=st.binary(min_size=1, max_size=50).map(os.fsdecode))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_path_can_be_in_the_book(ledger: Ledger, path: str) -> None:
-    ledger.files.put(entry(path, inbox=path))
-    assert ledger.files.get(path) == entry(path, inbox=path)
+    ledger.files.save(entry(path, inbox=path))
+    assert ledger.files.find(path) == entry(path, inbox=path)
     assert path in [item.path for item in ledger.files.entries(inbox=path)]
 
 
@@ -328,16 +327,16 @@ def test_events_fall_off_the_end(ledger: Ledger) -> None:
 
 def test_there_is_one_daemon_at_most(ledger: Ledger) -> None:
     daemon = ledger.daemon
-    assert daemon.get() is None
+    assert daemon.current() is None
     daemon.register(10, "here", NOW)
     daemon.register(11, "here", NOW)
     daemon.beat(10, LATER)
     daemon.clear(10)
-    assert daemon.get() == DaemonEntry(11, "here", NOW, NOW)
+    assert daemon.current() == DaemonEntry(11, "here", NOW, NOW)
     daemon.beat(11, LATER)
-    assert daemon.get() == DaemonEntry(11, "here", NOW, LATER)
+    assert daemon.current() == DaemonEntry(11, "here", NOW, LATER)
     daemon.clear(11)
-    assert daemon.get() is None
+    assert daemon.current() is None
 
 
 def test_questions_are_logged_newest_first(ledger: Ledger) -> None:

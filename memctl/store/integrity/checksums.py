@@ -84,13 +84,13 @@ def add_missing_checksums(datasets: Datasets, ledger: Ledger, most: int | None =
     """
     read = 0
     for table, version in ledger.head().items():
-        known, folder = ledger.sums.all(table), datasets.path(table)
+        known, folder = ledger.checksums.of(table), datasets.path(table)
         found: dict[str, Checksum] = {}
         for part in version_files(datasets.at(table, version)):
             if part not in known and (most is None or read < most):
                 found |= checksums_of(folder, [f"{folder}/{part}"])
                 read += found[part].size if part in found else 0
-        ledger.sums.add(table, found)
+        ledger.checksums.add(table, found)
 
 
 def drop_checksums(datasets: Datasets, ledger: Ledger) -> None:
@@ -98,7 +98,7 @@ def drop_checksums(datasets: Datasets, ledger: Ledger) -> None:
     for table in TABLES:
         folder = datasets.path(table)
         there = {Path(path).relative_to(folder).as_posix() for path in files_below(folder)}
-        ledger.sums.keep(table, there)
+        ledger.checksums.keep(table, there)
 
 
 State = Literal["same", "changed", "unknown"]
@@ -117,7 +117,7 @@ class Verifier:
 
     def __init__(self, datasets: Datasets, ledger: Ledger, *, reads_rows: bool) -> None:
         self.datasets = datasets
-        self._sums = {datasets.path(table): ledger.sums.all(table) for table in TABLES}
+        self._sums = {datasets.path(table): ledger.checksums.of(table) for table in TABLES}
         self._reads_rows = reads_rows
         self._same: dict[Path, bool] = {}
         self._read: dict[tuple[Path, ...], bool] = {}

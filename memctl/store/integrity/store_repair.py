@@ -129,7 +129,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
             columns = schemas(int(ledger.meta(DIMENSION) or 0), version) if named else {}
             head = {}
             for table in _tables(datasets, named, version):
-                gone = ledger.deletions.all() | ledger.forgotten.gone()
+                gone = ledger.deletions.ids() | ledger.forgotten.gone()
                 blocked = ledger.forgotten.blocked()
                 trust = Trust(_known(verifier, table, named), gone, blocked)
                 head[table] = _repaired(
@@ -211,7 +211,7 @@ def _repaired(
 
 def _with_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[Step]:
     """Write manifests again that are lost alone: with them every row is back."""
-    ledger.manifests.drop_nameless()
+    ledger.manifests.remove_unnamed()
     for (table, version), content in lost_manifests(datasets, ledger):
         path = manifest_path(datasets.path(table), version)
         if not path.parent.parent.is_dir():
@@ -227,7 +227,7 @@ def _with_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[Step]:
             continue
         save_file(path, former)  # its own files are there, those of the one that counted are not
         datasets.renew()
-        ledger.manifests.drop((table, version))
+        ledger.manifests.remove(table, version)
         told = f"version {version} is not the one that was committed, of which files are gone"
         yield Step(table, f"{told}: what differed is lost", lost_rows=1)
 

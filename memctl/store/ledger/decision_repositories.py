@@ -1,6 +1,6 @@
-"""The book of the ledger on what jobs have changed by themselves, so that it can be taken back.
+"""What must be known of rows besides the rows: names, deletions, and what jobs changed.
 
-It has ids, instants, numbers and flags, before and after the job; never a text.
+These are ids, instants, numbers and flags; the only texts are names.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memctl.errors import LockedError
 from memctl.schema.table_names import TableName
-from memctl.store.ledger.work_repositories import Connections, from_text, to_text
+from memctl.store.ledger.repository import LedgerTable, Repository
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# --- what jobs changed ---------------------------------------------------------------------------
+
 Value = int | float | str | None
-"""Of a column; an instant in microseconds, a flag as 0 or 1."""
+"""Of a column; an instant is in microseconds, a flag is 0 or 1."""
 
 CONSOLIDATED_FLAG = "is_consolidated"
-"""The column that says that a memory has been looked at; alone it changes nothing anyone sees."""
+"""The column that says that consolidation has seen a memory; alone it changes nothing visible."""
 _ADDED = "id"
 """The column under which a row is noted that was not there before."""
 _KEPT_JOBS = 20
@@ -39,127 +41,126 @@ class RowChange:
     table: TableName
     id: str
     old: Mapping[str, Value]
-    """The columns that it has changed, as they were; of a row that it has added, none."""
+    """The changed columns as they were; empty for a row that was added."""
     new: Mapping[str, Value]
-    """The same columns as it left them; of a connection that it has added, none."""
+    """The same columns as the job left them; empty for a connection that was added."""
     is_added: bool = False
 
 
-class ChangeRepository:
-    """What the latest jobs have changed, by their numbers in the book of jobs."""
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """One column of a changed row."""
 
-    def __init__(self, ledger: Connections) -> None:
-        self._ledger = ledger
+    job_id: int
+    table_name: TableName
+    row_id: str
+    column_name: str
+    old: Value
+    new: Value
+
+
+class ChangeRepository(Repository[ColumnChange]):
+    """What the latest jobs have changed, so that it can be undone."""
+
+    table = LedgerTable("job_changes", ColumnChange, order="table_name, row_id")
 
     def add(self, job: int, changes: Iterable[RowChange]) -> None:
-        """Note what a commit of a job changes; of what it has changed before, the latest counts.
+        """Note what a commit of a job changes; of several changes of a column the latest counts.
 
         Raises:
-            LockedError: The job has been taken back while it ran.
+            LockedError: The job was undone while it ran.
         """
         with self._ledger.transaction() as connection:
             _require_standing(connection, job)
-            known = connection.execute("SELECT 1 FROM job_changes WHERE job_id = ?", (job,))
-            if known.fetchone() is None:
+            if not self.count("job_id = ?", job):
                 _trim(connection)
-            connection.executemany(
-                "INSERT INTO job_changes VALUES (?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET new = excluded.new",
-                ((job, *row) for change in changes for row in _rows(change)),
-            )
+            rows = (row for change in changes for row in _column_changes(job, change))
+            self.write(rows, "DO UPDATE SET new = excluded.new")
 
     def of(self, job: int) -> list[RowChange]:
         """Return what a job has changed."""
-        with self._ledger.reading() as connection:
-            rows = connection.execute(
-                "SELECT table_name, row_id, column_name, old, new FROM job_changes"
-                " WHERE job_id = ? ORDER BY table_name, row_id",
-                (job,),
-            ).fetchall()
-        columns: dict[tuple[TableName, str], dict[str, tuple[Value, Value]]] = {}
-        for table, id_, column, old, new in rows:
-            columns.setdefault((table, id_), {})[column] = (old, new)
-        return [_change(table, id_, found) for (table, id_), found in columns.items()]
+        columns: dict[tuple[TableName, str], dict[str, ColumnChange]] = {}
+        for each in self.select("job_id = ?", job):
+            columns.setdefault((each.table_name, each.row_id), {})[each.column_name] = each
+        return [_row_change(table, id_, found) for (table, id_), found in columns.items()]
 
     def jobs(self) -> list[int]:
-        """Return the jobs that have changed more than what has been looked at, newest first."""
-        with self._ledger.reading() as connection:
-            rows = connection.execute(
-                "SELECT DISTINCT job_id FROM job_changes WHERE column_name != ?"
-                " ORDER BY job_id DESC",
-                (CONSOLIDATED_FLAG,),
-            ).fetchall()
-        return [row[0] for row in rows]
+        """Return the jobs that have changed more than the consolidated flag, newest first."""
+        rows = self.rows(
+            "SELECT DISTINCT job_id FROM job_changes WHERE column_name != ? ORDER BY job_id DESC",
+            CONSOLIDATED_FLAG,
+        )
+        return [job for (job,) in rows]
 
     def later(self, job: int) -> int | None:
         """Return the newest job after one that has changed some of the same rows, if any has."""
-        with self._ledger.reading() as connection:
-            (found,) = connection.execute(
-                "SELECT max(later.job_id) FROM job_changes AS own JOIN job_changes AS later"
-                " USING (table_name, row_id) WHERE own.job_id = ?1 AND later.job_id > ?1"
-                " AND own.column_name != ?2 AND later.column_name != ?2",
-                (job, CONSOLIDATED_FLAG),
-            ).fetchone()
+        ((found,),) = self.rows(
+            "SELECT max(later.job_id) FROM job_changes AS own JOIN job_changes AS later"
+            " USING (table_name, row_id) WHERE own.job_id = ?1 AND later.job_id > ?1"
+            " AND own.column_name != ?2 AND later.column_name != ?2",
+            *(job, CONSOLIDATED_FLAG),
+        )
         return None if found is None else int(found)
 
-    def hand_on(self, change: RowChange, row: Mapping[str, Value]) -> None:
-        """Have jobs that had left a row as a later one found it know it as it stays instead.
+    def remove_job(self, job: int) -> None:
+        """Delete what a job has changed."""
+        self.delete("job_id = ?", job)
+
+    def replace_new(self, change: RowChange, row: Mapping[str, Value]) -> None:
+        """Correct what earlier jobs left in a row, after a later change to it was undone.
 
         Args:
-            change: What the later one has changed in it.
-            row: How it stays when that one has been taken back.
+            change: What the later job had changed in it.
+            row: How the row stays now that this is undone.
         """
-        values = [(row[name], change.id, name, old) for name, old in change.old.items()]
-        with self._ledger.transaction() as connection:
-            connection.executemany(
-                "UPDATE job_changes SET new = ? WHERE row_id = ? AND column_name = ? AND new IS ?",
-                values,
-            )
-
-    def drop(self, job: int) -> None:
-        """Strike what a job has changed."""
-        with self._ledger.transaction() as connection:
-            connection.execute("DELETE FROM job_changes WHERE job_id = ?", (job,))
+        self.execute_each(
+            "UPDATE job_changes SET new = ? WHERE row_id = ? AND column_name = ? AND new IS ?",
+            [(row[name], change.id, name, old) for name, old in change.old.items()],
+        )
 
 
 def _require_standing(connection: sqlite3.Connection, job: int) -> None:
     row = connection.execute("SELECT state FROM jobs WHERE id = ?", (job,)).fetchone()
     if row is not None and row[0] == "undone":
-        raise LockedError(f"job {job} was taken back while it ran", "run it again if it is wanted")
+        raise LockedError(f"job {job} was undone while it ran", "run it again if it is wanted")
 
 
 def _trim(connection: sqlite3.Connection) -> None:
-    """Strike the oldest jobs of each kind, those with very many changes, and idle ones."""
+    """Delete the oldest jobs of each kind, those with very many changes, and idle ones."""
     rows = connection.execute(
         "SELECT job_id, kind, count(*), sum(column_name != ?) OR state = 'running'"
         " FROM job_changes JOIN jobs ON jobs.id = job_id GROUP BY job_id ORDER BY job_id DESC",
         (CONSOLIDATED_FLAG,),
     ).fetchall()
-    of_kind: Counter[str] = Counter()
+    jobs_of_kind: Counter[str] = Counter()
     changes = 0
     for number, (job, kind, count, matters) in enumerate(rows):
-        of_kind[kind] += matters
+        jobs_of_kind[kind] += matters
         changes += count if number else 0
-        if not matters or of_kind[kind] > _KEPT_JOBS or changes > _KEPT_CHANGES:
+        if not matters or jobs_of_kind[kind] > _KEPT_JOBS or changes > _KEPT_CHANGES:
             connection.execute("DELETE FROM job_changes WHERE job_id = ?", (job,))
 
 
-def _rows(change: RowChange) -> Iterable[tuple[TableName, str, str, Value, Value]]:
+def _column_changes(job: int, change: RowChange) -> Iterable[ColumnChange]:
     if change.is_added:
-        yield change.table, change.id, _ADDED, None, change.id
+        yield ColumnChange(job, change.table, change.id, _ADDED, None, change.id)
     for column, new in change.new.items():
-        yield change.table, change.id, column, change.old.get(column), new
+        yield ColumnChange(job, change.table, change.id, column, change.old.get(column), new)
 
 
-def _change(table: TableName, id_: str, columns: Mapping[str, tuple[Value, Value]]) -> RowChange:
+def _row_change(table: TableName, id_: str, columns: Mapping[str, ColumnChange]) -> RowChange:
     is_added = _ADDED in columns
-    known = {name: pair for name, pair in columns.items() if name != _ADDED}
-    old = {} if is_added else {name: pair[0] for name, pair in known.items()}
-    return RowChange(table, id_, old, {name: pair[1] for name, pair in known.items()}, is_added)
+    known = {name: each for name, each in columns.items() if name != _ADDED}
+    old = {} if is_added else {name: each.old for name, each in known.items()}
+    return RowChange(table, id_, old, {name: each.new for name, each in known.items()}, is_added)
 
 
-class NameDecision(NamedTuple):
-    """What somebody said of two names, each as names are compared."""
+# --- names ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NameDecision:
+    """What somebody said of two names, each in the form in which names are compared."""
 
     one: str
     other: str
@@ -167,117 +168,83 @@ class NameDecision(NamedTuple):
     at: datetime
 
 
-class NameDecisionRepository:
-    """Decisions on names by hand; a later one on the same two takes the place of an earlier one."""
+class NameDecisionRepository(Repository[NameDecision]):
+    """Decisions by hand on names; a later one on the same two replaces an earlier one."""
 
-    def __init__(self, ledger: Connections) -> None:
-        self._ledger = ledger
+    table = LedgerTable("name_decisions", NameDecision, ("one", "other"), "at, one, other")
 
     def put(self, pairs: Iterable[tuple[str, str]], now: datetime, *, same: bool) -> None:
         """Note of pairs of names that they mean the same, or that they do not."""
         ordered = map(sorted, pairs)
-        self.restore(NameDecision(one, other, same, now) for one, other in ordered)
-
-    def restore(self, decisions: Iterable[NameDecision]) -> None:
-        """Bring decisions back as they were."""
-        rows = [(each.one, each.other, each.same, to_text(each.at)) for each in decisions]
-        with self._ledger.transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO name_decisions VALUES (?, ?, ?, ?)", rows
-            )
-
-    def all(self) -> list[NameDecision]:
-        """Return all decisions, the oldest first."""
-        with self._ledger.reading() as connection:
-            rows = connection.execute(
-                "SELECT one, other, same, at FROM name_decisions ORDER BY at, one, other"
-            ).fetchall()
-        return [
-            NameDecision(one, other, bool(same), from_text(at)) for one, other, same, at in rows
-        ]
+        self.write(NameDecision(one, other, same, now) for one, other in ordered)
 
 
-class ForgottenRepository:
-    """Rows that no snapshot may bring back, and documents that it must not bring words back to."""
-
-    def __init__(self, ledger: Connections) -> None:
-        self._ledger = ledger
-
-    def gone(self) -> set[str]:
-        """Return the ids of rows that are gone, of any table."""
-        return self._ids(stays=False)
-
-    def blocked(self) -> set[str]:
-        """Return the ids of first parts of documents that stay without some of their words."""
-        return self._ids(stays=True)
-
-    def remove(self, ids: Iterable[str]) -> None:
-        """Strike rows that somebody has written again."""
-        with self._ledger.transaction() as connection:
-            connection.executemany("DELETE FROM forgotten WHERE id = ?", [(i,) for i in ids])
-
-    def _ids(self, *, stays: bool) -> set[str]:
-        with self._ledger.reading() as connection:
-            rows = connection.execute("SELECT id FROM forgotten WHERE stays = ?", (stays,))
-            return {row[0] for row in rows.fetchall()}
-
+# --- what must not come back ---------------------------------------------------------------------
 
 DELETABLE: tuple[TableName, ...] = ("documents", "memories")
 """Tables of which rows are deleted by hand."""
 
 
-class DeletionRepository:
-    """Documents and memories that were deleted by hand though something may have them still.
+@dataclass(frozen=True, slots=True)
+class ForgottenRow:
+    """A row that snapshots still have and must not bring back; only its id is known."""
 
-    An earlier version of a table has them, or a document that stays would give them again: neither
-    a repair nor another reading of the document brings them back.
-    """
+    id: str
+    stays: bool
+    """Whether it is a document that stays, but without some of its words."""
 
-    def __init__(self, ledger: Connections) -> None:
-        self._ledger = ledger
 
-    def add(self, rows: Mapping[str, str | None]) -> None:
-        """Note rows, each with the document that it was of, if of any."""
-        with self._ledger.transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO deleted_rows VALUES (?, ?)", rows.items()
-            )
+class ForgottenRepository(Repository[ForgottenRow]):
+    """What was forgotten while there were snapshots; kept as long as there is one."""
 
-    def remove(self, ids: Iterable[str]) -> None:
-        """Strike rows that are there again."""
-        with self._ledger.transaction() as connection:
-            connection.executemany("DELETE FROM deleted_rows WHERE id = ?", [(i,) for i in ids])
+    table = LedgerTable("forgotten", ForgottenRow, ("id",))
 
-    def remove_of(self, documents: Iterable[str]) -> None:
-        """Strike what was of documents that are gone with all that was made of them."""
-        with self._ledger.transaction() as connection:
-            connection.executemany(
-                "DELETE FROM deleted_rows WHERE document_id = ?", [(i,) for i in documents]
-            )
+    def gone(self) -> set[str]:
+        """Return the ids of rows that are gone, of any table."""
+        return {each.id for each in self.select("NOT stays")}
 
     def blocked(self) -> set[str]:
-        """Return the documents of which words were forgotten that their files may still have."""
-        with self._ledger.reading() as connection:
-            rows = connection.execute("SELECT document_id FROM blocked_documents").fetchall()
-        return {row[0] for row in rows}
+        """Return the ids of first parts of documents that stay without some of their words."""
+        return {each.id for each in self.select("stays")}
 
-    def all(self) -> set[str]:
-        """Return the ids of all."""
-        with self._ledger.reading() as connection:
-            return {row[0] for row in connection.execute("SELECT id FROM deleted_rows").fetchall()}
+
+@dataclass(frozen=True, slots=True)
+class DeletedRow:
+    """A row that was deleted by hand, with the document that it was of, if it was of any."""
+
+    id: str
+    document_id: str | None
+
+
+class DeletionRepository(Repository[DeletedRow]):
+    """Documents and memories that were deleted by hand and that something else may still have.
+
+    An earlier version of a table has them, or a document that stays would give them again; neither
+    repairing nor reading the document again brings them back.
+    """
+
+    table = LedgerTable("deleted_rows", DeletedRow, ("id",))
+
+    def blocked(self) -> set[str]:
+        """Return the documents whose files may still have words that were forgotten."""
+        return {id_ for (id_,) in self.rows("SELECT document_id FROM blocked_documents")}
+
+    def ids(self) -> set[str]:
+        """Return the ids of all deleted rows."""
+        return {id_ for (id_,) in self.rows("SELECT id FROM deleted_rows")}
 
 
 class Deletions:
-    """What one change deletes by hand, and what it writes again of what was deleted before."""
+    """What one transaction deletes by hand, and what it writes again after a deletion."""
 
-    def __init__(self, book: DeletionRepository, forgotten: ForgottenRepository) -> None:
-        self._book = book
+    def __init__(self, repository: DeletionRepository, forgotten: ForgottenRepository) -> None:
+        self._repository = repository
         self._forgotten = forgotten
-        self._before = book.all()
+        self._before = repository.ids()
         self._gone = forgotten.gone()
         self._new: dict[str, str | None] = {}
         self._again: set[str] = set()
-        self._bygone: set[str] = set()
+        self._removed_documents: set[str] = set()
 
     @property
     def returning(self) -> set[str]:
@@ -290,16 +257,16 @@ class Deletions:
         return self._before.union(self._new) - self._again
 
     def keep(self, rows: Mapping[str, str | None]) -> None:
-        """Note that rows are deleted by hand; see ``DeletionBook.add``."""
+        """Note rows that are deleted by hand, each with the document that it was of."""
         self._new |= rows
         self._again.difference_update(rows)
 
     def let_go_of(self, documents: Iterable[str]) -> None:
-        """Note that documents go with all that was made of them: what was of them cannot return."""
-        self._bygone.update(documents)
+        """Note documents that go with everything made of them, so that nothing can come back."""
+        self._removed_documents.update(documents)
 
     def written(self, table: TableName, rows: pa.Table) -> None:
-        """Note rows that somebody writes: they are neither deleted nor forgotten any more."""
+        """Note rows that are written: they are neither deleted nor forgotten any more."""
         if table not in DELETABLE or not (self._before or self._new or self._gone):
             return
         import pyarrow as pa
@@ -309,11 +276,14 @@ class Deletions:
         self._again.update(rows["id"].filter(pc.is_in(rows["id"], known)).to_pylist())
 
     def note(self) -> None:
-        """Write it all into the book."""
-        if not (self._new or self._again or self._bygone):
+        """Write it all to the ledger."""
+        if not (self._new or self._again or self._removed_documents):
             return
-        self._book.remove_of(self._bygone)
-        new = self._new.items()
-        self._book.add({i: of for i, of in new if i not in self._again and of not in self._bygone})
-        self._book.remove(self._again)
-        self._forgotten.remove(self._again)
+        self._repository.delete_each("document_id", self._removed_documents)
+        self._repository.write(
+            DeletedRow(id_, document)
+            for id_, document in self._new.items()
+            if id_ not in self._again and document not in self._removed_documents
+        )
+        self._repository.delete_each("id", self._again)
+        self._forgotten.delete_each("id", self._again)

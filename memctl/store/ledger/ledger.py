@@ -41,6 +41,7 @@ from memctl.store.ledger.log_repositories import (
     ReplyRepository,
     UsageRepository,
 )
+from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.version_repositories import (
     ChecksumRepository,
     ManifestRepository,
@@ -52,8 +53,6 @@ from memctl.store.ledger.work_repositories import (
     EventRepository,
     FileRepository,
     JobRepository,
-    from_text,
-    to_text,
 )
 
 BUSY_SECONDS = 30.0
@@ -94,12 +93,12 @@ class Ledger:
         self.comparisons = ComparisonRepository(self)
         self.names = NameDecisionRepository(self)
         self.snapshots = SnapshotRepository(self)
-        self.receipts = ProvenanceRepository(self)
+        self.provenance = ProvenanceRepository(self)
         self.deletions = DeletionRepository(self)
         self.forgotten = ForgottenRepository(self)
         self.manifests = ManifestRepository(self)
         self.changes = ChangeRepository(self)
-        self.sums = ChecksumRepository(self)
+        self.checksums = ChecksumRepository(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

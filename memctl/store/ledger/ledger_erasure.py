@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from memctl.schema.table_names import FORGET
-from memctl.store.ledger.work_repositories import Connections, to_text
+from memctl.store.ledger.repository import Connections, to_text
 
 Says = Callable[[str], bool]
 _TEXTS_OF_RECEIPTS = ("path", "place", "reason", "hint", "error")

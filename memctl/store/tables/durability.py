@@ -13,7 +13,7 @@ from memctl.errors import DamagedError
 from memctl.files import sync_file, sync_folder
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.ledger import Ledger
-from memctl.store.ledger.version_repositories import TableVersion
+from memctl.store.ledger.version_repositories import Manifest, TableVersion
 from memctl.store.tables.engine import Datasets
 
 _LARGEST_VERSION = 2**64 - 1
@@ -93,19 +93,19 @@ def copy_manifests(datasets: Datasets, ledger: Ledger) -> None:
 
     It belongs into the transaction that gives versions their names.
     """
-    ledger.manifests.drop_nameless()
-    for table, version in ledger.manifests.lacking():
+    ledger.manifests.remove_unnamed()
+    for table, version in ledger.manifests.missing():
         try:
             content = manifest_path(datasets.path(table), version).read_bytes()
             rows = int(datasets.at(table, version).count_rows())
         except (FileNotFoundError, DamagedError):  # of a snapshot that is damaged
             continue
-        ledger.manifests.put((table, version), content, rows)
+        ledger.manifests.save(Manifest(table, version, content, rows))
 
 
 def lost_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[tuple[TableVersion, bytes]]:
     """Yield the versions with a name whose manifest is not the one that the ledger has."""
-    for (table, version), content in ledger.manifests.all().items():
-        path = manifest_path(datasets.path(table), version)
-        if not path.is_file() or path.read_bytes() != content:
-            yield (table, version), content
+    for copy in ledger.manifests.all():
+        path = manifest_path(datasets.path(copy.table_name), copy.version)
+        if not path.is_file() or path.read_bytes() != copy.content:
+            yield (copy.table_name, copy.version), copy.content

@@ -284,7 +284,7 @@ class Transaction:
             for statement in self._statements:
                 statement(connection)
             for table, found in sums.items():
-                self._ledger.sums.add(table, found)
+                self._ledger.checksums.add(table, found)
             copy_manifests(self._datasets, self._ledger)
         self._head = dict(versions)
 

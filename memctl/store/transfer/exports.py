@@ -35,7 +35,7 @@ from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION, require_know
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.decision_repositories import NameDecision
 from memctl.store.ledger.log_repositories import QueryEntry
-from memctl.store.ledger.work_repositories import from_text, to_text
+from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.transfer.export_formats import (
     ExportFormat,
     format_of,
@@ -78,7 +78,7 @@ _QUERY: _Kinds = {
 
 def export_ledger(ledger: Ledger) -> Iterator[tuple[str, bytes]]:
     """Yield the books that go along, each by its name with its content."""
-    names = ({**each._asdict(), "at": to_text(each.at)} for each in ledger.names.all())
+    names = ({**asdict(each), "at": to_text(each.at)} for each in ledger.names.all())
     yield "names", _lines(names)
     queries = ledger.queries.all()
     yield "queries", _lines({**asdict(each), "at": to_text(each.at)} for each in queries)
@@ -105,10 +105,10 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
         rows = [json.loads(line) for line in content.splitlines()]
         if name == "names":
             decisions = [_decision(_checked(row, _NAME)) for row in rows]
-            return lambda _: ledger.names.restore(decisions)
+            return lambda _: ledger.names.write(decisions)
         if name == "queries":
             entries = [_query(_checked(row, _QUERY)) for row in rows]
-            return lambda _: ledger.queries.restore(entries)
+            return lambda _: ledger.queries.write(entries)
         waiting = [_checked(row, _COMPARISON)["memory_id"] for row in rows]
         return lambda _: ledger.comparisons.add(waiting, now)
     except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values
