@@ -19,7 +19,7 @@ from memctl.schema.table_names import TABLES, UPKEEP, TableName
 from memctl.store.file_caches import DerivedCache, drop_derived_cache
 from memctl.store.integrity.checksums import CHECKSUM_BATCH_BYTES, add_missing_checksums
 from memctl.store.integrity.coverage import require_all_found, require_there
-from memctl.store.integrity.inspection import damaged_files
+from memctl.store.integrity.inspection import damaged_files, require_written
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.tables.durability import copy_manifests, sync_new
 from memctl.store.tables.engine import Datasets, lancedb, translate_write_errors
@@ -117,7 +117,9 @@ class Store:
                     table: int(created(datasets, table, schema).version)
                     for table, schema in schemas(dimension).items()
                 }
-                sync_new(datasets.folder, set())
+                new = sync_new(datasets.folder, set())
+                for table, version in versions.items():
+                    require_written(datasets, table, version, new)
                 with ledger.transaction():
                     ledger.set_meta(DIMENSION, str(dimension))
                     ledger.set_schema_version(SCHEMA_VERSION)
@@ -325,6 +327,12 @@ class Store:
         try:
             yield transaction
             transaction.commit()
+        except DamagedError as error:
+            unwritten = transaction.unwritten()
+            transaction.roll_back()
+            if unwritten is not None:
+                raise unwritten from error
+            raise
         except BaseException:
             transaction.roll_back()
             raise

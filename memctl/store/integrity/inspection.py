@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memctl.errors import DamagedError
+from memctl.errors import DamagedError, DiskRefused
 from memctl.schema.table_names import TableName
-from memctl.store.tables.durability import manifest_version
+from memctl.store.tables.durability import manifest_path, manifest_version
 from memctl.store.tables.engine import Datasets, bounded_scan, lance, without_panics
 
 if TYPE_CHECKING:
@@ -237,16 +237,58 @@ def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list
     ]
 
 
-def damaged_version_files(dataset: LanceDataset) -> Iterator[str]:
-    """Yield those of one version, below the table's folder."""
+def damaged_version_files(
+    dataset: LanceDataset, among: Container[str] | None = None
+) -> Iterator[str]:
+    """Yield the damaged files of one version, below the table's folder.
+
+    Args:
+        dataset: The version.
+        among: Look only at these files, and for indexes at these folders; by default at all.
+    """
     for fragment in dataset.get_fragments():
-        if not _has_its_files(fragment):
-            yield f"data/{fragment.metadata.files[0].path}"
+        files = fragment_files(fragment)
+        is_asked_for = among is None or any(file in among for file in files)
+        if is_asked_for and not _has_its_files(fragment):
+            yield files[0]
     for index in dataset.describe_indices():
         for segment in index.segments:
             place = f"{INDEXES}/{segment.uuid}"
-            if not index_sizes_match(Path(dataset.uri) / place, segment.size_bytes):
+            is_asked_for = among is None or place in among
+            folder = Path(dataset.uri) / place
+            if is_asked_for and not index_sizes_match(folder, segment.size_bytes):
                 yield place
+
+
+def require_written(datasets: Datasets, table: TableName, version: int, new: set[str]) -> None:
+    """Refuse a version of which files just written are not as the engine meant to write them.
+
+    The engine (lance 13) does not see every failure of the disk: a file can be left short while a
+    manifest names it.  Checked are lengths, the ends of files of rows and of indexes, deletions,
+    and the manifest itself.
+
+    Args:
+        datasets: The tables.
+        table: Which one was written to.
+        version: The version that is to count.
+        new: The paths of the new files; those of other tables are skipped.
+
+    Raises:
+        DiskRefused: The disk did not take all of them.
+    """
+    top = datasets.path(table)
+    parts = {Path(path).relative_to(top) for path in new if Path(path).is_relative_to(top)}
+    among = {part.as_posix() for part in parts} | {part.parent.as_posix() for part in parts}
+    try:
+        lost = next(damaged_version_files(datasets.at(table, version), among), None)
+    except DamagedError:
+        lost = manifest_path(top, version).relative_to(top).as_posix()
+    if lost is not None:
+        datasets.renew()  # the number of the version may be used again
+        raise DiskRefused(
+            f"cannot write {top / lost}: the disk did not take all of it",
+            "check the disk's space and health, then run the command again",
+        )
 
 
 def _has_its_files(fragment: LanceFragment) -> bool:

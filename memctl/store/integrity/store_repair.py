@@ -26,6 +26,7 @@ from memctl.store.integrity.inspection import (
     LostRow,
     can_be_opened,
     damaged_files,
+    require_written,
     versions_on_disk,
 )
 from memctl.store.integrity.rescue import Believed, Rescued, Trust, rescue
@@ -205,7 +206,8 @@ def _repaired(
     if broken := verifier.broken_indexes(dataset):
         remake_indexes(table, dataset)
         done.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
-    sync_new(datasets.path(table), known)
+    new = sync_new(datasets.path(table), known)
+    require_written(datasets, table, int(dataset.version), new)
     return int(dataset.version)
 
 

@@ -6,13 +6,14 @@ watcher's bookkeeping are cheap.  It must never know what the tables hold.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -54,6 +55,8 @@ from memctl.store.ledger.work_repositories import (
     FileRepository,
     JobRepository,
 )
+
+_log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
@@ -535,6 +538,10 @@ def job_context(ledger: Ledger, kind: str, clock: Callable[[], datetime]) -> Ite
         ledger.jobs.fail(job.id, clock(), error.message, error.hint)
         raise
     except BaseException:
-        ledger.jobs.finish(job.id, "failed", clock())
+        with suppress(DiskRefused):  # which would hide why the job failed
+            ledger.jobs.finish(job.id, "failed", clock())
         raise
-    ledger.jobs.finish(job.id, "done", clock(), job.detail)
+    try:
+        ledger.jobs.finish(job.id, "done", clock(), job.detail)
+    except DiskRefused as error:  # what the job was for is done all the same
+        _log.warning("cannot note that the job %d is done: %s", job.id, error.message)

@@ -47,7 +47,10 @@ _OPEN_REFUSALS = {
     "Too many open files": "allow more open files: ulimit -n",
 }
 """What keeps a file that may well be whole from being read, and what to do about it."""
-_DISK_REFUSALS = ("No space left", "File too large", "Read-only file", "Permission denied", "quota")
+_DISK_REFUSALS = (
+    "No space left", "File too large", "Read-only file", "Permission denied", "quota",
+    "Input/output error",
+)  # fmt: skip
 
 
 def lance() -> ModuleType:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from memctl.errors import DamagedError
+from memctl.errors import DamagedError, DiskRefused
 from memctl.schema.arrow_tables import VECTOR, defaults, repeated, schemas, vector_array
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.migrations import SCHEMA_VERSION, migrations_after, tables_at
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.integrity.checksums import Verifier, checksums_of
-from memctl.store.integrity.inspection import ENGINE_ERRORS
+from memctl.store.integrity.inspection import ENGINE_ERRORS, require_written
 from memctl.store.ledger.decision_repositories import (
     DELETABLE,
     Deletions,
@@ -300,9 +300,28 @@ class Transaction:
     # --- inside ---
 
     def _synced(self, table: TableName) -> Checksums:
-        """Make what was written of a table durable; return the sums of its files."""
+        """Make what was written of a table durable and return the checksums of its files.
+
+        Raises:
+            DiskRefused: The disk did not take all of it.
+        """
         path = self._datasets.path(table)
-        return checksums_of(path, sync_new(path, self._known[table]))
+        new = sync_new(path, self._known[table])
+        require_written(self._datasets, table, int(self._open[table].version), new)
+        return checksums_of(path, new)
+
+    def unwritten(self) -> DiskRefused | None:
+        """Return the error of the disk that explains why the tables cannot be read, if one does.
+
+        The engine may have read again what it had just written in part.
+        """
+        for table, dataset in self._open.items():
+            new = files_below(self._datasets.path(table)) - self._known[table]
+            try:
+                require_written(self._datasets, table, int(dataset.version), new)
+            except DiskRefused as error:
+                return error
+        return None
 
     def _recovered(self) -> dict[TableName, int]:
         """Return HEAD's versions after rolling back whatever lies beyond them."""
@@ -333,7 +352,7 @@ class Transaction:
             drop_unreadable(self._datasets, table, version)
             dataset = self._datasets.fresh(table, version)
             dataset.restore()  # type: ignore[no-untyped-call]
-            sync_new(path, known)
+            require_written(self._datasets, table, int(dataset.version), sync_new(path, known))
             _drop_between(version, dataset)
             return int(dataset.version)
 
