@@ -244,7 +244,7 @@ class FactComparer:
             run = _Run(self._concurrency, lambda: stack.enter_context(job))
             try:
                 run.begin(self._facts(waiting))
-                book.remove(set(waiting) - run.waiting.keys())  # there are no such facts any more
+                book.discard(set(waiting) - run.waiting.keys())  # there are no such facts any more
                 while problem is None and (wave := run.next_wave()):
                     beat()
                     with self._store.ledger.replies.asking(_COMPARING):
@@ -334,7 +334,7 @@ class FactComparer:
             record_changes(transaction, changes, job.id, before, after, settling.written)
             settled = [id_ for id_, what in came.items() if what is not None]
             book = self._store.ledger.comparisons
-            transaction.ledger(lambda _: book.remove(settled))
+            transaction.ledger(lambda _: book.discard(settled))
         run.settled(settled)
         for what in came.values():
             if what is not None:

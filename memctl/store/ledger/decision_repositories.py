@@ -122,7 +122,7 @@ class ChangeRepository(Repository[ColumnChange]):
 def _require_standing(connection: sqlite3.Connection, job: int) -> None:
     row = connection.execute("SELECT state FROM jobs WHERE id = ?", (job,)).fetchone()
     if row is not None and row[0] == "undone":
-        raise LockedError(f"job {job} was undone while it ran", "run it again if it is wanted")
+        raise LockedError(f"job {job} was taken back while it ran", "run it again if it is wanted")
 
 
 def _trim(connection: sqlite3.Connection) -> None:
