@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from memctl.ids import entity_id, relation_id
+from memctl.language.inline_tags import find_wikilinks
 from memctl.records import Document, Entity, EntityMention, Memory, Relation, SourceText
 from memctl.rows.derived_rows import add_up
 from memctl.rows.orphan_entities import page_of
 from memctl.store.tables.filter_expressions import col
-from memctl.understanding.inline_tags import find_wikilinks
 
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot

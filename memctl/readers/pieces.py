@@ -17,6 +17,9 @@ from memctl.records import Segment, SegmentKind, SourceText
 PART_CHARS = 1_000_000
 """A part's text is at most this long."""
 
+GROUP_CHARS = 600
+"""Property lines that stand together share a piece up to this many characters."""
+
 LONGEST_HEADING = 500
 """Every passage below a heading carries it, so no more than this of its end is kept."""
 
@@ -46,6 +49,35 @@ class Piece:
     time_end: float | None = None
     speaker: str | None = None
     said_at: datetime | None = None
+
+
+class HeadingPath:
+    """The headings that the text at hand stands under; as a string it is their path."""
+
+    def __init__(self) -> None:
+        self._entered: list[tuple[int, str]] = []
+
+    def __str__(self) -> str:
+        return " > ".join(title for _, title in self._entered)
+
+    def enter(self, level: int, title: str) -> None:
+        """Go under a heading, which ends those of its level and of the levels below."""
+        while self._entered and self._entered[-1][0] >= level:
+            self._entered.pop()
+        if title:
+            self._entered.append((level, title))
+
+
+def group_lines(lines: Iterable[str], heading: str) -> Iterator[Piece]:
+    """Yield lines of properties, those that stand together in pieces of a bounded length."""
+    group = ""
+    for line in lines:
+        if group and len(group) + len(line) > GROUP_CHARS:
+            yield Piece(group + "\n", "properties", heading)
+            group = ""
+        group += line
+    if group:
+        yield Piece(group + "\n", "properties", heading)
 
 
 def assemble(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.identification import identify_language
+from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understanding.distillation import distil
 from memctl.understanding.entity_extraction import extract_entities
 from memctl.understanding.gist_writing import gist
 from memctl.understanding.importance_score import ImportanceInputs, score_importance
-from memctl.understanding.inline_tags import find_hashtags, find_wikilinks
 from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
 from memctl.understanding.text_outline import Line, body_text, code_spans, text_outline
 

@@ -13,13 +13,16 @@ from functools import cache, lru_cache
 
 from memctl.language.word_lists import word_set
 from memctl.records import Distilled, SourceText
-from memctl.understanding import statement_patterns as against
 from memctl.understanding.statement_patterns import (
+    ABOUT_SOMEONE_UNNAMED,
+    BOILERPLATE,
     LABEL,
-    LABELLED,
+    OBJECTIONS,
     PATTERNS,
-    SELF_CONTAINED,
+    QUESTION,
+    QUOTED,
     TOLD_TO_REMEMBER,
+    TYPE_OF_LABEL,
     UNDER_DECISION_HEADING,
     WE_WILL,
 )
@@ -134,7 +137,7 @@ def _find(sentence: str, line: Line, telling: frozenset[str]) -> _Finding | None
     said_so = not _LABEL_WORDS.isdisjoint(telling)
     finding = (_labelled(sentence) or _told(sentence)) if said_so else None
     if finding:
-        noise = against.QUESTION.search(sentence) or _is_noise(sentence[finding.skipped :])
+        noise = QUESTION.search(sentence) or _is_noise(sentence[finding.skipped :])
         return None if noise else finding
     finding = next(_matching(sentence, line, _patterns_for(telling)), None)
     return None if finding is None or _speaks_against(sentence) else finding
@@ -146,7 +149,7 @@ def _labelled(sentence: str) -> _Finding | None:
     if not label:
         return None
     name = label["label"].lower().replace("’", "'")
-    type_ = LABELLED.get(name)
+    type_ = TYPE_OF_LABEL.get(name)
     if type_ is None or len(sentence[label.end() :].split()) < _FEWEST_WORDS:
         return None
     if sentence[label.end("label") :].lstrip("*_")[:1] == "," and not _is_statement(
@@ -171,15 +174,15 @@ def _told(sentence: str) -> _Finding | None:
 
 
 def _is_noise(statement: str) -> bool:
-    return bool(against.BOILERPLATE.search(statement) or against.QUOTED.match(statement))
+    return bool(BOILERPLATE.search(statement) or QUOTED.match(statement))
 
 
 def _speaks_against(sentence: str) -> bool:
     if len(sentence.split()) < _FEWEST_WORDS or sentence.endswith((":", "...", "…")):
         return True
-    if against.QUOTED.match(sentence):
+    if QUOTED.match(sentence):
         return True
-    return any(objection.search(sentence) for objection in against.OBJECTIONS)
+    return any(objection.search(sentence) for objection in OBJECTIONS)
 
 
 def _matching(sentence: str, line: Line, numbers: Iterable[int]) -> Iterator[_Finding]:
@@ -188,11 +191,11 @@ def _matching(sentence: str, line: Line, numbers: Iterable[int]) -> Iterator[_Fi
     for number in numbers:
         pattern = PATTERNS[number]
         if pattern.regex.search(sentence):
-            if pattern.name not in SELF_CONTAINED and _is_about_someone_unnamed(sentence):
+            if not pattern.may_begin_with_pronoun and _is_about_someone_unnamed(sentence):
                 continue
             reason = f"pattern: {pattern.name}"
             yield _Finding(pattern.type, reason, pattern.confidence, pattern.importance)
 
 
 def _is_about_someone_unnamed(sentence: str) -> bool:
-    return against.ABOUT_SOMEONE_UNNAMED.match(sentence) is not None
+    return ABOUT_SOMEONE_UNNAMED.match(sentence) is not None

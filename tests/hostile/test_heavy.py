@@ -20,8 +20,8 @@ from memctl.ingest import document_processing
 from memctl.ingest.discovery.skip_rules import IgnoreRules
 from memctl.ingest.discovery.sources import Labels
 from memctl.ingest.document_records import MOST_TAGS
+from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.pieces import LONGEST_HEADING
-from memctl.understanding.inline_tags import find_hashtags, find_wikilinks
 
 if TYPE_CHECKING:
     from cli.conftest import Run

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memctl.ingest.chunking import ChunkSizes, chunk
+from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers import read
 from memctl.readers.text_files.chat_logs import looks_like_chat
-from memctl.readers.text_files.plain_text import hashtags, wikilinks
 from memctl.records import Segment, SourceText
 
 NOTE = """\
@@ -146,8 +146,8 @@ def test_a_fence_that_is_never_closed_holds_the_rest(tmp_path: Path) -> None:
 
 def test_links_and_tags_are_found_where_they_are_meant() -> None:
     text = "#one, (#two) a#no http://x/#no #2026 #v2 #fff #a1b2c3 #naïve `#no` [[A|b]] ![[A]] [[]]"
-    assert hashtags(text) == ("one", "two", "v2", "naïve")
-    assert wikilinks(text) == ("A",)
+    assert find_hashtags(text) == ("one", "two", "v2", "naïve")
+    assert find_wikilinks(text) == ("A",)
 
 
 # --- plain text, rst, code, logs ------------------------------------------------------------------

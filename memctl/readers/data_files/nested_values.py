@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any
 
@@ -16,13 +16,10 @@ from memctl.errors import UnreadableSource
 from memctl.readers.data_files.table_rows import Field, field_pieces
 from memctl.readers.document_properties import parse_timestamp
 from memctl.readers.file_names import shorten
-from memctl.readers.pieces import Piece
+from memctl.readers.pieces import Piece, group_lines
 
 DEEPEST = 100
 """Values nested deeper than this are refused: nobody wrote them to be read."""
-
-GROUP_CHARS = 600
-"""Property lines that stand together share a piece up to this many characters."""
 
 LINE_CHARS = 200
 """A list of scalars up to this long is one line; a longer string is a piece of its own."""
@@ -108,14 +105,16 @@ def value_pieces(value: Any, path: tuple[str, ...] = ()) -> Iterator[Piece]:
     elif isinstance(value, list) and not all(map(is_scalar, value)):
         yield from _list_pieces(value, path)
     else:
-        yield from _grouped(_lines(path[-1] if path else "value", value), path[:-1])
+        yield from group_lines(_lines(path[-1] if path else "value", value), " > ".join(path[:-1]))
 
 
 def _list_pieces(values: list[Any], path: tuple[str, ...]) -> Iterator[Piece]:
     """Neighbours without parts of their own, such as the points of a line, are rows together."""
     for is_row, run in groupby(enumerate(values), key=lambda item: _is_simple(item[1])):
         if is_row:
-            yield from _grouped(chain.from_iterable(_lines(f"[{n}]", v) for n, v in run), path)
+            yield from group_lines(
+                chain.from_iterable(_lines(f"[{n}]", v) for n, v in run), " > ".join(path)
+            )
             continue
         for place, inner in run:
             yield from value_pieces(inner, (*path, f"[{place}]"))
@@ -128,10 +127,10 @@ def _object_pieces(value: dict[Any, Any], path: tuple[str, ...]) -> Iterator[Pie
         if _is_simple(inner):
             lines += _lines(name, inner)
             continue
-        yield from _grouped(lines, path)
+        yield from group_lines(lines, " > ".join(path))
         lines = []
         yield from value_pieces(inner, (*path, name))
-    yield from _grouped(lines, path)
+    yield from group_lines(lines, " > ".join(path))
 
 
 def _is_simple(value: Any) -> bool:
@@ -147,18 +146,6 @@ def _lines(name: str, value: Any) -> list[str]:
     if len(joined) <= LINE_CHARS and "\n" not in joined:
         return [f"{name}: {joined}\n"] if items else []
     return [f"{name}:\n", *(f"- {item}\n" for item in items)]
-
-
-def _grouped(lines: Iterable[str], path: tuple[str, ...]) -> Iterator[Piece]:
-    heading = " > ".join(path)
-    group = ""
-    for line in lines:
-        if group and len(group) + len(line) > GROUP_CHARS:
-            yield Piece(group + "\n", "properties", heading)
-            group = ""
-        group += line
-    if group:
-        yield Piece(group + "\n", "properties", heading)
 
 
 # --- lists of objects -----------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
 from memctl.readers.document_properties import DocumentProperties, document_properties
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
-from memctl.readers.text_files.plain_text import hashtags, wikilinks
 from memctl.records import SourceText
 
 TABLE_CHARS = 800
@@ -44,8 +44,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         title=facts.title or _first_heading(body) or title_from_name(name),
         authors=facts.authors,
         created_at=day,
-        tags=tuple(dict.fromkeys((*facts.tags, *hashtags(body)))),
-        links=wikilinks(first),
+        tags=tuple(dict.fromkeys((*facts.tags, *find_hashtags(body)))),
+        links=find_wikilinks(first),
         metadata=facts.metadata,
     )
     reader = ChatReader(body, day) if looks_like_chat(body) else MarkdownReader()
@@ -92,12 +92,8 @@ class MarkdownReader:
     """Cuts Markdown into pieces, line by line; remembers headings and open fences across blocks."""
 
     def __init__(self) -> None:
-        self._path: list[tuple[int, str]] = []
+        self._headings = HeadingPath()
         self._fence = ""
-
-    @property
-    def _heading(self) -> str:
-        return " > ".join(title for _, title in self._path)
 
     def pieces(self, text: str) -> Iterator[Piece]:
         """The pieces of one block of the text, cut at line ends; together they are the block."""
@@ -134,23 +130,19 @@ class MarkdownReader:
         return not self._fence
 
     def _heading_piece(self, level: int, title: str, *lines: str) -> Piece:
-        while self._path and self._path[-1][0] >= level:
-            self._path.pop()
-        name = plain_heading(title)
-        if name:
-            self._path.append((level, name))
-        return Piece("".join(lines), "heading", self._heading)
+        self._headings.enter(level, plain_heading(title))
+        return Piece("".join(lines), "heading", str(self._headings))
 
     def _flush(self, run: list[str], kind: str = "") -> Iterator[Piece]:
         lines, run[:] = list(run), []
         if not lines:
             return
         if kind == "code":
-            yield Piece("".join(lines), "code", self._heading)
+            yield Piece("".join(lines), "code", str(self._headings))
         elif sum(bool(_ROW.match(line)) for line in lines) >= 2:
-            yield from _table_pieces(lines, self._heading)
+            yield from _table_pieces(lines, str(self._headings))
         else:
-            yield Piece("".join(lines), "prose", self._heading)
+            yield Piece("".join(lines), "prose", str(self._headings))
 
 
 def _is_title(line: str) -> bool:

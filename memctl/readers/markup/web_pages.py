@@ -25,7 +25,7 @@ from memctl.readers.document_properties import (
 )
 from memctl.readers.file_names import clean_title, date_from_name, shorten, title_from_name
 from memctl.readers.markup.html_parser import Block, Page, parse_page
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
 from memctl.records import SourceText
@@ -70,13 +70,11 @@ def _declared_encoding(head: bytes) -> str:
 
 def page_pieces(page: Page) -> Iterator[Piece]:
     """The content of a page as pieces."""
-    path: list[tuple[int, str]] = []
+    headings = HeadingPath()
     for block in content_blocks(page.blocks):
         if block.level:
-            while path and path[-1][0] >= block.level:
-                path.pop()
-            path.append((block.level, " ".join(block.text.split())))
-        yield from _block_pieces(block, " > ".join(title for _, title in path))
+            headings.enter(block.level, " ".join(block.text.split()))
+        yield from _block_pieces(block, str(headings))
 
 
 def _block_pieces(block: Block, heading: str) -> Iterator[Piece]:

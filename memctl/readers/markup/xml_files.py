@@ -17,7 +17,7 @@ from memctl.files import open_regular
 from memctl.readers.data_files.nested_values import DEEPEST, too_deep
 from memctl.readers.data_files.table_rows import Field, field_pieces
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.pieces import Piece, assemble, group_lines, new_document
 from memctl.readers.reader_errors import check_size, with_file_name
 from memctl.records import SourceText
 
@@ -192,15 +192,7 @@ def _record_pieces(records: list[Element], path: Path_, seen: Counter[str]) -> I
 
 
 def _property_pieces(fields: list[Field], path: Path_) -> Iterator[Piece]:
-    group = ""
-    for name, value in fields:
-        line = f"{name}: {value}\n"
-        if group and len(group) + len(line) > 600:
-            yield Piece(group + "\n", "properties", " > ".join(path))
-            group = ""
-        group += line
-    if group:
-        yield Piece(group + "\n", "properties", " > ".join(path))
+    return group_lines((f"{name}: {value}\n" for name, value in fields), " > ".join(path))
 
 
 def _attributes(element: Element) -> list[Field]:

@@ -137,10 +137,7 @@ def _prepared(image: Image) -> Image:
     """The image in grey on white, small print enlarged, as tesseract reads it best."""
     import PIL.Image
 
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", image.size, "white"), image)
-    image = image.convert("L")
+    image = _on_white(image).convert("L")
     longest = max(image.size)
     if longest < _SMALL:
         image = image.resize((image.width * 2, image.height * 2), PIL.Image.Resampling.LANCZOS)
@@ -227,7 +224,7 @@ class ModelOcr:
 
         if min(image.size) < _SMALLEST:
             return ""
-        pixels = numpy.asarray(_on_white(image))[:, :, ::-1]  # it expects blue first
+        pixels = numpy.asarray(_on_white(image).convert("RGB"))[:, :, ::-1]  # it expects blue first
         try:
             seen = self.engine(pixels)
         except ONNXRuntimeError:
@@ -258,7 +255,7 @@ def _on_white(image: Image) -> Image:
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", image.size, "white"), image)
-    return image.convert("RGB")
+    return image
 
 
 def _confident_runs(seen: Any) -> list[_TextRun]:

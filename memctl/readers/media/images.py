@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -44,40 +44,17 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     Raises:
         UnreadableSource: It is damaged, or has too many pixels to decode.
     """
-    with without_warnings():
-        source = _read(path, name)
-    yield source
-
-
-def _read(path: Path, name: str) -> SourceText:
-    from PIL import Image
-    from PIL import UnidentifiedImageError as Unidentified
-
-    with (
-        open_regular(path) as file,
-        damage_as_unreadable(name, "an image", Unidentified, Image.DecompressionBombError),
-        Image.open(file, formats=FORMATS) as image,
-    ):
+    with _opened(path, name) as image:
         found = image_properties(image)
         size, kind = image.size, image.format or ""
         pages = list(_page_texts(image, name))
     missing = (IMAGE_TEXT,) if any(text is None for _, text in pages) else ()
-    pieces = _pieces(name, size, found, pages)
     head = _head(name, found, _metadata(size, kind, found), missing)
-    return next(assemble(head, pieces))
+    yield from assemble(head, _pieces(name, size, found, pages))
 
 
-def image_pages(path: Path, name: str, most: int) -> Iterator[tuple[int | None, Image]]:
-    """Yield what there is to see, upright: numbered pages of a TIFF, else one picture.
-
-    Args:
-        path: Where it is.
-        name: What it is called.
-        most: So many pages at most.
-
-    Raises:
-        UnreadableSource: It is damaged, or has too many pixels to decode.
-    """
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[Image]:
     from PIL import Image
     from PIL import UnidentifiedImageError as Unidentified
 
@@ -87,6 +64,21 @@ def image_pages(path: Path, name: str, most: int) -> Iterator[tuple[int | None, 
         damage_as_unreadable(name, "an image", Unidentified, Image.DecompressionBombError),
         Image.open(file, formats=FORMATS) as image,
     ):
+        yield image
+
+
+def image_pages(path: Path, name: str, most: int) -> Iterator[tuple[int | None, Image]]:
+    """Yield what there is to see, upright: numbered pages of a TIFF, else one picture.
+
+    Args:
+        path: Where it is.
+        name: What it is called.
+        most: The largest number of pages.
+
+    Raises:
+        UnreadableSource: It is damaged, or has too many pixels to decode.
+    """
+    with _opened(path, name) as image:
         is_paged = image.format == "TIFF" and _frame_count(image) > 1
         for number in _frames(image)[: most if is_paged else 1]:
             image.seek(number)

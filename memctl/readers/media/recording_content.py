@@ -1,14 +1,15 @@
-"""What a recording says about itself: duration, title, artist, comments, lyrics, by tinytag.
+"""What a recording says about itself, and what a video holds beside its sound.
 
-ID3, MP4 and Vorbis name the same things differently, and so does tinytag where it has no field
-for them; the table below is where they meet.
+Duration, tags and lyrics come from tinytag.  ID3, MP4 and Vorbis name the same things differently,
+and so does tinytag where it has no field for them; a table here brings them together.  Embedded
+subtitles and text on the screen need PyAV, which comes with the media extra.
 """
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import pairwise
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.files import open_regular
 from memctl.readers.media.image_ocr import find_ocr
+from memctl.readers.media.subtitles import Cue, make_cue
 from memctl.readers.pieces import storable_text
 from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, without_warnings
 
@@ -40,15 +42,6 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }
 _LYRICS = ("lyrics", "transcript")
 _TIMED_LINE = re.compile(r"\[(\d+):(\d\d(?:\.\d+)?)\](.*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Cue:
-    """Words with the seconds from and to which they are heard."""
-
-    start: float
-    end: float
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +107,7 @@ def _timed_cues(lyrics: str) -> Iterator[Cue]:
     lines = [(int(match[1]) * 60 + float(match[2]), match[3].strip()) for match in matches]
     for (start, text), (end, _) in pairwise([*lines, *lines[-1:]]):
         if text:
-            yield Cue(start, max(start, end), text)
-
-
-def cues_to_webvtt(cues: Iterable[Cue]) -> str:
-    """The cues as WebVTT, which the reader of subtitles takes."""
-    out = io.StringIO()
-    for cue in cues:
-        lines = "\n".join(line for line in cue.text.splitlines() if line.strip())
-        out.write(f"{_clock(cue.start)} --> {_clock(cue.end)}\n{lines}\n\n")
-    return out.getvalue()
-
-
-def _clock(seconds: float) -> str:
-    whole, fraction = divmod(round(max(0.0, seconds) * 1000), 1000)
-    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}.{fraction:03}"
+            yield make_cue(start, max(start, end), text)
 
 
 KEY_FRAMES = 12
@@ -156,6 +135,20 @@ class VideoContent:
     screen: tuple[Cue, ...] = ()
 
 
+@contextmanager
+def _opened(path: Path, name: str, container: str) -> Iterator[Any]:
+    """Open a video; the format is always named and the bytes are handed over, so that no file can
+    make FFmpeg take it for a playlist and open other files or addresses."""
+    import av
+
+    with (
+        open_regular(path) as file,
+        damage_as_unreadable(name, "a video", av.FFmpegError),
+        av.open(file, "r", format=container, metadata_errors="replace") as source,
+    ):
+        yield source
+
+
 def read_video(path: Path, name: str, container: str) -> VideoContent | None:
     """Look into a file of the container format ``matroska`` or ``mp4``; None without PyAV.
 
@@ -164,13 +157,7 @@ def read_video(path: Path, name: str, container: str) -> VideoContent | None:
     """
     if find_spec("av") is None:
         return None
-    import av
-
-    with (
-        open_regular(path) as file,
-        damage_as_unreadable(name, "a video", av.FFmpegError),
-        av.open(file, "r", format=container, metadata_errors="replace") as source,
-    ):
+    with _opened(path, name, container) as source:
         video = _picture_stream(source)
         return VideoContent(
             seconds=max(0.0, (source.duration or 0) / _MICROSECONDS),
@@ -189,20 +176,14 @@ def key_frames(path: Path, name: str, container: str) -> Iterator[tuple[float, A
     Args:
         path: Where it is.
         name: What it is called.
-        container: As for ``footage_of``.
+        container: As for ``read_video``.
 
     Raises:
         UnreadableSource: It is damaged.
     """
     if find_spec("av") is None:
         return
-    import av
-
-    with (
-        open_regular(path) as file,
-        damage_as_unreadable(name, "a video", av.FFmpegError),
-        av.open(file, "r", format=container, metadata_errors="replace") as source,
-    ):
+    with _opened(path, name, container) as source:
         video = _picture_stream(source)
         if video and 0 < video.codec_context.width * video.codec_context.height <= MOST_PIXELS:
             yield from _key_frames(source, video)
@@ -227,7 +208,8 @@ def _subtitle_cues(source: Any) -> Iterator[Cue]:
     for packet in source.demux(tracks[0]) if tracks else ():
         for text in _packet_texts(packet):
             start = float((packet.pts or 0) * packet.time_base)
-            yield Cue(start, start + float((packet.duration or 0) * packet.time_base), text)
+            end = start + float((packet.duration or 0) * packet.time_base)
+            yield make_cue(start, end, text)
             count += 1
         if count >= MOST_CUES:
             return
@@ -259,7 +241,7 @@ def _screen_texts(source: Any, video: Any) -> Iterator[Cue]:
         new = [line for line in lines if line and line.casefold() not in seen]
         seen.update(line.casefold() for line in new)
         if new:
-            yield Cue(moment, moment, "\n".join(new))
+            yield Cue(moment, moment, tuple(new))
 
 
 def _key_frames(source: Any, video: Any) -> Iterator[tuple[float, Any]]:

@@ -22,11 +22,10 @@ from memctl.readers.file_names import clean_title, date_from_name, display_name,
 from memctl.readers.media.recording_content import (
     RecordingTags,
     VideoContent,
-    cues_to_webvtt,
     read_recording_tags,
     read_video,
 )
-from memctl.readers.media.subtitles import find_sidecar, subtitle_pieces
+from memctl.readers.media.subtitles import cue_pieces, find_sidecar, subtitle_pieces
 from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import damage_as_unreadable
 from memctl.readers.text_files.decoding import read_whole
@@ -103,8 +102,8 @@ def _spoken(heard: _Heard) -> Iterator[Piece]:
     recording = heard.recording
     sources = (
         lambda: _sidecar_pieces(heard.sidecar),
-        lambda: subtitle_pieces(cues_to_webvtt(heard.footage.cues)),
-        lambda: subtitle_pieces(cues_to_webvtt(recording.cues)),
+        lambda: cue_pieces(heard.footage.cues),
+        lambda: cue_pieces(recording.cues),
         lambda: prose_pieces(recording.words + "\n") if recording.words else (),
     )
     for source in sources:
@@ -126,7 +125,8 @@ def _sidecar_pieces(sidecar: Path | None) -> list[Piece]:
 
 def _screen(heard: _Heard) -> Iterator[Piece]:
     for cue in heard.footage.screen:
-        text = f"\nOn screen: {cue.text}\n"
+        lines = "\n".join(cue.lines)
+        text = f"\nOn screen: {lines}\n"
         yield Piece(text, "caption", time_start=cue.start, time_end=cue.end)
 
 

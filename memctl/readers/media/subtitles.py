@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePath
@@ -26,7 +26,9 @@ _SPEAKER = re.compile(r"(?:-\s*)?([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}):\s
 
 
 @dataclass(frozen=True, slots=True)
-class _Cue:
+class Cue:
+    """Words with the seconds from and to which they are heard."""
+
     start: float
     end: float
     lines: tuple[str, ...]
@@ -50,11 +52,22 @@ def read_subtitles(text: str) -> tuple[str, tuple[Segment, ...]]:
     return (parts[0].text, parts[0].segments) if parts else ("", ())
 
 
+def make_cue(start: float, end: float, text: str) -> Cue:
+    """Return a cue of some text, its times in whole milliseconds."""
+    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
+    return Cue(round(max(0.0, start), 3), round(max(0.0, end), 3), lines)
+
+
 def subtitle_pieces(text: str) -> Iterator[Piece]:
+    """The cues of a SubRip or WebVTT text; see :func:`cue_pieces`."""
+    return cue_pieces(_cues(text))
+
+
+def cue_pieces(cues: Iterable[Cue]) -> Iterator[Piece]:
     """One piece for each cue; lines that roll on from the cue before are not repeated."""
     before: tuple[str, ...] = ()
     speaker: str | None = None
-    for cue in _cues(text):
+    for cue in cues:
         speaker, lines = _spoken(cue.lines)
         new = tuple(line for line in lines if line not in before)
         before = lines
@@ -69,7 +82,7 @@ def subtitle_pieces(text: str) -> Iterator[Piece]:
             )
 
 
-def _cues(text: str) -> Iterator[_Cue]:
+def _cues(text: str) -> Iterator[Cue]:
     """Cues in the order of the file; a cue's lines end at a blank line or the next cue's times."""
     times: tuple[float, float] | None = None
     lines: list[str] = []
@@ -80,11 +93,11 @@ def _cues(text: str) -> Iterator[_Cue]:
             continue
         if times:
             unnumbered = lines[:-1] if match and lines and lines[-1].isdecimal() else lines
-            yield _Cue(*times, tuple(unnumbered))
+            yield Cue(*times, tuple(unnumbered))
         times = (_seconds(match.groups()[:4]), _seconds(match.groups()[4:])) if match else None
         lines = []
     if times:
-        yield _Cue(*times, tuple(lines))
+        yield Cue(*times, tuple(lines))
 
 
 def _seconds(groups: tuple[str | None, ...]) -> float:

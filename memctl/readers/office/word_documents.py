@@ -17,7 +17,7 @@ from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
 from memctl.readers.file_names import clean_title
 from memctl.readers.office.office_files import WORD, check_archive, head_of, import_library
-from memctl.readers.pieces import Piece, assemble
+from memctl.readers.pieces import HeadingPath, Piece, assemble
 from memctl.readers.reader_errors import damage_as_unreadable, limit_expansion, without_warnings
 from memctl.records import SourceText
 
@@ -75,13 +75,9 @@ class _WordReader:
 
     def __init__(self, levels: Mapping[str, int]) -> None:
         self._levels = levels
-        self._path: list[tuple[int, str]] = []
+        self._headings = HeadingPath()
         self._in_list = False
         self.title = ""
-
-    @property
-    def _heading(self) -> str:
-        return " > ".join(text for _, text in self._path)
 
     def block_pieces(self, parent: Any) -> Iterator[Piece]:
         """Pieces of the paragraphs and tables in an element, whatever they are wrapped in."""
@@ -89,7 +85,7 @@ class _WordReader:
             if element.tag == _PARAGRAPH:
                 yield from self._paragraph(element)
             elif element.tag == _TABLE:
-                yield from grid_pieces(_table_rows(element), heading=self._heading)
+                yield from grid_pieces(_table_rows(element), heading=str(self._headings))
                 yield Piece("\n")
             elif element.tag not in _PASSED_OVER:
                 yield from self.block_pieces(element)
@@ -107,17 +103,12 @@ class _WordReader:
         if level is not None and not self.title:
             self.title = clean_title(text)
         if level is not None:
-            self._enter(level, clean_title(text))
-            yield Piece(text + "\n\n", "heading", self._heading)
+            self._headings.enter(level, clean_title(text))
+            yield Piece(text + "\n\n", "heading", str(self._headings))
         elif is_item:
-            yield Piece(f"- {text}\n", heading=self._heading)
+            yield Piece(f"- {text}\n", heading=str(self._headings))
         else:
-            yield Piece(text + "\n\n", heading=self._heading)
-
-    def _enter(self, level: int, text: str) -> None:
-        while self._path and self._path[-1][0] >= level:
-            self._path.pop()
-        self._path.append((level, text))
+            yield Piece(text + "\n\n", heading=str(self._headings))
 
 
 def _property(paragraph: Any, name: str) -> str:

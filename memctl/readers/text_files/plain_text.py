@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
+from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.document_properties import parse_date
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
@@ -49,8 +50,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     head = new_document(
         title=title_from_name(name),
         created_at=date_from_name(name),
-        tags=hashtags(first),
-        links=wikilinks(first),
+        tags=find_hashtags(first),
+        links=find_wikilinks(first),
     )
     make = ChatReader(first, head.created_at).pieces if looks_like_chat(first) else prose_pieces
     return assemble(head, _made(chain([first], blocks), make))
@@ -168,29 +169,3 @@ def code_pieces(text: str) -> Iterator[Piece]:
                 (d[1] for line in block.split("\n") if (d := _DEFINITION.match(line))), ""
             )
         yield Piece(block, "code", heading)
-
-
-_CODE = re.compile(r"^(```|~~~).*?^\1[^\n]*$|`[^`\n]+`", re.M | re.S)
-_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
-_TAG = re.compile(r"(?<![^\s(\[{,;])#([^\W\d_][\w/-]*|\d+[\w/-]*[^\W\d_][\w/-]*)")
-_COLOUR = re.compile(
-    r"(?=.*\d)(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$|[fF]{3}(?:[fF]{3})?$"
-)
-
-
-def without_code(text: str) -> str:
-    """The text with code blocks and code spans taken out."""
-    return _CODE.sub(" ", text)
-
-
-def wikilinks(text: str) -> tuple[str, ...]:
-    """Targets of wikilinks, without alias and heading, each once, in order."""
-    return tuple(
-        dict.fromkeys(m[1].strip() for m in _LINK.finditer(without_code(text)) if m[1].strip())
-    )
-
-
-def hashtags(text: str) -> tuple[str, ...]:
-    """Tags without their ``#``, each once, in order; colours and numbers are none."""
-    found = (match[1].rstrip("/-") for match in _TAG.finditer(without_code(text)))
-    return tuple(dict.fromkeys(tag for tag in found if tag and not _COLOUR.match(tag)))

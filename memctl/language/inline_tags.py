@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import itemgetter
 
-_TAG = re.compile(r"(?<![\w#/&.:?=(\[@-])#(?P<tag>[^\W\d_](?:[\w/-]{0,48}\w)?)(?![\w#])")
+_TAG = re.compile(r"(?<![\w#/&.:?=\[@-])(?<!\]\()#(?P<tag>[^\W\d_](?:[\w/-]{0,48}\w)?)(?![\w#])")
 _LINK = re.compile(
     r"(?<!\\)\[\[(?P<target>[^\[\]|#^\n]{1,200})(?:[#^][^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]"
 )
