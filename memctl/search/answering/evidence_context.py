@@ -1,4 +1,4 @@
-"""Evidence within a budget of tokens, numbered, ready to stand above a prompt."""
+"""Evidence within a token budget, numbered, ready to precede a prompt."""
 
 from __future__ import annotations
 
@@ -18,20 +18,30 @@ from memctl.search.answering.excerpts import (
     NO_SHARED_ORIGIN,
     HitExcerpt,
     SharedOrigin,
-    cite_excerpt,
+    cite,
     number_excerpts,
     render_block,
+    render_excerpts,
     render_line,
     shared_origin,
 )
-from memctl.search.answering.excerpts import render_excerpts as written_in
 
 CountTokens = Callable[[str], int]
 
-_LEAST_PART = 0.5
-"""Of a hit, that is worth showing without the rest."""
-_MOST_MISSES = 6
-"""So many hits that do not fit, one after another, say that nothing else will."""
+_MIN_PART = 0.5
+"""The share of a hit that is worth showing without the rest."""
+_MAX_MISSES = 6
+"""After so many hits in a row that don't fit, no other is tried."""
+_COMMUNITY_SHARE = 4
+"""At most a quarter of the budget is for communities: evidence comes first."""
+_LONG_NUMBER = 1000
+"""At least as wide as any number in the text."""
+_MAX_MEMBERS = 6
+_CONVERSATION_SHARE = 0.01
+"""Share of the chances of all other turns of its conversation that a turn gets as well."""
+_LABEL_CHARS = 32
+"""Rough length of the number, place and day that are shown with each hit."""
+PART_OF = "What it is part of:"
 
 
 def build_context(
@@ -43,166 +53,158 @@ def build_context(
     *,
     in_doubt: bool = False,
 ) -> Context:
-    """Return insights and hits as text, no longer than the budget.
+    """Return insights and hits as text within a token budget.
 
-    What comes first goes in first; of a hit that no longer fits the first sentences, if they are
-    half of it, and after it what is shorter.  Documents stand in the order of their best hit by
-    rank, their passages as they read; what two passages share is said once, and so is where all of
-    it is from.  Each block begins with the ``[n]`` to cite it by.
+    Hits are added in the order given.  Of one that doesn't fit, its first sentences are added if
+    they are at least half of it; then shorter hits are tried.  The text is in reading order:
+    documents by their best hit, passages by position.  What two passages share is said once, and
+    so is the origin that all have in common.  Each block begins with the ``[n]`` to cite it by.
 
     Args:
-        question: What was asked.
-        hits: In the order to choose them in.
-        insights: Best first; they stand before the hits.
-        budget_tokens: The most tokens of the text.
-        count_tokens: Counts tokens; by default they are estimated.  See
-            :func:`token_counter`.
-        in_doubt: Whether the hits may have nothing to do with the question: then it says so, and
-            they get half of the budget, in which nearly all that they are good for is.
+        question: The question.
+        hits: In the order in which to add them.
+        insights: Best first; they precede the hits.
+        budget_tokens: Most tokens of the text.
+        count_tokens: Counts tokens; by default they are estimated.
+        in_doubt: Whether the hits may have nothing to do with the question: the text says so, and
+            they get half of the budget, which holds nearly all of their use.
 
     Raises:
         UsageError: The budget is not positive.
     """
     if budget_tokens < 1:
         raise UsageError(f"a budget of {budget_tokens} tokens holds nothing", "use 100 or more")
-    count = cache(count_tokens or estimate_tokens)  # what is tried and taken is counted once
+    count = cache(count_tokens or estimate_tokens)  # what is tried and then added counts once
     room = budget_tokens // 2 if in_doubt else budget_tokens
-    filling = _Filling(room, count, replace(shared_origin(hits), in_doubt=in_doubt))
-    filling.fill(_distinct([*insights, *hits]))
-    text, citations = filling.written
+    selection = _Selection(room, count, replace(shared_origin(hits), in_doubt=in_doubt))
+    selection.fill(_distinct([*insights, *hits]))
+    text, citations = selection.render()
     return Context(question, text, count(text) if text else 0, budget_tokens, citations)
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A hit as it is given to a model, under the number to cite it by."""
+    """A hit as it is given to a model, with the number to cite it by."""
 
     number: int
     text: str
-    """Its ``[n]``, a line on where it is from, and what it says."""
+    """Its ``[n]``, a line with its origin, and its text."""
     hit: Hit
     citation: Citation
-    """Of all that is shown of it."""
+    """Of all of the text."""
 
 
 def numbered_excerpts(
     hits: Sequence[Hit], budget_tokens: int, count_tokens: CountTokens
 ) -> list[Excerpt]:
-    """Return hits one by one, together no longer than the budget, as :func:`build_context` does."""
-    filling = _Filling(budget_tokens, count_tokens, NO_SHARED_ORIGIN)
-    filling.fill(_distinct(hits))
+    """Return hits one by one, together within the budget; see ``build_context``."""
+    selection = _Selection(budget_tokens, count_tokens, NO_SHARED_ORIGIN)
+    selection.fill(_distinct(hits))
     return [
-        Excerpt(number, render_block(number, item), item.hit, cite_excerpt(number, item))
-        for number, item in number_excerpts(filling.items)
+        Excerpt(number, render_block(number, item), item.hit, cite(number, item))
+        for number, item in number_excerpts(selection.items)
     ]
 
 
 def token_counter(embedder: Embedder) -> CountTokens:
-    """Return the embedder's own tokenizer as a counter, else an estimate."""
+    """Return the embedder's own token counter, or else an estimate."""
     return embedder.count_tokens if isinstance(embedder, TokenCounter) else estimate_tokens
 
 
-# --- filling the budget --------------------------------------------------------------------------
+# --- the budget ----------------------------------------------------------------------------------
 
 
 @dataclass
-class _Filling:
-    """What has been chosen for a budget so far."""
+class _Selection:
+    """The excerpts selected for a budget so far."""
 
     budget: int
     count: CountTokens
-    frame: SharedOrigin
+    shared: SharedOrigin
     items: list[HitExcerpt] = field(default_factory=list)
     _spent: int = 0
-    """Tokens of what has been chosen, or some more."""
+    """Tokens of the excerpts; an upper bound unless ``_is_exact``."""
     _is_exact: bool = True
     _headings: set[tuple[tuple[str, ...], str]] = field(default_factory=set)
 
-    @property
-    def written(self) -> tuple[str, tuple[Citation, ...]]:
-        """What has been chosen, as text."""
-        return written_in(self.items, self.frame)
+    def render(self) -> tuple[str, tuple[Citation, ...]]:
+        """Return the excerpts as text, with their citations."""
+        return render_excerpts(self.items, self.shared)
 
-    def fill(self, parts: Sequence[HitExcerpt]) -> None:
-        """Choose from parts of hits, the best first.
+    def fill(self, excerpts: Sequence[HitExcerpt]) -> None:
+        """Select from excerpts, best first.
 
-        Counting all of the text for each would take longer than the search; so what one adds is
-        counted alone, and the whole only where that says that the budget is used up.
+        Counting the whole text for each would take longer than the search.  So each is counted
+        alone, and the whole only where these counts exceed the budget.
         """
         misses = 0
-        for part in parts:
-            fitting = self._fitting(part)
+        for excerpt in excerpts:
+            fitting = self._fitting(excerpt)
             if fitting is None:
                 misses += 1
-                if misses >= _MOST_MISSES:
+                if misses >= _MAX_MISSES:
                     break
             else:
                 misses = 0
-                self._take(fitting)
-        while self.items and self.count(self.written[0]) > self.budget:
+                self._add(fitting)
+        while self.items and self.count(self.render()[0]) > self.budget:
             self.items.pop()
 
-    def _fitting(self, part: HitExcerpt) -> HitExcerpt | None:
-        """Return as much of a part as fits beside what is there.
+    def _fitting(self, excerpt: HitExcerpt) -> HitExcerpt | None:
+        """Return all of an excerpt if it fits, or else its first sentences.
 
-        All of it, else its first sentences: half of it or more, or any where nothing is there.
+        At least half of it, unless nothing has been selected yet.
         """
-        if self._fits(part):
-            return part
-        least = _LEAST_PART * len(part.text) if self.items else 0.0
+        if self._fits(excerpt):
+            return excerpt
+        least = _MIN_PART * len(excerpt.text) if self.items else 0.0
         cut = [
-            HitExcerpt(part.hit, part.start, part.start + end)
-            for _, end in split_sentences(part.text)
+            HitExcerpt(excerpt.hit, excerpt.start, excerpt.start + end)
+            for _, end in split_sentences(excerpt.text)
             if end >= least
         ]
-        return cut[fitting - 1] if (fitting := bisect(cut, 0, key=self._is_too_much)) else None
+        fitting = bisect(cut, 0, key=lambda part: 0 if self._fits(part) else 1)
+        return cut[fitting - 1] if fitting else None
 
-    def _fits(self, part: HitExcerpt) -> bool:
-        if self._spent + self._cost(part) <= self.budget:
+    def _fits(self, excerpt: HitExcerpt) -> bool:
+        if self._spent + self._cost(excerpt) <= self.budget:
             return True
         if not self._is_exact:
-            self._spent, self._is_exact = self.count(self.written[0]), True
-        return self._spent + self._cost(part) <= self.budget
+            self._spent, self._is_exact = self.count(self.render()[0]), True
+        return self._spent + self._cost(excerpt) <= self.budget
 
-    def _is_too_much(self, part: HitExcerpt) -> int:
-        return 0 if self._fits(part) else 1
-
-    def _take(self, part: HitExcerpt) -> None:
-        self._spent += self._cost(part)
+    def _add(self, excerpt: HitExcerpt) -> None:
+        self._spent += self._cost(excerpt)
         self._is_exact = False
-        self._headings.add(self._heading(part))
-        self.items.append(part)
+        self._headings.add(self._heading(excerpt))
+        self.items.append(excerpt)
 
-    def _cost(self, part: HitExcerpt) -> int:
-        """Tokens that a part adds, at most: only its line to the turns of a day that are there."""
-        if part.is_turn and self._heading(part) in self._headings:
-            return self.count("\n" + render_line(len(self.items) + 1, part))
-        alone = render_block(len(self.items) + 1, part, self.frame)
+    def _cost(self, excerpt: HitExcerpt) -> int:
+        """Return the most tokens that an excerpt adds: a line where its conversation is there."""
+        if excerpt.is_turn and self._heading(excerpt) in self._headings:
+            return self.count("\n" + render_line(len(self.items) + 1, excerpt))
+        alone = render_block(len(self.items) + 1, excerpt, self.shared)
         if not self.items:
-            return self.count(f"{self.frame.heading}\n\n{alone}")
+            return self.count(f"{self.shared.heading}\n\n{alone}")
         return self.count(f"\n\n{alone}")
 
-    def _heading(self, part: HitExcerpt) -> tuple[tuple[str, ...], str]:
-        return part.told_in, self.frame.origin(part.hit)
+    def _heading(self, excerpt: HitExcerpt) -> tuple[tuple[str, ...], str]:
+        return excerpt.group, self.shared.origin(excerpt.hit)
 
 
 def _distinct(hits: Iterable[Hit]) -> list[HitExcerpt]:
-    """Return the hits whole, the same text once."""
-    said: dict[str, Hit] = {}
+    """Return the hits as whole excerpts, each text once."""
+    first: dict[str, Hit] = {}
     for hit in hits:
-        said.setdefault(" ".join(hit.text.split()).casefold(), hit)
-    return [HitExcerpt(hit, 0, len(hit.text)) for text, hit in said.items() if text]
+        first.setdefault(" ".join(hit.text.split()).casefold(), hit)
+    return [HitExcerpt(hit, 0, len(hit.text)) for text, hit in first.items() if text]
 
 
-PART_OF = "What it is part of:"
-_SHARE = 4
-"""Of the budget, so much (a quarter) is theirs at most: evidence comes first."""
-_WIDEST = 1000
-"""A number no shorter than any that will stand there."""
-_NAMED = 6
+# --- communities ---------------------------------------------------------------------------------
+
 
 _Part = tuple[Community, tuple[Citation, ...]]
-"""A community with those of its sentences that are shown."""
+"""A community with the sentences of it that are shown."""
 
 
 def build_with_communities(
@@ -215,24 +217,24 @@ def build_with_communities(
     *,
     in_doubt: bool = False,
 ) -> Context:
-    """Return a context, and below it what of communities it has not said, within the budget.
+    """Return a context, followed by sentences of communities that it lacks, within the budget.
 
     Args:
-        question: What was asked.
-        hits: In the order to choose them in.
+        question: The question.
+        hits: In the order in which to add them.
         insights: Best first.
         communities: Best first.
-        budget: Of all together, in tokens.
+        budget: Most tokens of the whole text.
         count: Counts tokens.
         in_doubt: Whether the hits may have nothing to do with the question.
 
     Raises:
         UsageError: The budget is not positive.
     """
-    parts = _fitting_communities(communities, budget // _SHARE, count)
+    parts = _fitting_communities(communities, budget // _COMMUNITY_SHARE, count)
     if not parts:
         return build_context(question, hits, insights, budget, count, in_doubt=in_doubt)
-    room = budget - count(_communities_text(parts, _WIDEST))
+    room = budget - count(_communities_text(parts, _LONG_NUMBER))
     context = build_context(question, hits, insights, room, count, in_doubt=in_doubt)
     new = list(_new_sentences(parts, context.text))
     if not context.text or not new:
@@ -248,13 +250,13 @@ def build_with_communities(
 def _fitting_communities(
     communities: Sequence[Community], room: int, count: CountTokens
 ) -> list[_Part]:
-    """The communities with as many of their sentences as there is room for."""
+    """Return the communities with as many of their sentences as there is room for."""
     parts: list[_Part] = []
     for community in communities:
         shown: tuple[Citation, ...] = ()
         for citation in community.citations:
             more = (*shown, citation)
-            if count(_communities_text([*parts, (community, more)], _WIDEST)) > room:
+            if count(_communities_text([*parts, (community, more)], _LONG_NUMBER)) > room:
                 break
             shown = more
         if shown:
@@ -263,7 +265,7 @@ def _fitting_communities(
 
 
 def _new_sentences(parts: Sequence[_Part], text: str) -> Iterator[_Part]:
-    """Yield the communities with the sentences that a text has not."""
+    """Yield the communities with those of their sentences that a text lacks."""
     for community, shown in parts:
         kept = tuple(each for each in shown if each.quote not in text)
         if kept:
@@ -282,42 +284,43 @@ def _community_blocks(parts: Sequence[_Part], first: int) -> Iterator[str]:
 
 
 def describe_members(community: Community) -> str:
-    """Return the best connected names of a community, and how many more there are."""
-    names = community.members[:_NAMED]
+    """Return the best connected names of a community, and the number of the others."""
+    names = community.members[:_MAX_MEMBERS]
     more = community.size - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-SAME_CONVERSATION_SHARE = 0.01
-"""Of the chances of all other turns of its conversation, the share that is a turn's as well."""
-_LABEL_CHARS = 32
-"""Characters of a number, a place or a day that stand with each hit, roughly."""
-
-_Conversation = tuple[str, str, str]
+# --- the order for a budget ----------------------------------------------------------------------
 
 
 def budget_order(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits that are best first in the order to fill a budget with; the best stays first."""
+    """Return hits, given best first, in the order in which to fill a budget with them.
+
+    The chance that a hit is evidence falls with its rank about as one over it.  At the same rank a
+    long hit is evidence more often than a short one, but not twice as often at twice the length,
+    so a budget holds more evidence in short ones.  And who answers in one turn of a conversation
+    tends to say more in others.  The best hit stays first.  Measured in
+    ``tests/bench/retrieval.md``.
+    """
     chances = [1 / rank for rank, _ in enumerate(hits, start=1)]
     conversations = [_conversation(hit) for hit in hits]
-    told: dict[_Conversation, float] = defaultdict(float)
+    totals: dict[tuple[str, ...] | None, float] = defaultdict(float)
     for conversation, chance in zip(conversations, chances, strict=True):
-        if conversation is not None:
-            told[conversation] += chance
+        totals[conversation] += chance
 
-    def worth(at: int) -> float:
+    def value(at: int) -> float:
         """Return the chance that a hit is evidence, for its length."""
         chance, conversation = chances[at], conversations[at]
         if conversation is not None:
-            chance += SAME_CONVERSATION_SHARE * (told[conversation] - chance)
+            chance += _CONVERSATION_SHARE * (totals[conversation] - chance)
         return chance / sqrt(len(hits[at].text) + _LABEL_CHARS)
 
-    others = sorted(range(1, len(hits)), key=worth, reverse=True)
+    others = sorted(range(1, len(hits)), key=value, reverse=True)
     return [*hits[:1], *(hits[at] for at in others)]
 
 
-def _conversation(hit: Hit) -> _Conversation | None:
-    """The conversation that a hit is a turn of."""
+def _conversation(hit: Hit) -> tuple[str, ...] | None:
+    """Return the conversation that a hit is a turn of; None if it is no turn."""
     if hit.level != "evidence" or hit.type != "turn" or hit.session_id is None:
         return None
     return hit.kb, hit.namespace, hit.session_id

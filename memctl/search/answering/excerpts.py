@@ -1,4 +1,4 @@
-"""How evidence reads: what is shown of hits, in what order, under which headings and numbers."""
+"""Excerpts and citations: how evidence is shown, in which order and with which headings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from memctl.records import Citation, Hit
 INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
 DOUBT = ", though nothing known clearly bears on the question"
-_FEWEST_ALIKE = 2
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _SLASH = re.compile(r"[/\\]")
 
@@ -28,47 +27,42 @@ class HitExcerpt:
 
     @property
     def text(self) -> str:
-        """What is shown of the hit."""
+        """The text shown."""
         return self.hit.text[self.start : self.end]
 
     @property
-    def document(self) -> tuple[str, str]:
-        """What excerpts that are read together share: knowledge base, and document or memory."""
+    def group(self) -> tuple[str, ...]:
+        """What is read together: a conversation, or a document."""
+        if self.is_turn and self.hit.session_id is not None:
+            return self.hit.kb, self.hit.namespace, self.hit.session_id
         return self.hit.document
 
     @property
-    def told_in(self) -> tuple[str, ...]:
-        """What is told together: a conversation of which each turn is a document, or a document."""
-        if self.is_turn and self.hit.session_id is not None:
-            return self.hit.kb, self.hit.namespace, self.hit.session_id
-        return self.document
-
-    @property
     def is_turn(self) -> bool:
-        """Whether it is what somebody said."""
+        """Whether it is a turn of a conversation."""
         return self.hit.type == "turn" and self.hit.level == "evidence"
 
     @property
-    def when(self) -> tuple[datetime, int, int]:
-        """Its place among what is told together."""
+    def position(self) -> tuple[datetime, int, int]:
+        """Its position in its group."""
         if self.is_turn and self.hit.session_id is not None:
             return self.hit.created_at, self.hit.turn or 0, self.offset
         return _ANY_TIME, 0, self.offset
 
     @property
     def offset(self) -> int:
-        """Where the hit's text begins in the document; 0 where that is not known."""
-        return self.hit.start if has_offsets(self.hit) and self.hit.start is not None else 0
+        """Where the hit's text begins in the document; 0 if unknown."""
+        return self.hit.start if _has_offsets(self.hit) and self.hit.start is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class SharedOrigin:
-    """What all evidence of a context has in common, so that it is said once and not of each."""
+    """What all evidence of a context has in common, which is said once."""
 
     name: str = ""
     """The title, or else the file, that all of it is from."""
     day: str = ""
-    """The day that all of it is of."""
+    """The day that all of it is from."""
     in_doubt: bool = False
     """Whether it may have nothing to do with the question."""
 
@@ -76,11 +70,11 @@ class SharedOrigin:
     def heading(self) -> str:
         """The line above the evidence."""
         known = [f"from {self.name}" if self.name else "", self.day]
-        told = f"{EVIDENCE[:-1]} {', '.join(filter(None, known))}".rstrip()
-        return f"{told}{DOUBT if self.in_doubt else ''}:"
+        text = f"{EVIDENCE[:-1]} {', '.join(filter(None, known))}".rstrip()
+        return f"{text}{DOUBT if self.in_doubt else ''}:"
 
     def origin(self, hit: Hit) -> str:
-        """Say in one line where an excerpt is from, besides what is said of all."""
+        """Return in one line where a hit is from, apart from what all have in common."""
         parts = ["" if self.name else _name(hit), hit.heading]
         parts.append(f"page {hit.page}" if hit.page is not None else "")
         parts.append(f"row {hit.row}" if hit.row is not None else "")
@@ -93,11 +87,11 @@ NO_SHARED_ORIGIN = SharedOrigin()
 
 
 def shared_origin(hits: Iterable[Hit]) -> SharedOrigin:
-    """Return what several hits have in common; of one alone, all is said with it."""
-    told = [hit for hit in hits if hit.level != "insight"]
-    if len(told) < _FEWEST_ALIKE:
+    """Return what several hits have in common; nothing for a single one."""
+    evidence = [hit for hit in hits if hit.level != "insight"]
+    if len(evidence) < 2:
         return NO_SHARED_ORIGIN
-    names, days = {_name(hit) for hit in told}, {_day(hit) for hit in told}
+    names, days = {_name(hit) for hit in evidence}, {_day(hit) for hit in evidence}
     return SharedOrigin(
         " ".join(names.pop().split()) if len(names) == 1 else "",
         days.pop() if len(days) == 1 else "",
@@ -105,82 +99,83 @@ def shared_origin(hits: Iterable[Hit]) -> SharedOrigin:
 
 
 def render_excerpts(
-    items: Sequence[HitExcerpt], frame: SharedOrigin
+    items: Sequence[HitExcerpt], shared: SharedOrigin
 ) -> tuple[str, tuple[Citation, ...]]:
-    """Return excerpts as text, insights first, and a citation for each of them."""
+    """Return excerpts as text, insights first, with a citation of each."""
     in_order = number_excerpts(items)
     insights = [pair for pair in in_order if pair[1].hit.level == "insight"]
     parts: list[str] = []
-    for heading, group, below in (
+    for heading, group, origin in (
         (INSIGHTS, insights, NO_SHARED_ORIGIN),
-        (frame.heading, in_order[len(insights) :], frame),
+        (shared.heading, in_order[len(insights) :], shared),
     ):
         if group:
-            parts.append("\n\n".join([heading, *_blocks(group, below)]))
-    return "\n\n".join(parts), tuple(cite_excerpt(number, item) for number, item in in_order)
+            parts.append("\n\n".join([heading, *_blocks(group, origin)]))
+    return "\n\n".join(parts), tuple(cite(number, item) for number, item in in_order)
 
 
 def number_excerpts(items: Sequence[HitExcerpt]) -> list[tuple[int, HitExcerpt]]:
-    """Return excerpts in the order of reading, under the numbers to cite them by."""
+    """Return excerpts in reading order, with the numbers to cite them by."""
     insights = [item for item in items if item.hit.level == "insight"]
-    return list(enumerate([*insights, *_told_once(_reading_order(items))], start=1))
+    return list(enumerate([*insights, *_without_overlaps(_reading_order(items))], start=1))
 
 
 def _reading_order(items: Sequence[HitExcerpt]) -> list[HitExcerpt]:
     evidence = [item for item in items if item.hit.level != "insight"]
-    places: dict[tuple[str, ...], int] = {}
+    groups: dict[tuple[str, ...], int] = {}
     for item in sorted(evidence, key=lambda item: item.hit.rank):
-        places.setdefault(item.told_in, len(places))
-    return sorted(evidence, key=lambda item: (places[item.told_in], *item.when, item.hit.rank))
+        groups.setdefault(item.group, len(groups))
+    return sorted(evidence, key=lambda item: (groups[item.group], *item.position, item.hit.rank))
 
 
-def _told_once(ordered: Sequence[HitExcerpt]) -> Iterator[HitExcerpt]:
-    """Leave out of a passage what the one before it in the document has said."""
-    reached: dict[tuple[str, str], int] = {}
+def _without_overlaps(ordered: Sequence[HitExcerpt]) -> Iterator[HitExcerpt]:
+    """Cut from each passage what the one before it in the document has already."""
+    ends: dict[tuple[str, str], int] = {}
     for item in ordered:
-        if not has_offsets(item.hit):
+        if not _has_offsets(item.hit):
             yield item
             continue
-        start = max(item.start, reached.get(item.document, 0) - item.offset)
-        reached[item.document] = max(reached.get(item.document, 0), item.offset + item.end)
+        end = ends.get(item.hit.document, 0)
+        start = max(item.start, end - item.offset)
+        ends[item.hit.document] = max(end, item.offset + item.end)
         if start < item.end and item.hit.text[start : item.end].strip():
             yield replace(item, start=start)
 
 
-def _blocks(pairs: Iterable[tuple[int, HitExcerpt]], frame: SharedOrigin) -> Iterator[str]:
-    """Turns of one conversation and day are one block, which says once where they are from."""
-    for (is_turn, _, origin), group in groupby(pairs, lambda pair: _head(pair[1], frame)):
+def _blocks(pairs: Iterable[tuple[int, HitExcerpt]], shared: SharedOrigin) -> Iterator[str]:
+    """Yield the blocks of text; the turns of one conversation and day are one block."""
+
+    def heading(pair: tuple[int, HitExcerpt]) -> tuple[bool, tuple[str, ...], str]:
+        return pair[1].is_turn, pair[1].group, shared.origin(pair[1].hit)
+
+    for (is_turn, _, origin), group in groupby(pairs, heading):
         items = list(group)
         if is_turn and len(items) > 1:
             yield "\n".join([f"{origin}:"] * bool(origin) + [render_line(*pair) for pair in items])
         else:
-            yield from (render_block(number, item, frame) for number, item in items)
-
-
-def _head(item: HitExcerpt, frame: SharedOrigin) -> tuple[bool, tuple[str, ...], str]:
-    return item.is_turn, item.told_in, frame.origin(item.hit)
+            yield from (render_block(number, item, shared) for number, item in items)
 
 
 def render_line(number: int, item: HitExcerpt) -> str:
-    """Return a turn below a heading: what is said on one line, however it was written."""
-    return "\n".join([f"[{number}] {' '.join(item.text.split())}", *_no_longer(item)])
+    """Return a turn below a heading: its words on one line."""
+    return "\n".join([f"[{number}] {' '.join(item.text.split())}", *_ended_facts(item)])
 
 
-def render_block(number: int, item: HitExcerpt, frame: SharedOrigin = NO_SHARED_ORIGIN) -> str:
-    """Return an excerpt that stands alone: its number, where it is from, and what it says."""
-    origin = frame.origin(item.hit)
-    told = "\n".join([item.text.strip(), *_no_longer(item)])
-    return f"[{number}] {origin}\n{told}" if origin else f"[{number}] {told}"
+def render_block(number: int, item: HitExcerpt, shared: SharedOrigin = NO_SHARED_ORIGIN) -> str:
+    """Return an excerpt that stands alone: its number, its origin and its text."""
+    origin = shared.origin(item.hit)
+    text = "\n".join([item.text.strip(), *_ended_facts(item)])
+    return f"[{number}] {origin}\n{text}" if origin else f"[{number}] {text}"
 
 
-def _no_longer(item: HitExcerpt) -> Iterator[str]:
-    """Say what of an excerpt does not hold any more, each on a line of its own."""
+def _ended_facts(item: HitExcerpt) -> Iterator[str]:
+    """Yield a line for each fact in an excerpt that has ended."""
     offset, text = item.offset, item.hit.text
-    for span in item.hit.ended:
-        start, end = max(span.start - offset, item.start), min(span.end - offset, item.end)
+    for fact in item.hit.ended:
+        start, end = max(fact.start - offset, item.start), min(fact.end - offset, item.end)
         if start < end:
-            said = " ".join(text[start:end].split())
-            yield f"(known since {span.at.date().isoformat()} to hold no longer: “{said}”)"
+            words = " ".join(text[start:end].split())
+            yield f"(known since {fact.at.date().isoformat()} to hold no longer: “{words}”)"
 
 
 def _name(hit: Hit) -> str:
@@ -191,22 +186,10 @@ def _day(hit: Hit) -> str:
     return hit.created_at.date().isoformat()
 
 
-def cite_excerpt(number: int, item: HitExcerpt) -> Citation:
-    """Return what an excerpt is cited by."""
-    return cite(number, item.hit, item.start, item.end)
-
-
-def has_offsets(hit: Hit) -> bool:
-    """Say whether a hit's text is that of its document between its offsets."""
-    return hit.start is not None and hit.end is not None and hit.end - hit.start == len(hit.text)
-
-
-def cite(number: int, hit: Hit, start: int, end: int) -> Citation:
-    """Return the citation of ``hit.text[start:end]``.
-
-    It has no offsets where a memory's text is not that of a document.
-    """
-    begins = hit.start if has_offsets(hit) else None
+def cite(number: int, item: HitExcerpt) -> Citation:
+    """Return the citation of an excerpt; without offsets unless its text is that of a document."""
+    hit = item.hit
+    begin = hit.start if _has_offsets(hit) else None
     return Citation(
         number=number,
         kb=hit.kb,
@@ -214,11 +197,16 @@ def cite(number: int, hit: Hit, start: int, end: int) -> Citation:
         document_id=hit.document_id,
         source=hit.source,
         title=hit.title,
-        quote=hit.text[start:end],
-        start=None if begins is None else begins + start,
-        end=None if begins is None else begins + end,
+        quote=item.text,
+        start=None if begin is None else begin + item.start,
+        end=None if begin is None else begin + item.end,
         page=hit.page,
         row=hit.row,
         time_start=hit.time_start,
         created_at=hit.created_at,
     )
+
+
+def _has_offsets(hit: Hit) -> bool:
+    """Tell whether a hit's text is that of its document between its offsets."""
+    return hit.start is not None and hit.end is not None and hit.end - hit.start == len(hit.text)

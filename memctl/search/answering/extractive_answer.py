@@ -31,7 +31,7 @@ from memctl.search.answering.evidence_sentences import (
     rank_sentences,
     select_answering,
 )
-from memctl.search.answering.excerpts import cite
+from memctl.search.answering.excerpts import HitExcerpt, cite
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import Question, Slot
 from memctl.search.retrieval.candidates import coverage
@@ -82,7 +82,8 @@ def _quote(
     ordered = _newest_first([best, other]) if other else _reading_order(chosen)
     ordered = [replace(item, start=item.start + speech_start(item.text)) for item in ordered]
     citations = tuple(
-        cite(number, item.hit, item.start, item.end) for number, item in enumerate(ordered, start=1)
+        cite(number, HitExcerpt(item.hit, item.start, item.end))
+        for number, item in enumerate(ordered, start=1)
     )
     text = _contradiction(ordered) if other else _plain_answer(ordered, outcome.question.text)
     return Answer(

@@ -1,8 +1,8 @@
-"""Whether a message needs memory at all, so that context can stand in front of every prompt.
+"""Whether a message needs memory at all, so that context can precede every prompt.
 
-A message that refers to what was said or done before needs it ("what did we decide about ...").
-Any other gets it only where what is known clearly bears on it; small talk and work orders ("write
-a haiku", "fix this bug") never do, for whatever they mention is met by chance.
+A message that refers back ("what did we decide about ...") needs it.  Any other gets it only where
+the hits are clearly relevant; small talk and instructions ("write a haiku", "fix this bug") never
+do, because what they mention is found by chance.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from memctl.search.answering.relevance import Relevance
 from memctl.search.query.question import Question
 
 MIN_RELEVANCE = 0.45
-"""Of a message that refers to nothing; a tenth to a fifth of questions about chats score lower."""
-FEWEST_WORDS = 2
-"""Content words of such a message."""
+"""For a message that doesn't refer back; 10 to 20 % of questions about chats score lower."""
+_MIN_CONTENT_WORDS = 2
+"""For such a message."""
 
-_REFERRING = (
+_BACK_REFERENCES = (
     r"remember|recall|remind me",
     r"last (?:time|week|month|year|spring|summer|autumn|fall|winter|session|meeting|conversation)",
     r"previous(?:ly)?|earlier|the other day|yesterday",
@@ -57,7 +57,9 @@ _ORDERS = (
     r"good (?:morning|evening)|danke|merci|gracias",
     r"schreib\w*|übersetz\w*|erklär\w*|écris|traduis|explique|escribe|traduce|explica",
 )
-_REFERS = re.compile(rf"\b(?:{'|'.join(_REFERRING)})\b", re.IGNORECASE)
+_QUESTION_MARKS = ("?", "？", "؟")
+_CLOSING = "\"'”’)]»* "
+_REFERS = re.compile(rf"\b(?:{'|'.join(_BACK_REFERENCES)})\b", re.IGNORECASE)
 _ORDER = re.compile(
     rf"\W*(?:(?:{_ASKING})[, ]+|(?:can|could|would|will) you (?:please )?|"
     rf"(?:i(?:['’]d| would) like|i want|i need) you to )*(?:{'|'.join(_ORDERS)})\b",
@@ -66,27 +68,23 @@ _ORDER = re.compile(
 
 
 def refers_back(message: str) -> str:
-    """Return the words by which a message refers to what was before; "" where none do."""
+    """Return the words by which a message refers back; "" where there are none."""
     found = _REFERS.search(message)
     return found.group() if found else ""
 
 
 def is_instruction(message: str) -> bool:
-    """Tell whether a message is small talk, or has something done rather than asks for anything."""
+    """Tell whether a message is small talk, or an instruction rather than a question."""
     return _ORDER.match(message) is not None
 
 
 def is_memory_needed(message: Question, relevance: Relevance) -> bool:
-    """Tell whether what was found is worth showing to a message that refers to nothing."""
-    return len(message.slots) >= FEWEST_WORDS and relevance.score >= MIN_RELEVANCE
-
-
-_ENDING = ("?", "？", "؟")
-_AFTER = "\"'”’)]»* "
+    """Tell whether hits are worth showing to a message that doesn't refer back."""
+    return len(message.slots) >= _MIN_CONTENT_WORDS and relevance.score >= MIN_RELEVANCE
 
 
 def extract_question(message: str) -> str:
-    """Return the last question of a message; empty where there is none, or nothing else."""
-    asked = [message[start:end].strip() for start, end in split_sentences(message)]
-    questions = [each for each in asked if each.rstrip(_AFTER).endswith(_ENDING)]
-    return questions[-1] if questions and len(asked) > 1 else ""
+    """Return the last question in a message that says more; "" where there is none."""
+    parts = [message[start:end].strip() for start, end in split_sentences(message)]
+    questions = [each for each in parts if each.rstrip(_CLOSING).endswith(_QUESTION_MARKS)]
+    return questions[-1] if questions and len(parts) > 1 else ""

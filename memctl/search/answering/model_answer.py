@@ -1,7 +1,7 @@
-"""An answer that a model writes from the hits, with every sentence checked against what it cites.
+"""Model answers: a model writes the answer, and each sentence is checked against what it cites.
 
-The model is given memories under numbers and may cite those alone.  A number that was not given is
-dropped; a sentence whose words, numbers or names are not in what it cites is marked.
+The model gets numbered memories and may cite only these.  Other numbers are dropped; a sentence
+whose words, numbers or names are not in what it cites is marked.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _AS_TEXT = (
 )
 _NUMBERS = re.compile(r"\s*\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*\]")
 _NUMBERS_AFTER_STOP = re.compile(r"([.!?])((?:\s*\[\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*\])+)")
-_LONGEST_NUMBERS = 40
-"""Characters of an open bracket's inside after which it holds no numbers."""
-_NOT_SAID = 0.3
-"""What remains of the confidence where a model did not find the answer in the memories."""
+_LONGEST_BRACKET = 40
+"""Characters; an open bracket with more inside holds no numbers."""
+_NOT_FOUND_FACTOR = 0.3
+"""Factor of the confidence where the model didn't find the answer in the memories."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """A sentence as the model gave it."""
+class _DraftSentence:
+    """A sentence as the model wrote it."""
 
     text: str
     memories: tuple[int, ...]
@@ -58,8 +58,8 @@ class ModelAnswerer:
 
     Args:
         chat: The model.
-        prompt: What it is told.
-        budget: The most tokens of memories that it is given.
+        prompt: Its instructions.
+        budget: Most tokens of memories that it is given.
     """
 
     def __init__(self, chat: ChatModel, prompt: Prompt, budget: int) -> None:
@@ -69,28 +69,30 @@ class ModelAnswerer:
 
     @property
     def method(self) -> str:
-        """Which model answers by which prompt."""
+        """The model and the prompt."""
         return f"model/{self._chat.name}/{self._prompt.id}"
 
-    def answer(self, outcome: SearchOutcome, told: Callable[[str], None] | None = None) -> Answer:
+    def answer(
+        self, outcome: SearchOutcome, on_token: Callable[[str], None] | None = None
+    ) -> Answer:
         """Return the model's answer, checked.
 
         Args:
-            outcome: What was found; there must be hits.
-            told: Told the answer piece by piece while the model writes it.
+            outcome: What the search found; there must be hits.
+            on_token: Receives the answer piece by piece while the model writes it.
 
         Raises:
-            ModelError: There is none; with ``told``, perhaps after some pieces.
+            ModelError: The model failed; with ``on_token``, perhaps after some pieces.
         """
         count = token_counter(outcome.embedder)
         given = numbered_excerpts(outcome.hits, self._budget, count)
         blocks = fenced([item.text for item in given])
         data = f"{blocks}\n\nThe question: {' '.join(outcome.question.text.split())}"
         numbering = _Numbering(given)
-        written = self._asked(data) if told is None else self._streamed(data, numbering, told)
-        return self._checked(written, numbering, outcome)
+        written = self._ask(data) if on_token is None else self._stream(data, numbering, on_token)
+        return self._check(written, numbering, outcome)
 
-    def _asked(self, data: str) -> list[_Written]:
+    def _ask(self, data: str) -> list[_DraftSentence]:
         from memctl.search.answering.reply_schemas import AnswerReply
 
         instructions = f"{self._prompt.text}\n\n{_AS_JSON}"
@@ -103,29 +105,29 @@ class ModelAnswerer:
             for item in _sentences(sentence.text)
         ]
 
-    def _streamed(
-        self, data: str, numbering: _Numbering, told: Callable[[str], None]
-    ) -> list[_Written]:
+    def _stream(
+        self, data: str, numbering: _Numbering, on_token: Callable[[str], None]
+    ) -> list[_DraftSentence]:
         instructions = f"{self._prompt.text}\n\n{_AS_TEXT}"
         whole = ""
-        pieces = _Renumbered(numbering)
+        pieces = _Renumberer(numbering)
         for piece in self._chat.stream(instructions, data):
             whole += piece
-            told(pieces.add(piece))
-        told(pieces.rest())
+            on_token(pieces.add(piece))
+        on_token(pieces.rest())
         return [] if _is_not_found(whole) else _sentences(whole)
 
-    def _checked(
-        self, written: Sequence[_Written], numbering: _Numbering, outcome: SearchOutcome
+    def _check(
+        self, written: Sequence[_DraftSentence], numbering: _Numbering, outcome: SearchOutcome
     ) -> Answer:
         confidence = judge_certainty(outcome, rank_sentences(outcome)).score
         if not written:
-            low = round(_NOT_SAID * confidence, 3)
+            low = round(_NOT_FOUND_FACTOR * confidence, 3)
             return Answer(NOT_FOUND, found=False, method=self.method, confidence=low)
-        checked = [_check(item, numbering, outcome.languages) for item in written]
+        checked = [_check_sentence(item, numbering, outcome.languages) for item in written]
         supported = sum(not item.unsupported for item in checked)
         return Answer(
-            text=" ".join(map(_told, checked)),
+            text=" ".join(map(_with_marks, checked)),
             found=supported > 0,
             method=self.method,
             confidence=round(confidence * supported / len(checked), 3),
@@ -138,8 +140,8 @@ def _is_not_found(text: str) -> bool:
     return _NUMBERS.search(text) is None and text.strip().lower().startswith("not in memory")
 
 
-def _sentences(text: str) -> list[_Written]:
-    """Split what a model wrote, and take the numbers out of it."""
+def _sentences(text: str) -> list[_DraftSentence]:
+    """Split a model's text into sentences, and take the cited numbers out of them."""
     moved = _NUMBERS_AFTER_STOP.sub(lambda match: f" {match[2].strip()}{match[1]}", text)
     found = []
     for start, end in split_sentences(moved):
@@ -147,11 +149,11 @@ def _sentences(text: str) -> list[_Written]:
         numbers = [int(n) for inside in _NUMBERS.findall(part) for n in re.findall(r"\d+", inside)]
         plain = " ".join(_NUMBERS.sub("", part).split())
         if any(map(str.isalnum, plain)):
-            found.append(_Written(plain, tuple(numbers)))
+            found.append(_DraftSentence(plain, tuple(numbers)))
     return found
 
 
-def _told(sentence: AnswerSentence) -> str:
+def _with_marks(sentence: AnswerSentence) -> str:
     marks = [f"[{number}]" for number in sentence.citations]
     return " ".join([sentence.text, *marks, *([UNSUPPORTED] if sentence.unsupported else [])])
 
@@ -160,25 +162,25 @@ def _told(sentence: AnswerSentence) -> str:
 
 
 class _Numbering:
-    """Gives the memories that are cited numbers of their own, in the order of the answer."""
+    """Numbers the memories that are cited, in the order of the answer."""
 
     def __init__(self, given: Sequence[Excerpt]) -> None:
         self._given = {item.number: item for item in given}
         self._shown: dict[int, int] = {}
 
     def shown(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the answer's numbers for those that the model gave, without forged ones."""
+        """Return the answer's numbers for those that the model cites, without invented ones."""
         known = [number for number in dict.fromkeys(numbers) if number in self._given]
         return tuple(self._shown.setdefault(n, len(self._shown) + 1) for n in known)
 
     def excerpt(self, shown: int) -> Excerpt:
-        """Return the memory under a number of the answer."""
+        """Return the memory with a number of the answer."""
         return self._given[list(self._shown)[shown - 1]]
 
     def citations(
         self, checked: Sequence[AnswerSentence], languages: Sequence[str]
     ) -> tuple[Citation, ...]:
-        """Return a citation for every number, narrowed to the sentences that are meant."""
+        """Return the citation of each number, narrowed to the sentences cited."""
         return tuple(
             _narrowed(
                 replace(self.excerpt(shown).citation, number=shown),
@@ -189,10 +191,10 @@ class _Numbering:
         )
 
 
-class _Renumbered:
-    """The pieces of a reply with the answer's numbers.
+class _Renumberer:
+    """Renumbers the citations in the pieces of a reply.
 
-    A bracket is held back until it closes, and white space until it is known what follows.
+    An open bracket is held back until it closes, and white space until something follows.
     """
 
     def __init__(self, numbering: _Numbering) -> None:
@@ -200,16 +202,16 @@ class _Renumbered:
         self._held = ""
 
     def add(self, piece: str) -> str:
-        """Return what can be shown now that a piece has arrived."""
+        """Take the next piece, and return the text that can be shown."""
         text = self._held + piece
         opened = text.rfind("[")
-        is_open = opened >= 0 and "]" not in text[opened:] and len(text) - opened < _LONGEST_NUMBERS
+        is_open = opened >= 0 and "]" not in text[opened:] and len(text) - opened < _LONGEST_BRACKET
         ready = (text[:opened] if is_open else text).rstrip()
         self._held = text[len(ready) :]
         return _NUMBERS.sub(self._shown, ready)
 
     def rest(self) -> str:
-        """Return what was held back to the end."""
+        """Return the text that is still held back."""
         return self._held.rstrip()
 
     def _shown(self, match: re.Match[str]) -> str:
@@ -220,7 +222,9 @@ class _Renumbered:
 # --- checks --------------------------------------------------------------------------------------
 
 
-def _check(written: _Written, numbering: _Numbering, languages: Sequence[str]) -> AnswerSentence:
+def _check_sentence(
+    written: _DraftSentence, numbering: _Numbering, languages: Sequence[str]
+) -> AnswerSentence:
     shown = numbering.shown(written.memories)
     evidence = [_evidence(numbering.excerpt(number)) for number in shown]
     is_supported = bool(shown) and measure_support(written.text, evidence, languages).is_enough
@@ -232,9 +236,9 @@ def _evidence(item: Excerpt) -> Evidence:
     return Evidence("\n".join([hit.title, hit.heading, item.citation.quote]), hit.created_at)
 
 
-def _narrowed(citation: Citation, told: Sequence[str], languages: Sequence[str]) -> Citation:
-    """Quote from the first to the last sentence that some sentences of the answer rest on."""
-    spans = [span for text in told for span in _nearest(text, citation.quote, languages)]
+def _narrowed(citation: Citation, claims: Sequence[str], languages: Sequence[str]) -> Citation:
+    """Cut the quote to the sentences that the answer rests on, from the first to the last."""
+    spans = [span for text in claims for span in _nearest(text, citation.quote, languages)]
     if not spans:
         return citation
     start, end = min(start for start, _ in spans), max(end for _, end in spans)
@@ -245,7 +249,7 @@ def _narrowed(citation: Citation, told: Sequence[str], languages: Sequence[str])
 
 
 def _nearest(text: str, quote: str, languages: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield where the sentence of a quote stands that shares the most terms with a text."""
+    """Yield the span of the sentence of a quote that shares the most terms with a text."""
     wanted = set(query_terms(text, languages))
     shared = {
         (start, end): len(wanted.intersection(query_terms(quote[start:end], languages)))

@@ -1,6 +1,6 @@
-"""The shape of a model's answer, which is all that it can say.
+"""The schemas of models' replies.
 
-Every field is required and no other is allowed, as servers that hold a model to a schema want it.
+Every field is required and no other is allowed, as servers that enforce a schema want it.
 """
 
 from __future__ import annotations
@@ -8,27 +8,25 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 
-class _Shape(BaseModel):
+class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class CitedSentence(_Shape):
-    """A sentence, and the numbers of the memories that say it."""
+class CitedSentence(_Schema):
+    """A sentence with the numbers of the memories that say it."""
 
     text: str
     memories: list[int]
 
 
-class AnswerReply(_Shape):
-    """An answer, or that there is none."""
+class AnswerReply(_Schema):
+    """An answer, or that it is not in memory."""
 
     not_in_memory: bool
     sentences: list[CitedSentence]
 
 
-class QueryReply(BaseModel):
-    """Another query."""
-
-    model_config = ConfigDict(extra="forbid")
+class QueryReply(_Schema):
+    """The next query of an agentic search."""
 
     query: str

@@ -1,10 +1,10 @@
-"""Search-box syntax: what of a text is written as an expression rather than as words.
+"""Search syntax: operators and wildcards in a question, as search boxes have them.
 
     "cold brew"  pars*  aurroa~  +must  -mustnot  AND  OR  NOT  (a OR b)
 
-Plain words only rank; what is written with an operator must hold.  A sentence, which asks with a
-word such as "who" or ends as sentences do, is never an expression, whatever stands in it; only
-``pars*`` and ``aurroa~`` mean the same there.
+Plain words only rank; what has an operator is required.  A text that begins with a question word
+or ends like a sentence is never an expression; only ``pars*`` and ``aurroa~`` have their meaning
+there as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memctl.language.word_lists import stop_words
 
 Operator = Literal["AND", "OR", "NOT"]
 TermRun = tuple[str, ...]
-"""Terms that stand side by side."""
+"""Terms that are neighbours."""
 
 _ASKING = frozenset(
     re.findall(
@@ -37,7 +37,7 @@ _CODE = re.compile(
     r"|\d{4}-\d\d|\d\d?[./]\d\d?[./]\d{2}"  # days and months
     r"|\d{3,8}(?!\d|[.,:/]\d|\s?[%°€$£])"  # 4711 and 4711-B; more digits are a telephone
 )
-"""How what begins with a digit or a single letter goes on if it is no quantity, as "-5" is."""
+"""How something that begins with a digit or a single letter continues if it is no quantity."""
 _PIECE = re.compile(
     rf'(?:(?<=[\s(])|^)(?P<sign>[+-])(?=["(]|[^\W\d_]{{2}}|{_CODE.pattern})'
     r'|"(?P<phrase>[^"]+)"'
@@ -46,28 +46,28 @@ _PIECE = re.compile(
     r'|(?P<word>(?:(?!\){1,64}(?:\s|$))[^\s"])+)'
 )
 _LONGEST = 256
-"""Words of an expression; what has more was written for something else."""
+"""Words; a longer text is no expression."""
 _DEEPEST = 40
-"""Parentheses and negations within one another."""
+"""Nested parentheses and negations."""
 _LONGEST_COMPOUND = 3
-"""Words that are looked for as one, too: "state of the art", "state-of-the art"."""
+"""Words that are also searched for as one: "state of the art", "state-of-the art"."""
 _AFTER = r"[,;:.!?)]*$"
 _FUZZY = re.compile(rf"([^\W\d_]{{3,}})~([12]?){_AFTER}")
 _PREFIX = re.compile(rf"(?=.*[^\W_].*[^\W_])(\w[\w.-]*[^\W_])\*{_AFTER}")
 _SHORTEST_NUMBER = 4
-"""Fewer digits before a star are a rating or a product."""
+"""Fewer digits before a star are a rating, or the name of a product."""
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f]")
 _ONE_EDIT = 5
-"""Longest word, in letters, of which one letter may differ; of longer ones two may."""
+"""Letters of the longest word of which one may differ; in longer words two may."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A word that stands for all those that begin with it, or are written nearly so."""
+    """A word that stands for all those with this prefix, or with nearly this spelling."""
 
     word: str
     edits: int = 0
-    """So many letters may be wrong, missing or too many; 0 for a prefix."""
+    """Number of letters that may be wrong, missing or too many; 0 for a prefix."""
 
     def __str__(self) -> str:
         return f"{self.word}~" if self.edits else f"{self.word}*"
@@ -75,32 +75,32 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """One of these runs of terms must stand in a memory; a word of no content has none."""
+    """A memory must have one of these runs of terms; a stop word has none."""
 
     runs: tuple[TermRun, ...] = ()
     pattern: Pattern | None = None
-    """What the runs are still to be found for."""
+    """Set until ``resolve_patterns`` finds the runs for it."""
     joined: tuple[TermRun, ...] = ()
-    """The same words with some of them written as one: "self-hosted runner"."""
+    """The same words with some of them joined: "self-hosted runner"."""
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every part must hold."""
+    """Every part is required."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """One part must hold."""
+    """One of the parts is required."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """The part must not hold."""
+    """The part is excluded."""
 
     part: Node
 
@@ -110,27 +110,27 @@ Node = Has | All | Some | Never
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A text, taken apart."""
+    """A parsed text."""
 
     text: str
-    """The words that are looked for, without marks and without what must not be there."""
+    """The words to search for, without operators and without what is excluded."""
     required: All | None = None
-    """What must hold; None where words only rank."""
+    """What is required; None where words only rank."""
     patterns: Mapping[int, Pattern] = field(default_factory=dict)
-    """By the number of the word in the text."""
+    """By the position of the word in the text."""
     note: str = ""
-    """What of the text may have been meant otherwise than it was taken."""
+    """How the text was understood, where it may have been meant differently."""
 
 
 def parse_query(text: str, languages: Sequence[str]) -> Expression:
-    """Take a text apart; a bad expression is plain words, with a note.
+    """Parse a text; a malformed expression becomes plain words, with a note.
 
     Args:
-        text: What was asked.
-        languages: Those that the memories are in.
+        text: The question.
+        languages: Those of the memories.
 
     Raises:
-        UsageError: It only says what is not to be found.
+        UsageError: It only says what is excluded.
     """
     count = len(text.split())
     if count > _LONGEST:
@@ -160,7 +160,7 @@ def _interpretation_note(expression: Expression) -> str:
 
 
 def _with_patterns(text: str) -> Expression:
-    """Return plain words, of which some may stand for others."""
+    """Return plain words, some of which may be patterns."""
     words = text.split()
     stars = not any(word.startswith("*") for word in words)  # *such* is emphasis
     found = {at: p for at, word in enumerate(words) if (p := _pattern(word, stars=stars))}
@@ -171,7 +171,7 @@ def _with_patterns(text: str) -> Expression:
 
 
 def _required_patterns(expression: Expression, languages: Sequence[str]) -> Expression:
-    """Return words of which one must hold, where they are nothing but patterns."""
+    """Require one of the patterns, where the text has no other content."""
     others = (w for at, w in enumerate(expression.text.split()) if at not in expression.patterns)
     if not expression.patterns or query_terms(" ".join(others), languages):
         return expression
@@ -201,7 +201,7 @@ class _Piece:
 
     @property
     def is_mark(self) -> bool:
-        """Whether it makes a text an expression; brackets alone do not."""
+        """Whether it makes a text an expression; parentheses alone do not."""
         return self.kind in ("sign", "phrase", "operator")
 
 
@@ -220,7 +220,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _is_operator(word: str, before: str, *, shouted: bool) -> bool:
-    """Tell an operator from an emphasis: "do NOT", or a text in capitals throughout."""
+    """Tell an operator from emphasis, as in "do NOT" or in a text all in capitals."""
     if word == "NOT":
         return not shouted and (before in ("AND", "OR") or before.lower() not in stop_words("en"))
     return word in ("AND", "OR")
@@ -230,15 +230,15 @@ def _is_operator(word: str, before: str, *, shouted: bool) -> bool:
 
 
 class _MalformedError(Exception):
-    """Why an expression is none."""
+    """Why a text is no valid expression."""
 
 
 class _Parser:
-    """Makes one expression: words and groups side by side, joined by OR, and that by AND and NOT.
+    """Parses one expression: a sequence of words and groups, joined by OR, AND and NOT.
 
     Args:
         pieces: Those of the text.
-        languages: Those that words are looked for in.
+        languages: Those of the memories.
     """
 
     def __init__(self, pieces: Sequence[_Piece], languages: Sequence[str]) -> None:
@@ -251,7 +251,7 @@ class _Parser:
         self._depth = 0
 
     def expression(self) -> Expression:
-        """Return the whole."""
+        """Return the whole expression."""
         required = All(tuple(self._clauses(inside=False)))
         if not self._words:
             raise UsageError("that only says what is not to be found", 'add what is: "coffee -tea"')
@@ -259,14 +259,14 @@ class _Parser:
         return Expression(text, required if required.parts else None, self._patterns)
 
     def _clauses(self, *, inside: bool) -> list[Node]:
-        """Return what must hold up to the end, or with ``inside`` up to the closing bracket."""
+        """Return what is required up to the end, or inside up to the closing parenthesis."""
         found: list[Node] = []
         while (piece := self._next()) is not None:
             if piece.kind == "close":
                 self._at += 1
                 if inside:
                     return found
-                continue  # one that was never opened says nothing
+                continue  # it was never opened
             node, joined = self._chain()
             if joined or inside or piece.kind != "word":
                 found.append(node)
@@ -275,7 +275,7 @@ class _Parser:
         return found
 
     def _chain(self) -> tuple[Node, bool]:
-        """Return operands with the operators between them, and whether there are any."""
+        """Return operands joined by operators, and whether there are any operators."""
         ways: list[list[Node]] = [[self._operand()]]
         joined = False
         while (piece := self._next()) is not None and piece.kind == "operator":
@@ -346,8 +346,10 @@ def _phrase_runs(text: str, language: str) -> Iterator[TermRun]:
 
 
 def _joined_runs(text: str, language: str) -> Iterator[TermRun]:
-    """Yield a phrase as it is with its compounds in parts, and with each few words as a compound:
-    of such a one a memory has the parts and behind them the whole."""
+    """Yield a phrase with its compounds split, and with each two or three words joined.
+
+    Of a compound, a memory has the parts followed by the whole.
+    """
     words = text.replace("-", " ").split()
     yield from _phrase_runs(" ".join(words), language)
     for count in range(2, _LONGEST_COMPOUND + 1):
@@ -360,7 +362,7 @@ def _joined_runs(text: str, language: str) -> Iterator[TermRun]:
 
 
 def _word_runs(word: str, language: str) -> Iterator[TermRun]:
-    """Yield what a word is found by: ``parse_config`` also by its parts side by side."""
+    """Yield the runs that a word is found by: ``parse_config`` also by its neighbouring parts."""
     found = tuple(terms(word, language))
     if len(found) <= 1 or _UNSPACED.search(word):
         yield from (found,) if found else ()
@@ -371,11 +373,11 @@ def _word_runs(word: str, language: str) -> Iterator[TermRun]:
         yield tuple(parts)
 
 
-# --- memories ------------------------------------------------------------------------------------
+# --- evaluation ----------------------------------------------------------------------------------
 
 
 def resolve_patterns(node: Node, found: Mapping[Pattern, Sequence[str]]) -> Node | None:
-    """Return what must hold with the terms that patterns stand for; None where it says nothing."""
+    """Return what is required with the terms that patterns stand for; None if nothing is left."""
     if isinstance(node, Has):
         if node.pattern is not None:
             return Has(tuple((term,) for term in found[node.pattern]), node.pattern)
@@ -390,11 +392,11 @@ def resolve_patterns(node: Node, found: Mapping[Pattern, Sequence[str]]) -> Node
 
 
 def matches_node(node: Node, text: str) -> bool:
-    """Tell whether a memory has what must be there.
+    """Tell whether a memory has what is required.
 
     Args:
-        node: What must hold, resolved.
-        text: The memory's terms, with a space before, between and behind them.
+        node: What is required, with its patterns resolved.
+        text: The memory's terms, with a space before, between and after them.
     """
     if isinstance(node, Has):
         return any(f" {' '.join(run)} " in text for run in chain(node.runs, node.joined))
@@ -405,7 +407,7 @@ def matches_node(node: Node, text: str) -> bool:
 
 
 def iter_patterns(node: Node) -> Iterator[Pattern]:
-    """Yield the patterns in what must hold."""
+    """Yield the patterns in what is required."""
     if isinstance(node, Has):
         yield from (node.pattern,) if node.pattern is not None else ()
     elif isinstance(node, Never):
@@ -416,7 +418,7 @@ def iter_patterns(node: Node) -> Iterator[Pattern]:
 
 
 def mandatory_terms(node: Node) -> tuple[str, ...]:
-    """Return terms that every memory has of which the node holds, to look for all of them."""
+    """Return the terms that every matching memory has."""
     if isinstance(node, Has):
         each = [*node.runs, *node.joined] or [()]
         return tuple(term for term in each[0] if all(term in run for run in each))
@@ -426,7 +428,7 @@ def mandatory_terms(node: Node) -> tuple[str, ...]:
 
 
 def describe_node(node: Node) -> str:
-    """Return what must hold, as terms, for whoever wants to see how it was understood."""
+    """Return what is required, as terms, to show how it was understood."""
     if isinstance(node, Has):
         if node.pattern is not None:
             return str(node.pattern)

@@ -284,12 +284,12 @@ def apply_signals(
 
 def explain_signals(items: Sequence[ScoredCandidate]) -> dict[str, Any]:
     """Return what the signals that raised some of the items mean, for ``--explain``."""
-    told = {
+    meanings = {
         signal.name: signal.explains
         for signal in SIGNALS
         if any(signal.name in item.legs for item in items)
     }
-    return {"signals": told} if told else {}
+    return {"signals": meanings} if meanings else {}
 
 
 def text_score(hit: Hit) -> float:
