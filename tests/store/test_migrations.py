@@ -8,6 +8,8 @@ import pytest
 from grown import Done, grown_package, run_all, sample_home
 
 KB = ("-k", "notes")
+KEYS = "d_67936ee4f79722113d98e7f7"
+"""The document that says who keeps the keys, in the sample home."""
 JSON = ("-o", "ndjson")
 SCHEMA = ("python", "print(store.ledger.schema_version())")
 REMARK = (
@@ -121,6 +123,8 @@ def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
             ("sql", MOODS[1], "-k", "newer", *JSON),
             ("sql", REMARKS[1], "-k", "newer", *JSON),
             ("sql", MOODS[1], "-k", "older", *JSON),
+            ("forget", "--document", KEYS, "--yes", "-k", "newer"),
+            ("sql", REMARKS[1], "-k", "newer", *JSON),
             ("doctor", *KB),
             ("doctor", "-k", "newer"),
         )
@@ -131,3 +135,4 @@ def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
     assert [done[13].rows, done[14].rows] == [[CALM, MERRY], BOTH]
     assert [done[17].rows, done[18].rows] == [[CALM, MERRY], BOTH]
     assert done[19].rows == [CALM], "the export is of the earlier schema"
+    assert done[21].rows == BOTH[:1], "a row goes with the memory that it refers to"
