@@ -140,7 +140,7 @@ def act(words):
     if words[0] != "python":
         return run(words)
     with Store.open(Path(home) / "kb/notes") as store:
-        exec(words[1], {"store": store})
+        exec(words[1], globals() | {"store": store})
     return 0
 
 home, commands = sys.argv[1], json.loads(sys.argv[2])

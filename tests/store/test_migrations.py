@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from grown import Done, grown_package, run_all, sample_home
 
+from memctl.cli.main import run
+from memctl.schema.migrations import SCHEMA_VERSION
+
 KB = ("-k", "notes")
+KEYS = "d_67936ee4f79722113d98e7f7"
+"""The document that says who keeps the keys, in the sample home."""
 JSON = ("-o", "ndjson")
 SCHEMA = ("python", "print(store.ledger.schema_version())")
 REMARK = (
@@ -121,6 +127,8 @@ def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
             ("sql", MOODS[1], "-k", "newer", *JSON),
             ("sql", REMARKS[1], "-k", "newer", *JSON),
             ("sql", MOODS[1], "-k", "older", *JSON),
+            ("forget", "--document", KEYS, "--yes", "-k", "newer"),
+            ("sql", REMARKS[1], "-k", "newer", *JSON),
             ("doctor", *KB),
             ("doctor", "-k", "newer"),
         )
@@ -131,3 +139,94 @@ def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
     assert [done[13].rows, done[14].rows] == [[CALM, MERRY], BOTH]
     assert [done[17].rows, done[18].rows] == [[CALM, MERRY], BOTH]
     assert done[19].rows == [CALM], "the export is of the earlier schema"
+    assert done[21].rows == BOTH[:1], "a row goes with the memory that it refers to"
+
+
+def test_a_damaged_table_is_repaired_before_it_is_migrated(package: Path, home: Path) -> None:
+    cut = min((home / "kb/notes/lance/relations.lance/data").iterdir())
+    cut.write_bytes(cut.read_bytes()[:-64])
+    add = ("memory", "add", "The spare key is with Ida.", *KB)
+    refused, schema, repaired, migrated, added, doctor = run_all(
+        package, home, add, SCHEMA, ("doctor", "--repair", *KB), SCHEMA, add, ("doctor", *KB)
+    )
+    assert (refused.code, schema.out) == (12, "1\n")
+    assert cut.name in refused.err
+    assert "doctor --repair" in refused.err
+    assert repaired.code == 0, repaired.err + repaired.out
+    assert migrated.out in ("1\n", "2\n")
+    succeeded(added, doctor)
+
+
+def test_tables_of_a_later_schema_are_refused_by_its_version(
+    package: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = str(tmp_path / "new.memctl")
+    succeeded(
+        *run_all(
+            package,
+            home,
+            ("memory", "add", "The spare key is with Ida.", *KB),
+            ("export", "all", "--to", new, *KB),
+        )
+    )
+    for words in (
+        ("memory", "list", *KB),
+        ("ingest", "--text", "Ida paints.", *KB),
+        ("doctor", *KB),
+        ("doctor", "--repair", *KB),
+        ("import", new, "-k", "copy"),
+    ):
+        assert run(["--home", str(home), *words]) != 0
+        told = "".join(capsys.readouterr())
+        assert "schema version 2" in told, words
+        assert "upgrade memctl" in told, words
+
+
+@pytest.mark.parametrize("schema", range(1, SCHEMA_VERSION + 1))
+def test_a_home_of_every_schema_can_be_used(
+    schema: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = sample_home(schema, tmp_path)
+    export = str(tmp_path / "all.memctl")
+
+    def memctl(*words: str) -> list[dict[str, object]]:
+        """Run a command, and return what it prints."""
+        json_or_not = (*words, *JSON) if words[0] in ("query", "sql") else words
+        code = run(["--home", str(home), *json_or_not])
+        out, err = capsys.readouterr()
+        assert code == 0, f"{words}: {err}{out}"
+        return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+    def answer() -> object:
+        return memctl("query", "Who keeps the keys?", *KB)[0]["answer"]
+
+    def documents() -> object:
+        return memctl("sql", "SELECT count(*) AS n FROM documents", *KB)[0]["n"]
+
+    assert "Bo Lind keeps the keys" in str(answer())
+    for words in (
+        ("memory", "list"), ("document", "list"), ("insight", "list"), ("job", "list"),
+        ("graph", "communities"), ("stats",), ("doctor",), ("context", "keys"), ("status",),
+        ("snapshot", "list"), ("kb", "list"),
+    ):  # fmt: skip
+        memctl(*words, *(() if words[0] in ("kb", "status") else KB))
+    memctl("export", "all", "--to", export, *KB)
+    memctl("import", export, "-k", "early")
+    before = documents()
+    memctl("ingest", "--text", "Dora Finch paints the harbour office.", *KB)
+    memctl("memory", "add", "The spare key is with Ida.", *KB)
+    memctl("consolidate", *KB)
+    memctl("snapshot", "create", "two", *KB)
+    memctl("doctor", "--repair", *KB)
+    memctl("job", "undo", "--yes", *KB)
+    memctl("snapshot", "restore", "one", "--yes", *KB)
+    memctl("doctor", *KB)
+    memctl("snapshot", "restore", "two", "--yes", *KB)
+    assert documents() == int(str(before)) + 1
+    memctl("forget", "--document", KEYS, "--snapshots", "--yes", *KB)
+    assert documents() == before
+    memctl("doctor", "--rebuild", "--yes", *KB)
+    memctl("doctor", *KB)
+    assert "Bo Lind keeps the keys" not in str(answer())
+    memctl("import", export, "-k", "late")
+    memctl("doctor", "-k", "late")

@@ -1,0 +1,166 @@
+"""A migration that is killed, or for which the disk has no room, is done or has not begun."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from faults.test_disk import small_disk
+from grown import grown_package, run_all, sample_home
+from killed import images_of
+from long_form import IS_LONG
+from waiting import PATIENCE
+
+__all__ = ["small_disk"]
+
+KB = ("-k", "notes")
+ADD = ("memory", "add", "The spare key is with Ida.", *KB)
+KILLS = 30 if IS_LONG else 3
+MIGRATING = """
+import sys
+from pathlib import Path
+from memctl.schema.migrations import SCHEMA_VERSION
+from memctl.store.store import Store
+store = Store.open(Path(sys.argv[1]))
+store.snapshot().scan("memories")
+print("ready" if SCHEMA_VERSION == 2 else SCHEMA_VERSION, flush=True)
+with store.write():
+    pass
+"""
+LOOK = """
+import json
+from memctl.store.ledger.ledger import Ledger
+
+def look(folder):
+    with Store.open(folder) as store:
+        snapshot = store.snapshot()
+        texts = snapshot.scan("memories", columns=["text", "mood", "vector"])
+        moods = set(texts["mood"].to_pylist())
+        assert moods == {"calm"} and snapshot.count("remarks") == 0, moods
+        assert texts["vector"].null_count == 0
+        return store.ledger.schema_version(), sorted(texts["text"].to_pylist())
+"""
+SWEEP = (
+    "python",
+    LOOK
+    + """
+for home in json.loads(Path("homes.json").read_text()):
+    folder = Path(home) / "kb/notes"
+    before = look(folder)
+    with Store.open(folder) as store:
+        store.upkeep()
+    print(json.dumps([before, look(folder)]))
+""",
+)
+CRAMPED = (
+    "python",
+    LOOK
+    + """
+from memctl.errors import DiskRefused
+
+disk = Path(json.loads(Path("disk.json").read_text()))
+error = "none yet"
+for room in range(1 << 16, 1 << 22, 1 << 14):
+    with (disk / "ballast").open("wb", buffering=0) as ballast:
+        with contextlib.suppress(OSError):
+            while True:
+                ballast.write(bytes(4096))
+        ballast.truncate(max(ballast.tell() - room, 0))
+    try:
+        with Store.open(store.folder) as cramped:
+            cramped.upkeep()
+        error = ""
+    except DiskRefused as refused:
+        error = refused.message
+    schema, texts = look(store.folder)
+    print(json.dumps([schema, error, texts]))
+    if schema == 2:
+        break
+""",
+)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return grown_package(tmp_path_factory.mktemp("grown"))
+
+
+@pytest.fixture
+def grown(package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have programs import the copy."""
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    return package
+
+
+@pytest.fixture
+def home(grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = sample_home(1, tmp_path)
+    monkeypatch.setenv("MEMCTL_HOME", str(home))
+    return home
+
+
+def require_done_or_not_begun(grown: Path, homes: list[Path]) -> list[int]:
+    """Read each home and write to it; return the schema versions that they had before."""
+    (grown / "homes.json").write_text(json.dumps([str(home) for home in homes]))
+    [done] = run_all(grown, homes[0], SWEEP)
+    assert done.code == 0, done.err
+    states = [json.loads(line) for line in done.out.splitlines()]
+    assert len(states) == len(homes)
+    for (schema, before), (schema_after, after) in states:
+        assert schema in (1, 2)
+        assert schema_after == 2
+        assert before == after, "nothing is lost, and nothing is there twice"
+    return [schema for (schema, _), _ in states]
+
+
+def test_killed_at_any_step_a_migration_is_done_or_has_not_begun(
+    grown: Path, home: Path, tmp_path: Path
+) -> None:
+    images = images_of(home, tmp_path / "images", "upkeep", *KB)
+    schemas = require_done_or_not_begun(grown, [image.home for image in images])
+    assert schemas == sorted(schemas), "it is done from one step on"
+    assert {*schemas} == {1, 2}
+
+
+def test_killed_at_any_instant_a_migration_is_done_or_has_not_begun(
+    grown: Path, tmp_path: Path
+) -> None:
+    homes: list[Path] = []
+    seconds = 0.0
+    for number in range(KILLS + 1):
+        homes.append(sample_home(1, tmp_path / str(number)))
+        with subprocess.Popen(
+            [sys.executable, "-c", MIGRATING, str(homes[-1] / "kb/notes")],
+            cwd=grown,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as migrating:
+            assert migrating.stdout is not None
+            assert migrating.stdout.readline() == "ready\n", "it has to import the copy"
+            began = time.monotonic()
+            if number:
+                time.sleep(seconds * number / KILLS)
+                migrating.kill()
+            migrating.wait(PATIENCE)
+            seconds = seconds or time.monotonic() - began
+    schemas = require_done_or_not_begun(grown, homes)
+    assert schemas[0] == 2
+    print(f"{schemas.count(1)} of {KILLS} killed before it was done")
+
+
+def test_a_disk_that_is_full_leaves_the_old_tables_readable(grown: Path, small_disk: Path) -> None:
+    home = sample_home(1, small_disk)
+    (grown / "disk.json").write_text(json.dumps(str(small_disk)))
+    [done] = run_all(grown, home, CRAMPED)
+    assert done.code == 0, done.err
+    *refused, (schema, _, texts) = (json.loads(line) for line in done.out.splitlines())
+    assert len(refused) >= 3, "there was room for all of it from the beginning"
+    assert {each[0] for each in refused} == {1}
+    assert all("space" in each[1] for each in refused), refused
+    assert schema == 2
+    assert all(each[2] == texts for each in refused)
