@@ -112,10 +112,10 @@ def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
     """
     if not settings.private_namespaces or settings.may_send:
         return
+    from memctl.models import ENDPOINT
     from memctl.models.providers import endpoint_url, without_remote_models
-    from memctl.models.remote_embedder import ENDPOINT_PREFIX
 
-    if settings.embedder.startswith(ENDPOINT_PREFIX) and not endpoint_url(
+    if settings.embedder.startswith(ENDPOINT) and not endpoint_url(
         without_remote_models(config), "embed"
     ):
         raise UsageError(

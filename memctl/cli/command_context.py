@@ -124,7 +124,7 @@ class CommandContext:
         from tempfile import TemporaryDirectory
 
         from memctl.home import Home
-        from memctl.models.remote_embedder import ENDPOINT_PREFIX
+        from memctl.models import ENDPOINT
 
         embed = self.config.models.embed
         models = replace(self.config.models, embed="")
@@ -133,9 +133,7 @@ class CommandContext:
             with Home(replace(self.config, home=Path(folder))).open(name) as opened:
                 if embed:  # as it would be set at creation
                     resources = opened.resources
-                    resources.settings = replace(
-                        resources.settings, embedder=f"{ENDPOINT_PREFIX}{embed}"
-                    )
+                    resources.settings = replace(resources.settings, embedder=f"{ENDPOINT}{embed}")
                 yield opened
 
     @contextmanager

@@ -1,4 +1,7 @@
-"""The doctor: examines the knowledge bases of a home, and puts them right when asked to."""
+"""The doctor: examines the knowledge bases of a home, and repairs them on request.
+
+A new check is a function that yields findings, and an entry in ``CONTENT_CHECKS``.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class Doctor:
-    """Looks after all knowledge bases of a home, those too that cannot be opened.
+    """Examines and repairs the knowledge bases of a home, even those that cannot be opened.
 
     Args:
         home: Their folder.
@@ -70,17 +73,17 @@ class Doctor:
         return self._home.names()
 
     def machine(self, config_file: Path) -> Iterator[Finding]:
-        """Yield what is to be said of the machine and of the program's settings."""
+        """Yield findings about the machine and the program's settings."""
         from memctl.doctor.machine_checks import check_machine
 
         return check_machine(self._home.config, config_file)
 
     def examine(self, name: str, *, deep: bool = False) -> Iterator[Finding]:
-        """Yield what every check says of a knowledge base; changes nothing.
+        """Yield what every check reports about a knowledge base; change nothing.
 
         Args:
             name: Which one.
-            deep: Look at every row where by default a sample of a large table is.
+            deep: Check every row, even of a table so large that a sample would do.
 
         Raises:
             KnowledgeBaseNotFound: There is none of that name.
@@ -90,7 +93,7 @@ class Doctor:
         return examine(layout, self._home.config, self._clock(), deep=deep)
 
     def repair(self, name: str, *, dry_run: bool = False) -> Iterator[Step]:
-        """Put right what is damaged, keeping all that can be read; yield each step when done.
+        """Repair what is damaged and keep all that can be read; yield each step when it is done.
 
         Args:
             name: Which one.
@@ -117,24 +120,24 @@ class Doctor:
             yield from self._repaired(copy, layout, dry_run=True)
 
     def sends(self, name: str) -> str:
-        """Return where rebuilding would send the text of every memory; empty where nowhere.
+        """Return where rebuilding would send the text of every memory; empty if nowhere.
 
         Raises:
             ConfigError: Its settings cannot be read.
         """
-        from memctl.models.remote_embedder import ENDPOINT_PREFIX
+        from memctl.models import ENDPOINT
 
         embedder = self._home.settings(name).embedder
         models = self._home.config.models
         url = models.embed_url or self._home.config.endpoint.base_url
-        return f"{embedder} at {url}" if embedder.startswith(ENDPOINT_PREFIX) else ""
+        return f"{embedder} at {url}" if embedder.startswith(ENDPOINT) else ""
 
     def rebuild(self, name: str, progress: ProgressListener | None = None) -> Iterator[Step]:
-        """Make all that is derived anew, and prove it to be the same; yield what was made.
+        """Rebuild all derived data and prove that it is the same; yield what was rebuilt.
 
         Args:
             name: Which one.
-            progress: Told how many memories have their new vector.
+            progress: Receives how many memories have their new vector.
 
         Raises:
             DamagedError: It would not be the same, or cannot be read; nothing was changed.
@@ -148,7 +151,7 @@ class Doctor:
             yield from Rebuild(base, progress).run()
 
     def _repaired(self, layout: Layout, files: Layout, *, dry_run: bool = False) -> Iterator[Step]:
-        """Repair what stands in one place; its files are where ``files`` says."""
+        """Repair one knowledge base; its processed files are where ``files`` says."""
         from memctl.doctor.folder_checks import repair_folders, repair_settings
         from memctl.doctor.inbox_checks import repair_file_entries
         from memctl.doctor.kb_repair import Losses, Repair
@@ -169,7 +172,15 @@ class Doctor:
             yield from Repair(base, files, verifier, dry_run, thorough, losses).run()
 
 
-CHECKS: tuple[Check, ...] = (
+FOLDER_CHECKS: tuple[Callable[[Layout], Iterator[Finding]], ...] = (
+    check_settings,
+    check_folders,
+    check_prompts,
+    check_disk,
+    check_writer,
+)
+"""What is checked before the ledger is opened, in this order."""
+CONTENT_CHECKS: tuple[Check, ...] = (
     check_tables,
     check_schema,
     check_indexes,
@@ -179,25 +190,23 @@ CHECKS: tuple[Check, ...] = (
     check_citations,
     check_inboxes,
 )
+"""What is checked if the ledger can be read, in this order."""
 
 
 def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Iterator[Finding]:
-    """Yield what every check says of a knowledge base.
+    """Yield what every check reports about a knowledge base.
 
     Args:
-        layout: Where it stands.
+        layout: Where it is.
         config: Settings of the whole program.
         now: The time.
-        deep: Look at every row where by default a sample of a large table is.
+        deep: Check every row, even of a table so large that a sample would do.
     """
     if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
         yield closed
         return
-    yield from check_settings(layout)
-    yield from check_folders(layout)
-    yield from check_prompts(layout)
-    yield from check_disk(layout)
-    yield from check_writer(layout)
+    for check in FOLDER_CHECKS:
+        yield from check(layout)
     try:
         ledger = Ledger.open(layout.folder / LEDGER_FILE)
     except (DamagedError, KnowledgeBaseUnavailable) as error:
@@ -224,10 +233,10 @@ def _check_content(
     }
     snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
     examined = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
-    for check in CHECKS:
+    for check in CONTENT_CHECKS:
         try:
             yield from check(examined)
-        except DamagedError as error:  # what reading each file and index did not come upon
+        except DamagedError as error:  # which reading each file and index did not find
             yield damaged("tables", "tables", error.message, error.hint)
 
 
@@ -237,9 +246,9 @@ WAIT_SECONDS = 5.0
 
 @contextmanager
 def hard_linked_copy(layout: Layout, clock: Callable[[], datetime]) -> Iterator[Layout]:
-    """Give a copy of the tables, the ledger and the settings that is gone afterwards.
+    """Give a temporary copy of tables, ledger and settings, without processed files.
 
-    What was processed is not in it: the ledger names those files where they are.
+    It takes no space, because files are linked; the ledger names processed files where they are.
 
     Raises:
         LockedError: Somebody is writing.
@@ -267,7 +276,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _linked(source: str, target: str) -> None:
-    """Link a file of the engine, which never changes one that it has written, bar a few."""
+    """Link a file: the engine never changes one that it has written, with few exceptions."""
     if Path(source).name in _WRITTEN_IN_PLACE:
         shutil.copy2(source, target)
     else:

@@ -1,4 +1,4 @@
-"""What a check says, and what it gets to look at."""
+"""What a check reports, and what it gets to examine."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ REPAIR = "put it right: memctl doctor --repair"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check says of one thing; ``damaged`` is what repairing is for."""
+    """What one check reports about one thing; only ``damaged`` needs a repair."""
 
     layer: str
-    """What kind of thing was looked at: folders, locks, ledger, tables, ..."""
+    """What kind of thing was checked: folders, locks, ledger, tables, ..."""
     subject: str
     """Which one: ``ledger``, ``settings``, the name of a table or of a folder."""
     verdict: Verdict
@@ -43,11 +43,11 @@ class Examined:
     ledger: Ledger
     states: Mapping[TableName, TableState]
     snapshot: Snapshot
-    """To be asked only for tables that are readable."""
+    """To be used only for tables that are readable."""
     verifier: Verifier
-    """Has read the files of those versions, and reads others."""
+    """Has read the files of those versions and can read others."""
     deep: bool
-    """Whether every row is looked at where by default a sample is."""
+    """Whether every row is checked, even if a sample would do by default."""
     now: datetime
 
     def can_read(self, *tables: TableName) -> bool:

@@ -32,7 +32,7 @@ from memctl.ingest.reprocessing import LostDocument, documents_to_recover, docum
 from memctl.ingest.source_reading import redacted_outcome
 from memctl.ingest.worker_pool import WorkerPool
 from memctl.kb_settings import KnowledgeBaseSettings
-from memctl.models import BUILTIN_EMBEDDERS
+from memctl.models import BUILTIN_EMBEDDER
 from memctl.models.protocols import Embedder
 from memctl.readers import Readers
 from memctl.records import (
@@ -219,7 +219,7 @@ class Ingestor:
             self._private,
         )
         builtin = isinstance(self._understander, BuiltinUnderstander)
-        hires = builtin and self._perceiver is None and self._embedder.id in BUILTIN_EMBEDDERS
+        hires = builtin and self._perceiver is None and self._embedder.id == BUILTIN_EMBEDDER
         settings = self._settings if hires else None
         is_bulk = total is not None and total >= MANY_SOURCES
         start_workers_after = 0.0 if is_bulk else self._limits.start_workers_after

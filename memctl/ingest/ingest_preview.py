@@ -24,9 +24,10 @@ from memctl.ingest.discovery.sources import SourceOrFailure
 from memctl.ingest.source_reading import Unreadable, identify, read_parts
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.literals import Purpose, Task
+from memctl.models import ENDPOINT
 from memctl.models.call_accounting import CallUsage, call_cost
 from memctl.models.protocols import estimate_tokens
-from memctl.models.remote_embedder import ENDPOINT_PREFIX, TEXTS_PER_CALL
+from memctl.models.remote_embedder import TEXTS_PER_CALL
 from memctl.prompts import load_prompt
 from memctl.readers.media.clips import MOST_SECONDS, recording_seconds
 from memctl.readers.media.recording_content import KEY_FRAMES, SECONDS_A_FRAME
@@ -169,8 +170,8 @@ def plan_of(config: Config, settings: KnowledgeBaseSettings, own_prompts: Path) 
     models = {task: name for task in tasks if (name := getattr(config.models, task))}
     if "understand" in models:
         models["compare"] = models["understand"]
-    if settings.embedder.startswith(ENDPOINT_PREFIX):
-        models["embed"] = settings.embedder.removeprefix(ENDPOINT_PREFIX)
+    if settings.embedder.startswith(ENDPOINT):
+        models["embed"] = settings.embedder.removeprefix(ENDPOINT)
     told: tuple[Purpose, ...] = ("understand", "image", "compare")
     prompts = {task: len(load_prompt(task, own_prompts).text) for task in told if task in models}
     return ModelPlan(

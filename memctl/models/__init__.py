@@ -1,11 +1,13 @@
-"""Models behind small protocols, built in or behind an endpoint.
+"""Models behind small protocols: built in, in a local folder, or behind an endpoint.
 
-The only room that knows model files.
+Only this package knows model files and the ``openai`` package.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
 from memctl.errors import ConfigError
 from memctl.models.protocols import Embedder, TokenCounter, WordEmbedder
@@ -13,9 +15,11 @@ from memctl.models.protocols import Embedder, TokenCounter, WordEmbedder
 __all__ = [
     "BUILTIN_DIMENSION",
     "BUILTIN_EMBEDDER",
-    "BUILTIN_EMBEDDERS",
+    "EMBEDDER_KINDS",
+    "ENDPOINT",
     "ONNX",
     "Embedder",
+    "EmbedderKind",
     "TokenCounter",
     "WordEmbedder",
     "load_embedder",
@@ -23,9 +27,35 @@ __all__ = [
 
 BUILTIN_EMBEDDER = "builtin/wordllama-256"
 BUILTIN_DIMENSION = 256
-BUILTIN_EMBEDDERS: tuple[str, ...] = (BUILTIN_EMBEDDER,)
 ONNX = "onnx/"
 """What the id of a model in a folder begins with; the folder's absolute path follows."""
+ENDPOINT = "endpoint/"
+"""What the id of a model behind an endpoint begins with; its name there follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderKind:
+    """A kind of embedder: how users name it, and how it is loaded."""
+
+    usage: str
+    """What stands after ``--embedder``."""
+    prefix: str
+    """What its ids begin with, up to a slash; without one, its only id."""
+    loader: str = ""
+    """``module:function`` that loads it from its id; empty for a model behind an endpoint."""
+
+    def has(self, identifier: str) -> bool:
+        """Whether an id is of this kind."""
+        if self.prefix.endswith("/"):
+            return identifier.startswith(self.prefix)
+        return identifier == self.prefix
+
+
+EMBEDDER_KINDS: tuple[EmbedderKind, ...] = (
+    EmbedderKind("builtin", BUILTIN_EMBEDDER, "memctl.models.static_embedder:load_wordllama"),
+    EmbedderKind("endpoint/MODEL", ENDPOINT),
+    EmbedderKind("onnx/FOLDER", ONNX, "memctl.models.onnx_models:load_onnx"),
+)
 
 
 def load_embedder(identifier: str) -> Embedder:
@@ -35,14 +65,8 @@ def load_embedder(identifier: str) -> Embedder:
         ConfigError: There is no embedder of that id.
         MemctlError: Its files are missing or damaged.
     """
-    if identifier == BUILTIN_EMBEDDER:
-        from memctl.models.static_embedder import load_wordllama
-
-        return load_wordllama(identifier)
-    if identifier.startswith(ONNX):
-        from memctl.models.onnx_models import load_onnx
-
-        return load_onnx(identifier, Path(identifier.removeprefix(ONNX)))
-    raise ConfigError(
-        f"unknown embedder {identifier!r}", f"use one of: {', '.join(BUILTIN_EMBEDDERS)}"
-    )
+    for kind in EMBEDDER_KINDS:
+        if kind.loader and kind.has(identifier):
+            module, _, function = kind.loader.partition(":")
+            return cast(Embedder, getattr(import_module(module), function)(identifier))
+    raise ConfigError(f"unknown embedder {identifier!r}", f"use one of: {BUILTIN_EMBEDDER}")

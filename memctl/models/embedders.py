@@ -1,4 +1,4 @@
-"""Which embedder a knowledge base gets: what is asked for, else what the settings name."""
+"""Which embedder a knowledge base gets: the one asked for, else the one in the settings."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from memctl.errors import ConfigError, UsageError
 from memctl.models import (
     BUILTIN_DIMENSION,
     BUILTIN_EMBEDDER,
-    BUILTIN_EMBEDDERS,
+    EMBEDDER_KINDS,
+    ENDPOINT,
     ONNX,
     load_embedder,
 )
 from memctl.models.endpoint import Endpoint
 from memctl.models.providers import connection, endpoint_url, model_folder
-from memctl.models.remote_embedder import ENDPOINT_PREFIX, probe_dimension
-
-EMBEDDER_KINDS = "builtin, endpoint/MODEL or onnx/FOLDER"
+from memctl.models.remote_embedder import probe_dimension
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderChoice:
-    """An embedder as it is pinned in a knowledge base."""
+    """An embedder as the settings of a knowledge base name it."""
 
     id: str
     dimension: int
 
 
 def resolve_embedder(config: Config, wanted: str = "") -> EmbedderChoice:
-    """Return the embedder that is meant, with the length of its vectors, for which it is tried.
+    """Return the embedder with the length of its vectors, which takes trying it.
 
     Args:
         config: Names the endpoint and, in ``models.embed``, its embedder.
@@ -51,13 +50,14 @@ def resolve_embedder(config: Config, wanted: str = "") -> EmbedderChoice:
     if folder := model_folder(wanted):
         identifier = f"{ONNX}{folder}"
         return EmbedderChoice(identifier, load_embedder(identifier).dimension)
-    if wanted in ("", "builtin", *BUILTIN_EMBEDDERS):
+    if wanted in ("", "builtin", BUILTIN_EMBEDDER):
         return EmbedderChoice(BUILTIN_EMBEDDER, BUILTIN_DIMENSION)
-    raise UsageError(f"unknown embedder {wanted!r}", f"use {EMBEDDER_KINDS}")
+    *others, last = (kind.usage for kind in EMBEDDER_KINDS)
+    raise UsageError(f"unknown embedder {wanted!r}", f"use {', '.join(others)} or {last}")
 
 
 def _configured(config: Config) -> str:
-    return f"{ENDPOINT_PREFIX}{config.models.embed}" if config.models.embed else "builtin"
+    return f"{ENDPOINT}{config.models.embed}" if config.models.embed else "builtin"
 
 
 def _remote(config: Config, model: str) -> EmbedderChoice:
@@ -70,12 +70,12 @@ def _remote(config: Config, model: str) -> EmbedderChoice:
             "set base_url of [endpoint] in the config file",
         )
     endpoint = Endpoint(connection(config, "embed", url))
-    return EmbedderChoice(f"{ENDPOINT_PREFIX}{model}", probe_dimension(endpoint, model))
+    return EmbedderChoice(f"{ENDPOINT}{model}", probe_dimension(endpoint, model))
 
 
 @dataclass(frozen=True, slots=True)
 class AbsentEmbedder:
-    """Stands for an embedder among others that can be had; fails only when it is asked."""
+    """Stands for an embedder that is not available; fails only when it is used."""
 
     id: str
     dimension: int
@@ -85,6 +85,6 @@ class AbsentEmbedder:
         """Fail.
 
         Raises:
-            ConfigError: Why it cannot be had.
+            ConfigError: Why it is not available.
         """
         raise self.error

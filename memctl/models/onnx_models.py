@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from memctl.errors import ConfigError, MemctlError
+from memctl.models import ONNX
 from memctl.models.vector_math import normalize_rows
 from memctl.paths import display_path
 from memctl.processors import processor_count
@@ -310,13 +311,14 @@ def pooled(
     return means
 
 
-def load_onnx(identifier: str, folder: Path) -> OnnxEmbedder:
-    """Load the model in a folder.
+def load_onnx(identifier: str) -> OnnxEmbedder:
+    """Load the model in the folder that an id names: ``onnx/FOLDER``.
 
     Raises:
         ConfigError: The folder holds no such model.
         MemctlError: The runtime is not installed, or a file is damaged.
     """
+    folder = Path(identifier.removeprefix(ONNX))
     model = load_transformer(f"embedder {identifier}", folder, _POOLED)
     return OnnxEmbedder(identifier, model, _pooling(folder))
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, get_args
 from memctl.config import Config, check_base_url, endpoint_key
 from memctl.errors import ConfigError
 from memctl.literals import Purpose, Task
-from memctl.models import ONNX, load_embedder
+from memctl.models import ENDPOINT, ONNX, load_embedder
 from memctl.models.call_accounting import ModelAccount
 from memctl.models.chat_model import ChatModel
 from memctl.models.endpoint import Connection, Endpoint, is_loopback
 from memctl.models.protocols import Embedder
-from memctl.models.remote_embedder import ENDPOINT_PREFIX, RemoteEmbedder
+from memctl.models.remote_embedder import RemoteEmbedder
 from memctl.models.remote_reranker import RemoteReranker
 from memctl.paths import expand_path
 
@@ -112,14 +112,14 @@ class Providers:
             ConfigError: There is no such embedder, or no endpoint is configured for it.
             MemctlError: Its files are missing or damaged.
         """
-        if not identifier.startswith(ENDPOINT_PREFIX):
+        if not identifier.startswith(ENDPOINT):
             return load_embedder(identifier)
         if not endpoint_url(self._config, "embed"):
             raise ConfigError(
                 f"the vectors are from {identifier}, but there is no endpoint",
                 "set base_url of [endpoint] in the config file, or ask by --mode keyword",
             )
-        model = identifier.removeprefix(ENDPOINT_PREFIX)
+        model = identifier.removeprefix(ENDPOINT)
         return RemoteEmbedder(self.endpoint("embed"), model, dimension, self.account, kb)
 
     def transcriber(self) -> RemoteTranscriber | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memctl.errors import BadReply
+from memctl.models import ENDPOINT
 from memctl.models.call_accounting import CallUsage, ModelAccount
 from memctl.models.endpoint import Endpoint
 from memctl.models.vector_math import normalize_rows
@@ -17,7 +18,6 @@ from memctl.models.vector_math import normalize_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ENDPOINT_PREFIX = "endpoint/"
 TEXTS_PER_CALL = 64
 MOST_CHARACTERS = 24_000
 """Only so much of a text's beginning is sent: models take some 8,000 tokens."""
@@ -51,7 +51,7 @@ class RemoteEmbedder:
     @property
     def id(self) -> str:
         """``endpoint/`` and the model's name; where it runs may change."""
-        return f"{ENDPOINT_PREFIX}{self._model}"
+        return f"{ENDPOINT}{self._model}"
 
     @property
     def dimension(self) -> int:

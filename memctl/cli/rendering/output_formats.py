@@ -1,4 +1,4 @@
-"""Rows become what was asked for: a table for people, JSON, CSV or Arrow for programs.
+"""Output formats: a table for people, JSON, CSV or Arrow for programs.
 
 Standard output carries data alone.  Nothing here knows what the rows mean.
 """
@@ -74,18 +74,7 @@ def emit(source: object, columns: Sequence[Column], output: Format | None) -> No
         columns: What the table view shows; every other format has every key.
         output: The format, or None for the default.
     """
-    format_ = resolve_format(output)
-    if format_ == "arrow":
-        _write_arrow(source)
-    elif format_ == "csv":
-        _write_csv(source, columns)
-    elif format_ == "json":
-        print_json(list(plain_rows(source)))
-    elif format_ == "ndjson":
-        for row in plain_rows(source):
-            print_line(row)
-    else:
-        _write_table(plain_rows(source), columns)
+    _WRITERS[resolve_format(output)](source, columns)
 
 
 def emit_one(value: object, output: Format | None, show: Callable[[], None]) -> None:
@@ -280,7 +269,16 @@ def check_format(output: Format | None) -> None:
         )
 
 
-def _write_arrow(source: object) -> None:
+def _write_json(source: object, _: Sequence[Column]) -> None:
+    print_json(list(plain_rows(source)))
+
+
+def _write_ndjson(source: object, _: Sequence[Column]) -> None:
+    for row in plain_rows(source):
+        print_line(row)
+
+
+def _write_arrow(source: object, _: Sequence[Column]) -> None:
     import pyarrow as pa
 
     reader = record_batches(source)
@@ -398,8 +396,8 @@ def _fact(value: object) -> str:
     return format_moment(value) if isinstance(value, datetime) else terminal_safe(str(value))
 
 
-def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
-    out = console()
+def _write_table(source: object, columns: Sequence[Column]) -> None:
+    out, rows = console(), plain_rows(source)
     cells = [[_shown(column, row.get(column.key)) for column in columns] for row in rows]
     if not cells:
         return
@@ -495,3 +493,13 @@ def _readable(value: Any) -> str:
 def format_instant(value: str) -> str:
     """Show an instant of a row (ISO 8601) in local time."""
     return format_moment(datetime.fromisoformat(value))
+
+
+_WRITERS: Mapping[Format, Callable[[object, Sequence[Column]], None]] = {
+    "table": _write_table,
+    "json": _write_json,
+    "ndjson": _write_ndjson,
+    "csv": _write_csv,
+    "arrow": _write_arrow,
+}
+"""Every output format; a new one is a name in ``Format`` and an entry here."""
