@@ -44,7 +44,6 @@ from memctl.kb_settings import Layout
 from memctl.knowledge_base import KnowledgeBase
 from memctl.schema.table_names import TABLES
 from memctl.store.integrity.checksums import Verifier
-from memctl.store.integrity.inspection import inspect_table
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.store import DIMENSION, LEDGER_FILE, TABLES_FOLDER
 from memctl.store.tables.engine import Datasets
@@ -227,9 +226,7 @@ def _check_content(
     datasets = Datasets(layout.folder / TABLES_FOLDER)
     verifier = Verifier(datasets, ledger, reads_rows=deep)
     states = {
-        table: inspect_table(datasets, table, head[table], verifier)
-        for table in TABLES
-        if table in head
+        table: verifier.inspect_table(table, head[table]) for table in TABLES if table in head
     }
     snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
     examined = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)

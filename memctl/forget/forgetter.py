@@ -50,12 +50,11 @@ from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from memctl.kb_settings import Layout
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.ledger import Ledger
+    from memctl.store.ledger.repository import LedgerConnection
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
@@ -277,7 +276,7 @@ class Forgetter:
             gone = carry_out_erasure(transaction, found.plan, self._embedder)
             erased = self._erased(found, gone)
 
-            def forget(connection: sqlite3.Connection) -> None:
+            def forget(connection: LedgerConnection) -> None:
                 """Strike it from the ledger, and note the job in the same step."""
                 erase_from_ledger(connection, erased)
                 detail = _detail(found) | {SNAPSHOTS: snapshots}

@@ -16,7 +16,6 @@ from damaged import lose_copies_of_manifests, manifests
 from memctl.errors import DamagedError
 from memctl.schema.arrow_tables import documents_table
 from memctl.store.integrity.checksums import Verifier
-from memctl.store.integrity.inspection import inspect_table
 from memctl.store.integrity.store_repair import repair
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.store import Store, utc_now
@@ -64,7 +63,7 @@ def damaged(folder: Path) -> set[str]:
             verifier = Verifier(Datasets(folder / "lance"), ledger, reads_rows=True)
     except DamagedError:
         return {"ledger"}
-    states = [inspect_table(verifier.datasets, *each, verifier) for each in head.items()]
+    states = [verifier.inspect_table(*each) for each in head.items()]
     found = {s.table for s in states if not s.is_readable or s.broken_indexes}
     return found | ({"ledger"} if complaints else set())
 

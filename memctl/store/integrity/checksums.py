@@ -10,18 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from memctl.errors import DamagedError
 from memctl.files import open_regular
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.integrity.inspection import (
     INDEXES,
     LostRow,
+    TableState,
     broken_indexes,
+    can_be_opened,
     can_be_read,
     damaged_version_files,
     fragment_files,
     index_files,
     index_is_complete,
     version_files,
+    versions_on_disk,
 )
 from memctl.store.ledger.version_repositories import Checksum
 from memctl.store.tables.durability import files_below
@@ -121,6 +125,37 @@ class Verifier:
         self._reads_rows = reads_rows
         self._same: dict[Path, bool] = {}
         self._read: dict[tuple[Path, ...], bool] = {}
+
+    def inspect_table(self, table: TableName, version: int) -> TableState:
+        """Open a table at a version and read each of its files and indexes once."""
+        datasets = self.datasets
+        present = versions_on_disk(datasets, table)
+        versions = tuple(number for number in present if can_be_opened(datasets, table, number))
+        lost = tuple(sorted(set(present).difference(versions), reverse=True))
+        try:
+            dataset = datasets.fresh(table, version)
+        except DamagedError as error:
+            return TableState(
+                table, version, problem=error.message, versions=versions, lost_versions=lost
+            )
+        fragments = dataset.get_fragments()
+        readable = [each for each in fragments if self.can_be_read(dataset, each)]
+        changed = [each for each in readable if self.of_rows(dataset, each) == "changed"]
+        unreadable = len(fragments) - len(readable)
+        rows = int(dataset.count_rows()) if not unreadable else 0
+        indexed = min((item.num_rows_indexed for item in dataset.describe_indices()), default=rows)
+        return TableState(
+            table,
+            version,
+            rows,
+            len(fragments),
+            lost_files=unreadable,
+            changed_files=len(changed),
+            broken_indexes=tuple(self.broken_indexes(dataset)),
+            unindexed=max(rows - indexed, 0),
+            versions=versions,
+            lost_versions=lost,
+        )
 
     def of_rows(self, dataset: LanceDataset, fragment: LanceFragment) -> State:
         """Tell of the files of some rows, with their deletions, whether all are the same."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lance.lance import IndexDescription
     from numpy.typing import NDArray
 
-    from memctl.store.integrity.checksums import Verifier
     from memctl.store.tables.snapshot import Snapshot
 
 INDEXES = "_indices"
@@ -66,39 +65,6 @@ class TableState:
     def later_versions(self) -> tuple[int, ...]:
         """Versions beyond this one: of a change in progress, or left by one that was cut off."""
         return tuple(n for n in (*self.versions, *self.lost_versions) if n > self.version)
-
-
-def inspect_table(
-    datasets: Datasets, table: TableName, version: int, verifier: Verifier
-) -> TableState:
-    """Open a table at a version and read each of its files and indexes once."""
-    present = versions_on_disk(datasets, table)
-    versions = tuple(number for number in present if can_be_opened(datasets, table, number))
-    lost = tuple(sorted(set(present).difference(versions), reverse=True))
-    try:
-        dataset = datasets.fresh(table, version)
-    except DamagedError as error:
-        return TableState(
-            table, version, problem=error.message, versions=versions, lost_versions=lost
-        )
-    fragments = dataset.get_fragments()
-    readable = [each for each in fragments if verifier.can_be_read(dataset, each)]
-    changed = [each for each in readable if verifier.of_rows(dataset, each) == "changed"]
-    unreadable = len(fragments) - len(readable)
-    rows = int(dataset.count_rows()) if not unreadable else 0
-    indexed = min((item.num_rows_indexed for item in dataset.describe_indices()), default=rows)
-    return TableState(
-        table,
-        version,
-        rows,
-        len(fragments),
-        lost_files=unreadable,
-        changed_files=len(changed),
-        broken_indexes=tuple(verifier.broken_indexes(dataset)),
-        unindexed=max(rows - indexed, 0),
-        versions=versions,
-        lost_versions=lost,
-    )
 
 
 def versions_on_disk(datasets: Datasets, table: TableName) -> list[int]:

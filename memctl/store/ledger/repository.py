@@ -33,6 +33,8 @@ from typing import (
 from memctl.schema.storable_text import storable
 
 R = TypeVar("R")
+LedgerConnection = sqlite3.Connection
+"""What a step of a transaction gets of the ledger."""
 
 
 class Connections(Protocol):
