@@ -288,5 +288,16 @@ class ServiceFactory:
         """Return what changes single memories and documents."""
         from memctl.memories.memory_editing import Editor
 
-        redacts = self.settings.redact
-        return Editor(self.store, lambda: self.embedder, self.clock, redacts=redacts)
+        return Editor(
+            self.store,
+            lambda: self.embedder,
+            self.clock,
+            self._statement_understander,
+            redacts=self.settings.redact,
+        )
+
+    def _statement_understander(self, namespace: str) -> Understander:
+        """Return what understands a stated memory; it never waits for a model."""
+        is_private = namespace in self.settings.private_namespaces
+        services = self.for_private if is_private else self
+        return services._understander("builtin")

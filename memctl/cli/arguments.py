@@ -212,6 +212,25 @@ def parse_instant(text: str, now: datetime) -> datetime:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
+def parse_expiry(ttl: str | None, expires: str | None, now: datetime) -> datetime | None:
+    """Return until when something holds; None where neither a time to live nor a date is given.
+
+    Raises:
+        UsageError: Both are given, or one cannot be read.
+    """
+    if ttl is None:
+        return None if expires is None else parse_instant(expires, now)
+    if expires is not None:
+        raise UsageError("--ttl and --expires do not go together", "leave out one of them")
+    match = _AGO.fullmatch(ttl.strip().lower())
+    if match is None:
+        raise UsageError(f"{ttl!r} is no time to live", "write 24h, 7d, 2w, 3m or 1y")
+    try:
+        return now + timedelta(hours=int(match[1]) * _HOURS[match[2]])
+    except OverflowError:
+        raise UsageError(f"{ttl!r} is too long", "leave --ttl out for ever") from None
+
+
 def _last_instant(text: str, now: datetime) -> datetime:
     """Return the end of the day, month or year that is named: until then a thing was known in it.
 

@@ -1,6 +1,6 @@
-"""The entities and links that follow from documents: the names in them, and their wikilinks.
+"""The entities and links that follow from documents and stated memories: names and wikilinks.
 
-Ingest derives those of new documents, and a rebuild those of all of them; neither knows how.
+Ingest and editing derive those of new rows, and a rebuild those of all; none of them knows how.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from memctl.rows.orphan_entities import page_of
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memctl.store.tables.snapshot import Snapshot
 
 PAGE = "page"
@@ -60,35 +62,57 @@ def relations_of(items: Iterable[DocumentRows]) -> list[Relation]:
     return [relation for item in items for relation in _links(item)]
 
 
+def derive_statement(
+    memory: Memory, mentions: Iterable[EntityMention]
+) -> tuple[dict[str, Entity], dict[str, Relation]]:
+    """Return the entities and links of a memory that belongs to no document, by id."""
+    pages = pages_of(find_wikilinks(memory.text))
+    names = [each for each in mentions if each.name not in pages]
+    entities: dict[str, Entity] = {}
+    add_up(entities, _named(names, pages, memory.created_at))
+    links = [_link(memory.id, page, (memory.id,), memory.valid_from) for page in pages]
+    return entities, {link.id: link for link in links}
+
+
+def pages_of(links: Iterable[str]) -> list[str]:
+    """Return the pages that wikilinks name, each once."""
+    return [page for page in dict.fromkeys(map(page_of, links)) if page]
+
+
 def _entities(item: DocumentRows) -> Iterator[Entity]:
-    when = item.document.created_at
-    for mention in item.mentions:
+    return _named(item.mentions, pages_of(item.document.links), item.document.created_at)
+
+
+def _named(
+    mentions: Iterable[EntityMention], pages: Iterable[str], when: datetime
+) -> Iterator[Entity]:
+    for mention in mentions:
         identifier = entity_id(mention.name, mention.type)
         yield Entity(identifier, mention.name, mention.type, (), mention.count, when, when)
-    for name in _pages(item.document):
+    for name in pages:
         yield Entity(entity_id(name, PAGE), name, PAGE, (), 1, when, when)
-
-
-def _pages(document: Document) -> list[str]:
-    return [page for page in dict.fromkeys(map(page_of, document.links)) if page]
 
 
 def _links(item: DocumentRows) -> Iterator[Relation]:
     document = item.document
     linking = _memories_linking(item) if document.links else {}
-    for page in _pages(document):
-        target = entity_id(page, PAGE)
-        yield Relation(
-            id=relation_id(document.id, LINKS_TO, target),
-            source_id=document.id,
-            target_id=target,
-            relation_type=LINKS_TO,
-            text=page,
-            weight=1.0,
-            confidence=1.0,
-            memory_ids=tuple(linking.get(page, ())),
-            valid_from=document.ingested_at,
-        )
+    for page in pages_of(document.links):
+        yield _link(document.id, page, tuple(linking.get(page, ())), document.ingested_at)
+
+
+def _link(source_id: str, page: str, memory_ids: tuple[str, ...], since: datetime) -> Relation:
+    target = entity_id(page, PAGE)
+    return Relation(
+        id=relation_id(source_id, LINKS_TO, target),
+        source_id=source_id,
+        target_id=target,
+        relation_type=LINKS_TO,
+        text=page,
+        weight=1.0,
+        confidence=1.0,
+        memory_ids=memory_ids,
+        valid_from=since,
+    )
 
 
 def _memories_linking(item: DocumentRows) -> dict[str, list[str]]:
@@ -117,7 +141,7 @@ class _Stored:
 
 
 def derive_all(snapshot: Snapshot) -> tuple[dict[str, Entity], dict[str, Relation]]:
-    """Return the entities and links that follow from all documents, by id.
+    """Return the entities and links that follow from all documents and statements, by id.
 
     Names are those that the documents have; of what type each is the former entities say, and of
     a name that none of them has, the built-in understanding.
@@ -131,7 +155,20 @@ def derive_all(snapshot: Snapshot) -> tuple[dict[str, Entity], dict[str, Relatio
         items = [_Stored(each, passages.get(each.id, ()), mentions[each.id]) for each in documents]
         add_up(entities, entities_of(items).values())
         relations |= {relation.id: relation for relation in relations_of(items)}
+    for memory in _statements(snapshot):
+        named, links = derive_statement(
+            memory, [EntityMention(n, _usual(types.get(n))) for n in memory.entities]
+        )
+        add_up(entities, named.values())
+        relations |= links
     return entities, relations
+
+
+def _statements(snapshot: Snapshot) -> list[Memory]:
+    from memctl.schema.arrow_tables import memory_rows
+
+    where = col("document_id").is_null() & (col("level") == "memory")
+    return memory_rows(snapshot.scan("memories", where, (*_PASSAGE, "entities")))
 
 
 def _documents(snapshot: Snapshot) -> Iterator[list[Document]]:

@@ -114,12 +114,13 @@ def build_index(
         snapshot: Whose memories.
         where: The condition; by default none.
         decisions: What was decided by hand on who is the same.
-        evidence_only: Whether only verbatim passages count as mentions.
+        evidence_only: Whether only verbatim passages and statements count as mentions.
 
     Raises:
         DamagedError: A table cannot be read.
     """
-    verbatim = both(where, col("level") == "evidence")
+    stated = (col("level") == "memory") & col("document_id").is_null()
+    verbatim = both(where, (col("level") == "evidence") | stated)
     mentions = read_mentions(snapshot, verbatim if evidence_only else where)
     resolution = resolve(mentions.by_context(), mentions.types, decisions, mentions.strangers())
     found = _with_short_forms(mentions, resolution, decisions)
@@ -408,7 +409,7 @@ def cached_name_index(
         where: The condition; by default none.
         what: Names the condition.  It has to hold of the same memories at any later time.
         decisions: What was decided by hand on who is the same.
-        evidence_only: Whether only verbatim passages count as mentions.
+        evidence_only: Whether only verbatim passages and statements count as mentions.
 
     Raises:
         DamagedError: A table cannot be read.

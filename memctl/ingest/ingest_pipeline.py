@@ -44,6 +44,7 @@ from memctl.records import (
     ProgressListener,
 )
 from memctl.redaction import redact_secrets
+from memctl.rows.access_counts import fold_accesses
 from memctl.rows.derived_rows import EntityCounts
 from memctl.rows.row_lifecycle import retire_documents
 from memctl.schema.table_names import UPKEEP
@@ -308,6 +309,7 @@ class Ingestor:
             return
         began = self._clock()
         try:
+            fold_accesses(self._store)
             self._store.upkeep(wait=0)
         except LockedError as error:
             _log.info("no upkeep now: %s", error.message)

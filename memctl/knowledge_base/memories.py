@@ -31,24 +31,28 @@ class Memories:
         self,
         text: str,
         *,
-        type_: str = "fact",
+        type_: str | None = None,
         namespace: str = "default",
         tags: Sequence[str] = (),
         importance: float = 0.7,
         session: str | None = None,
         created_at: datetime | None = None,
+        expires_at: datetime | None = None,
         source_ids: Sequence[str] = (),
     ) -> Memory:
         """Remember one statement; the same one stated twice is stored once.
 
+        Names, topics, keywords and ``#tags`` are read from its text.
+
         Args:
             text: The statement.
-            type_: ``fact``, ``decision``, ``preference``, ``plan``, ...
+            type_: ``fact``, ``decision``, ``preference``, ``plan``, ...; by default what it says.
             namespace: Its namespace.
             tags: Its tags.
             importance: From 0 to 1.
             session: The conversation that it belongs to.
             created_at: When it happened; now by default.
+            expires_at: From when on it no longer holds; never by default.
             source_ids: Memories that it rests on.
 
         Raises:
@@ -66,6 +70,7 @@ class Memories:
             importance=importance,
             session_id=session,
             created_at=created_at,
+            expires_at=expires_at,
             source_ids=tuple(source_ids),
         )
         return self._kb.services.editor().add(statement)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from memctl.errors import UsageError
+from memctl.graph.derivation import derive_statement, pages_of
 from memctl.ids import root_id, stated_memory_id
 from memctl.ingest.fact_comparison import STATED
+from memctl.language.inline_tags import find_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.memories.memory_views import (
     get_memory,
@@ -24,8 +26,9 @@ from memctl.memories.memory_views import (
     resolve,
     versions_of,
 )
-from memctl.records import Memory
+from memctl.records import EntityMention, Memory, SourceText
 from memctl.redaction import redact_name, redact_secrets
+from memctl.rows.derived_rows import EntityCounts, add_missing
 from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import memories_table
@@ -35,6 +38,8 @@ from memctl.store.tables.filter_expressions import col
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.store.store import Store
+    from memctl.store.tables.transaction import Transaction
+    from memctl.understanding.understander import Understander
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +47,15 @@ class Statement:
     """A memory that somebody states: what it says and what it is filed under."""
 
     text: str
-    type: str = "fact"
+    type: str | None = None
+    """As its text says by default: ``decision``, ``preference``, ..., else ``fact``."""
     namespace: str = "default"
     tags: tuple[str, ...] = ()
     importance: float = 0.7
     session_id: str | None = None
     created_at: datetime | None = None
+    expires_at: datetime | None = None
+    """It no longer holds from then on."""
     source_ids: tuple[str, ...] = ()
 
 
@@ -67,7 +75,7 @@ def _as_stored(statement: Statement) -> Statement:
     return dataclasses.replace(
         statement,
         text=storable(statement.text),
-        type=storable(statement.type),
+        type=statement.type and storable(statement.type),
         namespace=storable(statement.namespace),
         session_id=None if session is None else storable(session),
         tags=tuple(map(storable, statement.tags)),
@@ -91,6 +99,7 @@ class Editor:
         store: Where they are.
         embedder: Gives the embedder; called only when there is text to embed.
         clock: What tells the time.
+        understander: Returns what understands statements of a namespace.
         redacts: Whether keys and passwords are taken out of texts.
     """
 
@@ -99,22 +108,29 @@ class Editor:
         store: Store,
         embedder: Callable[[], Embedder],
         clock: Callable[[], datetime],
+        understander: Callable[[str], Understander],
         *,
         redacts: bool = False,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._clock = clock
+        self._understander = understander
         self._redacts = redacts
 
     def add(self, statement: Statement) -> Memory:
         """Remember a statement; the same one said twice is there once.
 
         Raises:
-            UsageError: It is empty, or its importance is not from 0 to 1.
+            UsageError: It is empty, expired, or its importance is not from 0 to 1.
             NotFoundError: It names evidence that does not exist.
         """
         _check(statement.text, statement.importance, statement.type)
+        now = self._clock()
+        if statement.expires_at is not None and statement.expires_at <= now:
+            raise UsageError(
+                f"{statement.expires_at:%Y-%m-%d %H:%M} UTC is past", "name a later date"
+            )
         statement = _as_stored(statement)
         if self._redacts:
             session = statement.session_id
@@ -124,12 +140,11 @@ class Editor:
                 session_id=session and redact_name(session),
                 tags=tuple(map(redact_secrets, statement.tags)),
             )
-        now = self._clock()
         memory = Memory(
-            id=stated_memory_id(statement.namespace, statement.type, statement.text),
+            id="",
             document_id=None,
             level="memory",
-            type=statement.type,
+            type=statement.type or "",
             text=statement.text,
             namespace=statement.namespace,
             created_at=statement.created_at or now,
@@ -138,16 +153,24 @@ class Editor:
             session_id=statement.session_id,
             tags=statement.tags,
             importance=statement.importance,
+            expires_at=statement.expires_at,
             method=STATED,
         )
+        memory, mentions = self._understood(memory)
+        ids = [
+            stated_memory_id(memory.namespace, type_, memory.text)
+            for type_ in dict.fromkeys((memory.type, statement.type or "fact"))
+        ]
+        memory = dataclasses.replace(memory, id=ids[0])
         row = self._row(memory)
         with self._store.write() as transaction:
             snapshot = transaction.snapshot()
-            if known := memories_by_id(snapshot, [memory.id]):
+            if known := memories_by_id(snapshot, ids):
                 return known[0]
             sources = tuple(resolve(snapshot, "memories", id_) for id_ in statement.source_ids)
             memory = dataclasses.replace(memory, source_ids=sources)
             append_rows(transaction, "memories", self._with_sources(row, sources))
+            _add_derived(transaction, memory, mentions)
         return memory
 
     def edit(self, given: str, edit: Edit) -> Memory:
@@ -167,11 +190,15 @@ class Editor:
         if new is None:
             return old
         _check(new.text, new.importance, new.type)
+        mentions: tuple[EntityMention, ...] = ()
+        if new.text != old.text:
+            new, mentions = self._understood(new)
         row = self._row(new)
         with self._store.write() as transaction:
             _check_editable(get_memory(transaction.snapshot(), old.id))
             append_rows(transaction, "memories", row)
             supersede_memories(transaction, {old.id: new.id}, now)
+            _add_derived(transaction, new, mentions)
         return new
 
     def delete_memory(self, given: str) -> int:
@@ -210,6 +237,24 @@ class Editor:
             transaction.ledger(lambda _: self._store.ledger.files.release_document(root))
             return erased.counts.get("memories", 0)
 
+    def _understood(self, memory: Memory) -> tuple[Memory, tuple[EntityMention, ...]]:
+        """Return a memory with the names, topics, keywords, tags and type that its text tells."""
+        source = SourceText(
+            memory.text, "text/plain", STATED, created_at=memory.created_at, tags=memory.tags
+        )
+        (found,) = self._understander(memory.namespace).understand([source])
+        says = max(found.distilled, key=lambda each: each.importance, default=None)
+        names = (each.name for each in found.entities)
+        understood = dataclasses.replace(
+            memory,
+            type=memory.type or (says.type if says else "fact"),
+            entities=tuple(dict.fromkeys((*names, *pages_of(find_wikilinks(memory.text))))),
+            topics=found.topics,
+            keywords=found.keywords,
+            tags=found.tags,
+        )
+        return understood, found.entities
+
     def _row(self, memory: Memory) -> pa.Table:
         terms = passage_terms(memory.title, memory.heading, memory.text)
         searchable = dataclasses.replace(memory, search_text=" ".join(terms))
@@ -222,12 +267,21 @@ class Editor:
         return row.set_column(column, row.schema.field(column), values)
 
 
-def _check(text: str, importance: float, type_: str) -> None:
+def _add_derived(
+    transaction: Transaction, memory: Memory, mentions: tuple[EntityMention, ...]
+) -> None:
+    """Add what follows from a stated memory to the graph; known entities are counted up."""
+    entities, relations = derive_statement(memory, mentions)
+    EntityCounts().write(transaction, entities)
+    add_missing(transaction, {}, relations)
+
+
+def _check(text: str, importance: float, type_: str | None) -> None:
     if not text.strip():
         raise UsageError("a memory needs a text", 'say what to remember: "..."')
     if not 0 <= importance <= 1:
         raise UsageError(f"importance is from 0 to 1, not {importance:g}")
-    if not type_.isidentifier() or type_ == "insight":
+    if type_ is not None and (not type_.isidentifier() or type_ == "insight"):
         raise UsageError(f"{type_!r} cannot be a type", "use fact, decision, preference, plan, ...")
 
 

@@ -90,10 +90,10 @@ class Schedule:
         self._written = True
 
     def upkeep_due(self) -> bool:
-        """Whether something was written, and the last upkeep is some time ago."""
-        if not self._written:
+        """Whether there is something to tidy up, and the last upkeep is some time ago."""
+        if self._tidied is not None and self.monotonic() - self._tidied < self.upkeep_seconds:
             return False
-        return self._tidied is None or self.monotonic() - self._tidied >= self.upkeep_seconds
+        return self._written or bool(self.ledger.accesses.pending())
 
     def note_upkeep(self) -> None:
         """Note that all is tidy."""

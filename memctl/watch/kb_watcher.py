@@ -19,6 +19,7 @@ from memctl.errors import (
     ModelError,
 )
 from memctl.ingest.ingest_pipeline import IngestStopped
+from memctl.rows.access_counts import fold_accesses
 from memctl.schema.table_names import WAITS_FOR
 from memctl.watch.claims import Claims
 from memctl.watch.inbox_scanner import InboxScanner
@@ -168,6 +169,7 @@ class KnowledgeBaseWatcher:
             self._intake.compared(self.base.services.ingestor.compare())
         if self.schedule.upkeep_due():
             try:
+                fold_accesses(self.base.store)
                 self.base.store.upkeep()
             except LockedError as error:  # whoever writes can do it as well
                 _log.info("no upkeep now: %s", error.message)

@@ -122,6 +122,8 @@ def _show_view(context: CommandContext, view: MemoryView) -> None:
         "date": format_moment(m.created_at),
         "known since": format_moment(m.valid_from)
         + (f", until {format_moment(m.valid_to)}" if m.valid_to else ""),
+        "holds until": format_moment(m.expires_at) if m.expires_at else "",
+        "shown": f"{m.access_count:,} times" if m.access_count else "",
         "importance": f"{m.importance:.2f}, confidence {m.confidence:.2f}",
         "namespace": m.namespace,
         "session": m.session_id,
@@ -158,6 +160,7 @@ def _version(m: Memory) -> str:
     "add",
     """
     memctl memory add "the release is on 12 May" --type decision --tag launch
+    memctl memory add "the lift is out of order" --ttl 7d
     echo "likes green tea" | memctl memory add - --type preference
     """,
 )
@@ -176,6 +179,13 @@ def add(
     date: Annotated[
         str | None, typer.Option("--date", metavar="DATE", help="When it happened; now else.")
     ] = None,
+    ttl: Annotated[
+        str | None,
+        typer.Option("--ttl", metavar="TIME", help="How long it holds: 24h, 7d, 2w, 3m, 1y."),
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option("--expires", metavar="DATE", help="Until when it holds.")
+    ] = None,
     evidence: Annotated[
         list[str] | None,
         typer.Option("--evidence", metavar="ID", help="A memory it rests on; repeatable."),
@@ -183,22 +193,28 @@ def add(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Remember one statement of your own."""
+    """Remember one statement of your own.
+
+    Names, topics and #tags are read from its text, and so is its type where none is given.
+    """
     from datetime import UTC, datetime
 
-    from memctl.cli.arguments import parse_instant
+    from memctl.cli.arguments import parse_expiry, parse_instant
 
     refuse_empty({"--namespace": namespace, "--session": session_id})
-    created_at = None if date is None else parse_instant(date, datetime.now(UTC))
+    now = datetime.now(UTC)
+    created_at = None if date is None else parse_instant(date, now)
+    expires_at = parse_expiry(ttl, expires, now)
     with context.writing(kb) as base:
         memory = base.memories.add(
             _text(text),
-            type_="fact" if type_ is None else type_,
+            type_=type_,
             namespace=namespace,
             tags=_tags(tag) or (),
             importance=0.7 if importance is None else importance,
             session=session_id,
             created_at=created_at,
+            expires_at=expires_at,
             source_ids=evidence or (),
         )
     emit_one(memory, output, lambda: context.console.print(memory.id))

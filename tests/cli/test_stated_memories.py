@@ -1,0 +1,120 @@
+"""Statements of one's own: what is read from their text, how long they hold, how often shown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memctl.config import load_config
+from memctl.home import Home
+from memctl.rows.access_counts import fold_accesses
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memctl.knowledge_base import KnowledgeBase
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> KnowledgeBase:
+    """A new knowledge base whose clock stands still."""
+    home = Home(load_config({"home": str(tmp_path)}, {}), lambda: NOW)
+    home.create("notes")
+    return home.open("notes")
+
+
+def opened_later(notes: KnowledgeBase, days: int) -> KnowledgeBase:
+    """Open the same knowledge base some days later."""
+    config = load_config({"home": str(notes.layout.folder.parent.parent)}, {})
+    return Home(config, lambda: NOW + timedelta(days=days)).open("notes")
+
+
+def test_names_tags_and_type_are_read_from_a_statement(notes: KnowledgeBase) -> None:
+    with notes:
+        memory = notes.memories.add(
+            "We decided that Ann Keller runs the harbour of Bergen, see [[Quay plan]]. #ports"
+        )
+        assert memory.type == "decision"
+        assert {"Ann Keller", "Quay plan"} <= set(memory.entities)
+        assert memory.tags == ("ports",)
+        names = {place.name for place in notes.graph.view().graph.nodes}
+        assert {"Ann Keller", "Quay plan"} <= names
+        relations = notes.store.snapshot().scan("relations").to_pylist()
+        assert [(row["source_id"], row["text"]) for row in relations] == [(memory.id, "Quay plan")]
+        notes.memories.delete(memory.id)
+        assert notes.store.snapshot().count("relations") == 0
+        assert notes.store.snapshot().count("entities") == 0
+
+
+def test_a_type_that_is_given_counts_and_the_same_statement_is_there_once(
+    notes: KnowledgeBase,
+) -> None:
+    with notes:
+        memory = notes.memories.add("We decided to fly to Oslo.", type_="plan")
+        assert memory.type == "plan"
+        first = notes.memories.add("We decided to take the train.", type_="fact")
+        assert notes.memories.add("We decided to take the train.").id == first.id
+        assert notes.memories.list().num_rows == 2
+
+
+def test_names_of_an_edited_statement_are_those_of_its_new_text(notes: KnowledgeBase) -> None:
+    with notes:
+        old = notes.memories.add("Ann Keller has the spare key.")
+        new = notes.memories.edit(old.id, "Bert Olsen has the spare key.")
+        assert "Bert Olsen" in new.entities
+        assert "Ann Keller" not in new.entities
+
+
+def test_a_rebuild_gives_the_graph_of_statements_again(notes: KnowledgeBase) -> None:
+    from memctl.graph.derivation import derive_all
+
+    with notes:
+        notes.memories.add("Ann Keller works at the [[Quay]].")
+        snapshot = notes.store.snapshot()
+        entities, relations = derive_all(snapshot)
+        assert set(entities) == set(snapshot.scan("entities")["id"].to_pylist())
+        assert set(relations) == set(snapshot.scan("relations")["id"].to_pylist())
+
+
+def test_a_statement_holds_until_it_expires(notes: KnowledgeBase) -> None:
+    with notes:
+        notes.memories.add("The lift is out of order.", expires_at=NOW + timedelta(days=7))
+        assert notes.query("the lift", answer=False).hits
+    with opened_later(notes, 6) as base:
+        assert base.query("the lift", answer=False).hits
+        assert base.context("is the lift out of order?").text
+    with opened_later(notes, 8) as base:
+        assert base.memories.list().num_rows == 0
+        assert base.query("the lift", answer=False).hits == ()
+        assert base.context("is the lift out of order?").text == ""
+
+
+def test_accesses_are_folded_into_the_rows_when_something_is_ingested(
+    notes: KnowledgeBase,
+) -> None:
+    with notes:
+        memory = notes.memories.add("The door code is 4711.")
+        for _ in range(3):
+            notes.query("door code", answer=False)
+        assert notes.memories.get(memory.id).memory.access_count == 0
+        notes.ingest(text="Tomatoes want sun.")
+        shown = notes.memories.get(memory.id).memory
+        assert (shown.access_count, shown.last_accessed_at) == (3, NOW)
+        assert notes.store.ledger.accesses.pending() == []
+        assert fold_accesses(notes.store) == 0
+        notes.query("door code", answer=False)
+        assert fold_accesses(notes.store) > 0
+        assert notes.memories.get(memory.id).memory.access_count == 4
+
+
+def test_accesses_of_a_memory_that_is_gone_are_dropped(notes: KnowledgeBase) -> None:
+    with notes:
+        memory = notes.memories.add("The door code is 4711.")
+        notes.query("door code", answer=False)
+        notes.memories.delete(memory.id)
+        assert fold_accesses(notes.store) == 0
+        assert notes.store.ledger.accesses.pending() == []
