@@ -29,7 +29,7 @@ from memctl.models.call_accounting import CallUsage, call_cost
 from memctl.models.protocols import estimate_tokens
 from memctl.models.remote_embedder import TEXTS_PER_CALL
 from memctl.prompts import load_prompt
-from memctl.readers.media.clips import MOST_SECONDS, recording_seconds
+from memctl.readers.media.clips import MAX_SECONDS, recording_seconds
 from memctl.readers.media.recording_content import KEY_FRAMES, SECONDS_A_FRAME
 from memctl.readers.media.recordings import TRANSCRIPT
 from memctl.records import (
@@ -228,7 +228,7 @@ class Estimator:
         if "transcribe" not in self.plan.models or TRANSCRIPT not in source.missing:
             return 0
         seconds = recording_seconds(source.metadata)
-        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / MOST_SECONDS)))
+        self._call("transcribe", 0, 0, max(1, math.ceil(seconds / MAX_SECONDS)))
         self._sums["transcribe"].audio_seconds += seconds
         return round(seconds * SPOKEN_CHARACTERS_A_SECOND)
 

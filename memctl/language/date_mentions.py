@@ -1,4 +1,4 @@
-"""Dates that a text mentions, as ISO 8601, with where they stand.
+"""The dates that a text mentions, as ISO 8601, and their positions.
 
 A day without a year is given one only when the date of the text is known; a relative day such as
 "tomorrow" is resolved only then, and only where it can mean one day alone.
@@ -24,16 +24,16 @@ _WEEKDAY = "|".join(name for names in load_language("en").weekdays for name in n
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _DIGITS = re.compile(r"\d\d*")
 """Runs of digits; a pattern that begins with a repetition is looked for half as fast."""
-_LONGEST_BEFORE_DIGITS = 24
+_MAX_BEFORE_DIGITS_LENGTH = 24
 """No date has more before its first digit: "fourth quarter of ", "septiembre. de "."""
-_LONGEST_AFTER_DIGITS = 48
+_MAX_AFTER_DIGITS_LENGTH = 48
 """No date has more after its first run of digits, nor looks further to see that it has ended."""
 _YEAR_DIGITS = 4
 _CENTURIES = ("15", "16", "17", "18", "19", "20")
 _AFTER_DAY = re.compile(r"(?:st|nd|rd|th|\.)?\s(?:(?:of|de)\s)?([^\W\d_]++)\b", re.IGNORECASE)
 _BEFORE_DAY = re.compile(r"\b([^\W\d_]++)\.?\s$")
 _BESIDE_DAY = frozenset({*MONTHS, "days"})
-_LONGEST_MONTH = max(map(len, MONTHS)) + 2
+_MAX_MONTH_LENGTH = max(map(len, MONTHS)) + 2
 _RELATIVE_HINT = re.compile(
     r"\b(?:to(?:day|night|morrow)|yesterday|"
     r"(?:next|last|this) (?:[mtwfs][a-z]{2,5}day|mon|tue|wed|thu|fri|sat|sun|week|month|year))\b"
@@ -78,20 +78,20 @@ class DateSpan:
 
 def date_spans(text: str, said: datetime | None = None) -> list[DateSpan]:
     """Return the dates in a text; ``said`` is when it was written or said, if that is known."""
-    if said is not None and _may_be_near(text.lower()):
+    if said is not None and _may_be_relative(text.lower()):
         return list(_spans(_PATTERN.finditer(text), said.date()))
     return list(_spans(_near_digits(text), said.date() if said else None))
 
 
-def _may_be_near(text: str) -> bool:
-    """Look for signs of a day that is told from today, in lower case."""
+def _may_be_relative(text: str) -> bool:
+    """Return whether a text, in lower case, may name a day relative to today."""
     return any(map(text.__contains__, _RELATIVE_WORDS)) and _RELATIVE_HINT.search(text) is not None
 
 
-def _may_be_of_date(text: str, digits: re.Match[str]) -> bool:
-    """Whether a run of digits is a year, or stands beside a month or before "days".
+def _may_be_in_date(text: str, digits: re.Match[str]) -> bool:
+    """Return whether a run of digits is a year, or stands beside a month or before "days".
 
-    Every date that is not told from today has such a run.
+    Every date that is not relative to today has such a run.
     """
     start, end = digits.span()
     if end - start == _YEAR_DIGITS and text.startswith(_CENTURIES, start):
@@ -99,20 +99,20 @@ def _may_be_of_date(text: str, digits: re.Match[str]) -> bool:
     after = _AFTER_DAY.match(text, end)
     if after and after[1].lower() in _BESIDE_DAY:
         return True
-    before = _BEFORE_DAY.search(text, max(0, start - _LONGEST_MONTH), start)
+    before = _BEFORE_DAY.search(text, max(0, start - _MAX_MONTH_LENGTH), start)
     return before is not None and before[1].lower() in MONTHS
 
 
 def _near_digits(text: str) -> Iterator[re.Match[str]]:
-    """What the pattern finds; it is tried only where a date may begin whose digits come soon.
+    """Yield what the pattern finds, tried only where a date with digits may begin.
 
-    Trying it at every character costs more than all else that is done with a short text.
+    Trying it at every character costs more than everything else done with a short text.
     """
     position = 0
     for digits in _DIGITS.finditer(text):
-        start = max(position, digits.start() - _LONGEST_BEFORE_DIGITS)
-        end = digits.end() + _LONGEST_AFTER_DIGITS
-        if digits.start() < position or not _may_be_of_date(text, digits):
+        start = max(position, digits.start() - _MAX_BEFORE_DIGITS_LENGTH)
+        end = digits.end() + _MAX_AFTER_DIGITS_LENGTH
+        if digits.start() < position or not _may_be_in_date(text, digits):
             continue
         while start <= digits.start():
             found = _PATTERN.search(text, start, end)

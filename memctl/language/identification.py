@@ -3,7 +3,7 @@
 The classifier is py3langid (Lui and Baldwin, 2012: langid.py).  Of 12,700 messages in 32 languages,
 12 to 160 characters each, from the translations of programs, it names 86 % rightly and 0.4 %
 wrongly at the confidence asked for here; counting stop words named 41 % rightly and 2 % wrongly.
-Loading it takes half a second and 75 MB, so plain English is told without it.
+Loading it takes half a second and 75 MB, so plain English is recognised without it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _SAMPLE = 400
 """Characters that are looked at."""
 _CONFIDENCE = 0.6
-_FEWEST_WORDS = 3
-_FEWEST_ENGLISH_WORDS, _LEAST_ENGLISH_SHARE = 2, 0.05
+_MIN_WORDS = 3
+_MIN_ENGLISH_WORDS, _LEAST_ENGLISH_SHARE = 2, 0.05
 """Stop words that no other language has, from which on a text is English."""
 _COMMON_SHARE = 0.6
 """The share of common English words from which on a text in ASCII is English."""
@@ -30,31 +30,31 @@ _FURTHER_LANGUAGES = (
     "af az be bg bn bs cy eo fa gl he hr is ja ka kk km kn ko la lb lo lv mk ml mn mr ms mt my pa"
     " ps si sk sl so sq sw te th tl ur uz vi zh"
 )
-"""Languages that are told apart though nothing here is written for them."""
+"""Languages that are recognised although no words of theirs are listed."""
 
 
 def identify_language(text: str) -> str:
-    """Return the ISO 639-1 code of the language, or ``""`` when it cannot be told."""
+    """Return the ISO 639-1 code of the language, or ``""`` when it is unclear."""
     sample = text[:_SAMPLE]
     if _is_plain_english(sample):
         return "en"
-    if sum(map(str.isalpha, sample)) < _FEWEST_WORDS:
+    if sum(map(str.isalpha, sample)) < _MIN_WORDS:
         return ""
     language, confidence = _classifier().classify(sample)
     return str(language) if confidence >= _CONFIDENCE else ""
 
 
 def _is_plain_english(sample: str) -> bool:
-    """Tell English by its words: 90 % of the messages of the measurement, 0.3 % of the others."""
+    """Recognise English by its words: 90 % of the messages measured, and 0.3 % of the others."""
     words = sample.lower().split()
     only_english = _only_english_words()
-    if len(only_english.intersection(words)) >= _FEWEST_ENGLISH_WORDS:
+    if len(only_english.intersection(words)) >= _MIN_ENGLISH_WORDS:
         return sum(map(only_english.__contains__, words)) >= _LEAST_ENGLISH_SHARE * len(words)
     if not sample.isascii():
         return False
     words = _WORD.findall(sample.lower())
     common = sum(word in COMMON_WORDS or word in stop_words("en") for word in words)
-    return len(words) >= _FEWEST_WORDS and common >= _COMMON_SHARE * len(words)
+    return len(words) >= _MIN_WORDS and common >= _COMMON_SHARE * len(words)
 
 
 @cache

@@ -22,11 +22,11 @@ _ENDS = re.compile(
 _MARK = re.compile(r"[.!?…。！？｡]")
 _RUN = re.compile(r"[.!?…]*")
 _LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
-_LONGEST_WORD = 40
+_MAX_WORD_LENGTH = 40
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[*_]*(\w*)")
 _ABBREVIATIONS = words_of_all("abbreviations")
 _SHORT_FORMS = words_of_all("abbreviations_before_lower_case")
-_LONGEST_ABBREVIATION = max(map(len, _ABBREVIATIONS | _SHORT_FORMS))
+_MAX_ABBREVIATION_LENGTH = max(map(len, _ABBREVIATIONS | _SHORT_FORMS))
 _MONTHS_AFTER_ORDINALS = frozenset(
     name
     for language in all_languages()
@@ -104,14 +104,14 @@ def _ends_here(text: str, match: re.Match[str], begin: int) -> bool:
             "…" not in mark and "." not in mark and not match["closing"]
         )
     before = _word_before(text, match.start(), begin)
-    if len(before) > _LONGEST_ABBREVIATION and "." not in before:
+    if len(before) > _MAX_ABBREVIATION_LENGTH and "." not in before:
         return True
     starts_block = match.start() - len(before) == begin
     return not _is_abbreviated(before, _word_after(text, match.end()), alone=starts_block)
 
 
 def _word_before(text: str, dot: int, begin: int) -> str:
-    before = text[max(begin, dot - _LONGEST_WORD) : dot]
+    before = text[max(begin, dot - _MAX_WORD_LENGTH) : dot]
     word = before.rpartition(" ")[2]
     if word.isalnum():
         return word
@@ -147,9 +147,9 @@ def _skip_space(text: str, position: int, end: int) -> int:
     return position
 
 
-_NARROWEST = 40
-_WIDEST = 110
-_FEWEST_WORDS = 3
+_MIN_WIDTH = 40
+_MAX_WIDTH = 110
+_MIN_WORDS = 3
 _NARROWEST_IDEOGRAPHS = 10
 
 _STARTS_ANEW = re.compile(
@@ -175,9 +175,9 @@ _LINKING = words_of_all("linking_words")
 def wrapped_lines(lines: Sequence[str]) -> list[bool]:
     """Tell of each line of a paragraph but the last whether its sentence goes on in the next."""
     width = max(map(len, lines))
-    if width > _WIDEST:
+    if width > _MAX_WIDTH:
         return [False] * (len(lines) - 1)
-    if width < _NARROWEST:
+    if width < _MIN_WIDTH:
         return _narrow(lines, width)
     return [_is_wrapped(*pair, width) for pair in pairwise(lines)]
 
@@ -185,7 +185,7 @@ def wrapped_lines(lines: Sequence[str]) -> list[bool]:
 def _is_wrapped(line: str, following: str, width: int) -> bool:
     if _stands_apart(line, following):
         return False
-    if _first_word(following)[:1].islower() and len(line) >= _NARROWEST:
+    if _first_word(following)[:1].islower() and len(line) >= _MIN_WIDTH:
         return True
     return _had_no_room(line, following, width)
 
@@ -226,16 +226,16 @@ def _run(lines: Sequence[str], width: int) -> list[bool]:
     ended = _ENDED.search(lines[-1]) is not None
     if ended and all(_are_filled(*pair, width) for pair in pairs):
         return [True] * len(pairs)
-    if sum(len(line.split()) for line in lines[:-1]) < _FEWEST_WORDS * len(pairs):
+    if sum(len(line.split()) for line in lines[:-1]) < _MIN_WORDS * len(pairs):
         return [False] * len(pairs)
     begun = lines[0][_margin(lines[0]) :][:1].isupper()
-    told = [_goes_on(*pair, width, begun=begun, ended=ended) for pair in pairs]
+    goes_on = [_goes_on(*pair, width, begun=begun, ended=ended) for pair in pairs]
     if not ended:
-        return told
-    flows = any(told)
+        return goes_on
+    flows = any(goes_on)
     return [
         known or _goes_on_in_a_name(*pair, width, flows=flows)
-        for known, pair in zip(told, pairs, strict=True)
+        for known, pair in zip(goes_on, pairs, strict=True)
     ]
 
 

@@ -21,8 +21,8 @@ from memctl.language.word_lists import Language, load_language
 WORD_PUNCTUATION = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 """What stands around a word in a sentence."""
 _CACHED_TOKENS = 200_000
-_LONGEST_CACHED = 40
-_LONGEST_TERM = 80
+_MAX_CACHED_LENGTH = 40
+_MAX_TERM_LENGTH = 80
 
 _UNSPACED = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -90,7 +90,7 @@ class _Vocabulary(dict[str, tuple[str, ...]]):
 
     def __missing__(self, token: str) -> tuple[str, ...]:
         found = tuple(self._analyse(token))
-        if len(token) <= _LONGEST_CACHED:
+        if len(token) <= _MAX_CACHED_LENGTH:
             if len(self) >= _CACHED_TOKENS:
                 self.clear()
             self[token] = found
@@ -156,14 +156,14 @@ class _Vocabulary(dict[str, tuple[str, ...]]):
         if word.isalpha():
             yield from self._plain(word)
         elif word:
-            yield word[:_LONGEST_TERM]
+            yield word[:_MAX_TERM_LENGTH]
 
     def _stem(self, word: str) -> str:
         stem = self._stems.get(word)
         if stem is None:
             if len(self._stems) >= _CACHED_TOKENS:
                 self._stems.clear()
-            stem = self._stems[word] = _stemmed(word[:_LONGEST_TERM], self._language)
+            stem = self._stems[word] = _stemmed(word[:_MAX_TERM_LENGTH], self._language)
         return stem
 
 
@@ -220,7 +220,9 @@ def _number(written: str) -> Iterator[str]:
     if date:
         yield date.group(1)
         yield f"{date.group(1)}-{date.group(2)}"
-    yield (written.replace(",", "") if _THOUSANDS.fullmatch(written) else written)[:_LONGEST_TERM]
+    yield (written.replace(",", "") if _THOUSANDS.fullmatch(written) else written)[
+        :_MAX_TERM_LENGTH
+    ]
 
 
 TITLE_WEIGHT = 2

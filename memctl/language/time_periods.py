@@ -1,7 +1,7 @@
 """The times that a question names, from the day of asking: "last May", "two weeks ago".
 
-What a text may have meant by such words is left to ``dates``.  A question looks back, so that "in
-May" is the May that was last, and it may leave one end open: "since March", "before Christmas".
+What a text means by such words is up to ``date_mentions``.  A question looks back, so "in May" is
+the last May, and it may leave one end open: "since March", "before Christmas".
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ _ISO = re.compile(r"(?P<year>\d{4})(?:-W(?P<week>\d\d)|-Q(?P<quarter>\d)|-(?P<mo
 
 
 def periods(question: str, today: date) -> list[Period]:
-    """Return the times that a question tells, as far as they are days of the calendar."""
-    found = list(_told(question, today))
+    """Return the times that a question names, as far as they are days of the calendar."""
+    found = list(_relative_periods(question, today))
     taken = [(each.start, each.end) for each in found]
     for span in date_spans(question):
         if not any(start < span.end and span.start < end for start, end in taken):
@@ -99,7 +99,7 @@ def is_time_name(word: str) -> bool:
     return plain in _NAMES or re.fullmatch(_YEAR, plain) is not None
 
 
-def _told(question: str, today: date) -> Iterator[Period]:
+def _relative_periods(question: str, today: date) -> Iterator[Period]:
     for match in _PATTERN.finditer(question):
         try:
             days = _days(match, today)
@@ -141,12 +141,12 @@ def _days(match: re.Match[str], today: date) -> Days | None:
             return _beside(found, _feast(_HOLIDAYS[feast], found.get("feast_year"), today))
         case {"season": season, "season_year": year}:
             return _months(int(year), _SEASONS[season], _MONTHS_IN_A_SEASON)
-        case {"alone": name} if _is_told(match, name):
+        case {"alone": name} if _is_date(match, name):
             return _latest(name, today)
     return None
 
 
-def _is_told(match: re.Match[str], name: str) -> bool:
+def _is_date(match: re.Match[str], name: str) -> bool:
     """Tell "in May" from what may happen, and from what is done in spring by its preposition."""
     return bool(match["bound"] or match["within"]) and (
         name in _SEASONS or match["alone"][:1].isupper() or len(name) > len("sept")

@@ -1,4 +1,4 @@
-"""Files become text with positions; the only room that knows file formats."""
+"""Files become text with positions; the only package that knows file formats."""
 
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import MediaType

@@ -1,4 +1,8 @@
-"""What a file's properties say of it as a document: title, authors, date, tags; the rest stays."""
+"""What files state about themselves: titles, authors, dates and tags, and which to believe.
+
+Most files carry a title that a program made of a file name, and an author that is a login.  Dates
+become aware UTC datetimes; one without a zone is taken as UTC.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ _OTHER_DESCRIPTIONS = ("aliases", "alias", "slug", "permalink", "layout", "lang"
 _DESCRIPTIONS = frozenset(
     (*_TITLE_KEYS, *_DATE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS, *_OTHER_DESCRIPTIONS)
 )
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +40,11 @@ class DocumentProperties:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     only_describe: bool = False
-    """Whether they say what the document is and nothing of what it is about."""
+    """Whether they say what the document is but not what it is about."""
 
 
 def document_properties(properties: Mapping[Any, Any]) -> DocumentProperties:
-    """Sort the properties of a file, such as its front matter, by what they mean."""
+    """Sort the properties of a file, such as its front matter, by meaning."""
     known = {str(key).strip().lower(): value for key, value in properties.items()}
     used = (*_TITLE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS)
     return DocumentProperties(
@@ -88,7 +92,7 @@ def parse_tags(value: object) -> tuple[str, ...]:
 
 def to_json_value(value: Any, depth: int = 0) -> Any:
     """The value as JSON can hold it: dates in ISO 8601, keys as text, no NaN, bounded depth."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return None
     if isinstance(value, dict):
         return {str(key): to_json_value(inner, depth + 1) for key, inner in value.items()}
@@ -101,7 +105,7 @@ def to_json_value(value: Any, depth: int = 0) -> Any:
     return value if isinstance(value, bool | int | str | None) else str(value)
 
 
-_LONGEST = 100
+_MAX_LENGTH = 100
 _EPOCH = re.compile(r"[1-9]\d{8,9}(?:\.\d+)?$|[1-9]\d{11,12}$")
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?$")
 _MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})$")
@@ -125,7 +129,7 @@ def parse_date(value: object) -> datetime | None:
     if isinstance(value, date):
         return datetime.combine(value, time(), UTC)
     text = str(value).strip() if isinstance(value, str) else ""
-    if not 4 < len(text) <= _LONGEST:
+    if not 4 < len(text) <= _MAX_LENGTH:
         return None
     return _iso(text) or _written_out(text) or _header(text)
 

@@ -29,12 +29,12 @@ from memctl.readers.text_files.decoding import decode
 from memctl.readers.text_files.plain_text import code_pieces, prose_pieces
 from memctl.records import SourceText
 
-LARGEST = 100 * 1024 * 1024
-LARGEST_ATTACHMENT = 5 * 1024 * 1024
+MAX_BYTES = 100 * 1024 * 1024
+MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024
 """Text attachments up to this size are read."""
 
 _HEADER_CHARS = 10_000
-_DEEPEST = 5
+_MAX_DEPTH = 5
 """Messages forwarded as attachments are read so many levels deep."""
 
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
@@ -60,7 +60,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     Raises:
         UnreadableSource: It is no message, or its parts are nested too deeply.
     """
-    check_size(path, name, LARGEST)
+    check_size(path, name, MAX_BYTES)
     try:
         with open_regular(path) as file:
             message = BytesParser(policy=_BoundedHeaders()).parse(file)
@@ -161,12 +161,12 @@ def _attachment_pieces(part: EmailMessage, depth: int) -> Iterator[Piece]:
     heading = f"Attachment: {name or part.get_content_type()}"
     if part.get_content_type() == "message/rfc822":
         inner = part.get_payload(0) if part.is_multipart() else None
-        if isinstance(inner, EmailMessage) and depth < _DEEPEST:
+        if isinstance(inner, EmailMessage) and depth < _MAX_DEPTH:
             yield Piece("\nForwarded message\n\n", "heading", "Forwarded message")
             yield from _pieces(inner, depth + 1, "Forwarded message")
         return
     content = _bytes_of(part)
-    pieces = _content_pieces(part, name, content) if len(content) <= LARGEST_ATTACHMENT else None
+    pieces = _content_pieces(part, name, content) if len(content) <= MAX_ATTACHMENT_BYTES else None
     yield Piece(f"\n{heading}\n\n", "heading", heading)
     for piece in pieces or ():
         yield _under(piece, heading)

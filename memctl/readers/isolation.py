@@ -1,7 +1,7 @@
-"""Readers of formats that can do harm work in processes of their own, with caps.
+"""Reads files, those of risky formats in isolated processes with limits.
 
-A small file can claim gigabytes, never come to an end, or bring down the library that reads it.
-Such a process gets the name of a file and gives text, both as JSON; one that goes over a cap or
+A small file can claim gigabytes, never end, or crash the library that reads it.  An isolated
+process receives the path of a file and returns text, both as JSON.  One that exceeds a limit or
 dies is replaced, and its file fails with the reason.
 """
 
@@ -28,7 +28,7 @@ from memctl.errors import EmptySource, OverLimit, UnreadableSource
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import FILE_KINDS, FileKind, kind_of_media_type
 from memctl.readers.file_names import display_name
-from memctl.readers.media.clips import MOST_CLIPS, Clip, ClipKind
+from memctl.readers.media.clips import MAX_CLIPS, Clip, ClipKind
 from memctl.readers.reader_errors import limit_expansion
 from memctl.readers.reader_process import (
     OVER_MEMORY,
@@ -45,11 +45,11 @@ Part = TypeVar("Part")
 _log = logging.getLogger(__name__)
 
 BYTES_PER_ALLOWANCE = 10_000_000
-"""Bytes; a larger file gets its time once for each such stretch."""
+"""A file gets its time once for each stretch of so many bytes."""
 
-_LONGEST_LINE = 128 << 20
+_MAX_LINE_LENGTH = 128 << 20
 _LAST_SECONDS = 5.0
-"""For a process that has nothing more to say to end by itself, so that its exit code tells why."""
+"""Time for a process that has nothing more to say to exit, so that its exit code is known."""
 _START = (
     "import sys; sys.path[:] = {path!r}; from memctl.readers.reader_process import serve; serve()"
 )
@@ -58,7 +58,7 @@ _HINT = "check where it comes from; limits.{setting} in the settings allows more
 
 
 class ReaderCrash(Exception):
-    """A reader raised what no reader should: its own bug, met in a process apart."""
+    """A reader raised what no reader should: a bug of its own, in an isolated process."""
 
     def __init__(self, kind: str, message: str, trace: str) -> None:
         super().__init__(f"{kind}: {message}")
@@ -67,11 +67,11 @@ class ReaderCrash(Exception):
 
 
 class _ProcessExited(Exception):
-    """The process was gone before it was asked, as it is after a while without work."""
+    """The process had exited before it was asked, as it does after a while without work."""
 
 
 class Readers:
-    """Reads files, those of risky formats in processes apart; usable from several threads.
+    """Reads files, those of risky formats in isolated processes; usable from several threads.
 
     A process is started when the first such file comes, and serves all that follow.
 
@@ -97,7 +97,7 @@ class Readers:
     def clips(
         self, kind: ClipKind, path: Path, name: str, media_type: str, seconds: float = 0.0
     ) -> Generator[Clip, None, None]:
-        """Yield pieces of a file for a model to hear or see; they are made in a process apart.
+        """Yield clips of a file for a model to hear or see; they are made in an isolated process.
 
         Args:
             kind: What pieces; see :func:`memctl.readers.media.clips.make_clips`.
@@ -110,7 +110,7 @@ class Readers:
             OverLimit, UnreadableSource, ReaderFault: As :meth:`read`.
         """
         asked = {"cut": kind, "is": media_type, "seconds": seconds}
-        yield from self._apart(lambda process: process.clips(asked, path, name))
+        yield from self._in_process(lambda process: process.clips(asked, path, name))
 
     def close(self) -> None:
         """End the processes that wait for work."""
@@ -125,13 +125,13 @@ class Readers:
         if not reader.is_isolated:
             yield from read_in_process(reader, path, name)
         else:
-            yield from self._apart(lambda process: process.texts(reader, path, name))
+            yield from self._in_process(lambda process: process.texts(reader, path, name))
 
-    def _apart(
+    def _in_process(
         self, work: Callable[[_Process], Generator[Part, None, None]]
     ) -> Generator[Part, None, None]:
         """Yield what a process gives; another one is asked where it had left before."""
-        process = self._taken()
+        process = self._take_process()
         try:
             try:
                 yield from work(process)
@@ -142,7 +142,7 @@ class Readers:
         finally:
             self._give_back(process)
 
-    def _taken(self) -> _Process:
+    def _take_process(self) -> _Process:
         with self._mutex:
             if self._idle:
                 return self._idle.pop()
@@ -172,8 +172,8 @@ class _Process:
         self._is_between_files = True
         self._has_served = False
         self._is_overdue = False
-        self._left = 0.0
-        """Seconds that the file in hand still has."""
+        self._seconds_left = 0.0
+        """Seconds left for the current file."""
         self._opening = encode_message({"memory": limits.memory_mb << 20})
 
     @property
@@ -201,7 +201,7 @@ class _Process:
         """Yield pieces of a file; raises as :meth:`Readers.clips`."""
         with _rejecting_invalid_messages(name):
             for number, part in enumerate(self._parts("clip", asked, path, name)):
-                if number >= MOST_CLIPS:
+                if number >= MAX_CLIPS:
                     raise InvalidMessage("there is no end to them")
                 yield clip_from_json(part)
 
@@ -210,7 +210,7 @@ class _Process:
     def _parts(
         self, kind: str, asked: Mapping[str, Any], path: Path, name: str
     ) -> Generator[object, None, None]:
-        """Yield what a process says of a file, part by part."""
+        """Yield what a process returns for a file, part by part."""
         self._is_between_files = False
         answer = self._answer(self._question(asked, path, name), name)
         while kind in answer:
@@ -222,9 +222,9 @@ class _Process:
             raise error
 
     def _question(self, asked: Mapping[str, Any], path: Path, name: str) -> dict[str, Any]:
-        """What is asked first of a file; from here on its seconds count."""
+        """Return the first request for a file; from here on its seconds count."""
         allowance = max(1.0, path.stat().st_size / BYTES_PER_ALLOWANCE)
-        self._left = self._limits.seconds * allowance
+        self._seconds_left = self._limits.seconds * allowance
         return {
             **asked,
             "path": str(path.absolute()),
@@ -233,42 +233,42 @@ class _Process:
         }
 
     def _answer(self, question: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Ask, and wait for the answer no longer than the file may take."""
-        line = self._exchanged(encode_message(question))
-        if len(line) == _LONGEST_LINE:
+        """Ask, and wait for the answer as long as the file may take."""
+        line = self._exchange(encode_message(question))
+        if len(line) == _MAX_LINE_LENGTH:
             raise OverLimit(
-                f"{display_name(name)} gives more than {_LONGEST_LINE >> 20} MB in one piece",
+                f"{display_name(name)} gives more than {_MAX_LINE_LENGTH >> 20} MB in one piece",
                 "check where it comes from; if it is genuine, save it in smaller parts",
             )
         if not line.endswith(b"\n"):
-            raise self._death(name, was_asked_before="next" in question)
+            raise self._exit_error(name, was_asked_before="next" in question)
         return decode_message(line)
 
-    def _exchanged(self, question: bytes) -> bytes:
-        """The answer to a question; without an end when the process ended, or goes on and on."""
+    def _exchange(self, question: bytes) -> bytes:
+        """Return the answering line, without an end if the process exited or it is too long."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         began = time.monotonic()
-        alarm = threading.Timer(max(0.0, self._left), self._ring)
+        alarm = threading.Timer(max(0.0, self._seconds_left), self._time_out)
         alarm.daemon = True
         alarm.start()
         try:
             self._process.stdin.write(self._opening + question)
             self._process.stdin.flush()
             self._opening = b""
-            line = self._process.stdout.readline(_LONGEST_LINE)
+            line = self._process.stdout.readline(_MAX_LINE_LENGTH)
         except OSError:  # it has ended
             line = b""
         finally:
             alarm.cancel()
-            self._left -= time.monotonic() - began
+            self._seconds_left -= time.monotonic() - began
         return line
 
-    def _ring(self) -> None:
+    def _time_out(self) -> None:
         self._is_overdue = True
         _kill(self._process)
 
-    def _death(self, name: str, *, was_asked_before: bool) -> Exception:
+    def _exit_error(self, name: str, *, was_asked_before: bool) -> Exception:
         """Why the process ended, as an error to raise."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_LAST_SECONDS)
@@ -295,7 +295,7 @@ class _Process:
         return _over(name, f"needs more than {self._limits.memory_mb:,} MB to be read", "memory_mb")
 
     def _error(self, answer: Mapping[str, Any], name: str) -> Exception | None:
-        """What a final answer says went wrong; None where it is just the end."""
+        """Return the error that a final answer reports; None at a regular end."""
         if answer.get("over") == "memory":
             return self._over_memory(name)
         if "refused" in answer:
@@ -312,7 +312,7 @@ class _Process:
 
 @contextmanager
 def _rejecting_invalid_messages(name: str) -> Iterator[None]:
-    """Turn what no reader says into a file that cannot be read."""
+    """Turn an invalid message into a file that cannot be read."""
     try:
         yield
     except InvalidMessage as error:
@@ -352,11 +352,11 @@ def _ending(code: int) -> str:
 
 
 def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what its names say are keys: nobody needs them to read a file."""
+    """Return the environment without variables named like secrets: reading needs none of them."""
     return {name: value for name, value in environ.items() if not _SECRET.search(name)}
 
 
-# --- what it says went wrong, none of it believed -------------------------------------------------
+# --- errors as the process reports them, each of them checked -----------------------------------
 
 
 def _over(name: str, what: str, setting: str) -> OverLimit:
@@ -379,15 +379,15 @@ def _system_error(number: str, reason: str, name: str) -> OSError:
 def _texts(said: object, count: int) -> list[str]:
     if isinstance(said, list) and len(said) == count and all(isinstance(x, str) for x in said):
         return said
-    raise InvalidMessage("it is no list of so many texts")
+    raise InvalidMessage("it is not a list of that many texts")
 
 
 RunReader = Callable[[FileKind, Path, str], Iterator[SourceText]]
-"""Has a reader read the file at a path, which is called so."""
+"""Runs the reader of a kind on the file at a path, under a name."""
 
 
 def read_in_process(reader: FileKind, path: Path, name: str) -> Iterator[SourceText]:
-    """Have a reader work in this process."""
+    """Run a reader in this process."""
     return reader.load()(path, name)
 
 

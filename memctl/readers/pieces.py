@@ -1,7 +1,7 @@
-"""Readers cut a source into pieces; here pieces become parts of bounded size with exact offsets.
+"""Pieces, which readers cut a source into, become parts of bounded size with exact offsets.
 
-Pieces are laid one after the other, each with its own line ends, and that is the document's text:
-so offsets are right by construction, whatever the format.
+The document's text is all pieces in their order, each with its own line ends: offsets are right by
+construction, whatever the format.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PART_CHARS = 1_000_000
 GROUP_CHARS = 600
 """Property lines that stand together share a piece up to this many characters."""
 
-LONGEST_HEADING = 500
+MAX_HEADING_LENGTH = 500
 """Every passage below a heading carries it, so no more than this of its end is kept."""
 
 _SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
@@ -128,7 +128,7 @@ def _segment(piece: Piece, offset: int) -> Segment | None:
         start,
         start + len(stripped),
         piece.kind,
-        piece.heading[-LONGEST_HEADING:],
+        piece.heading[-MAX_HEADING_LENGTH:],
         piece.page,
         piece.row,
         piece.time_start,

@@ -1,4 +1,4 @@
-"""Limits that several readers share."""
+"""How readers refuse a file: too large, out of proportion, damaged."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Item = TypeVar("Item")
 
 _LENGTH_OF_ANY = 10_000_000
 _LENGTH_PER_BYTE = 50
-"""Characters that any file may give, and that it may give for each of its bytes besides.
+"""Characters that any file may give, and further ones for each of its bytes.
 
-A table gives the most, where every value is said with the name of its column; but a few kilobytes
-can say one long text in every cell.
+Tables give the most, since every value is repeated with the name of its column; but a file of a few
+kilobytes can repeat one long text in every cell.
 """
 
 
@@ -44,7 +44,7 @@ def check_size(path: Path, name: str, limit: int) -> None:
 def limit_expansion(
     items: Iterable[Item], path: Path, name: str, length: Callable[[Item], int]
 ) -> Iterator[Item]:
-    """Yield what is read from a file until its text is out of proportion to the file.
+    """Yield what is read from a file, and raise when its text is out of proportion to the file.
 
     Args:
         items: What is read.
@@ -68,7 +68,7 @@ def limit_expansion(
 
 
 def with_file_name(error: UnreadableSource, name: str) -> UnreadableSource:
-    """The same refusal with the file's name in front, where it is not there yet."""
+    """Return the same error with the file's name in front, unless it is there."""
     shown = display_name(name)
     if error.message.startswith(shown):
         return error
@@ -92,14 +92,14 @@ PARSER_ERRORS: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What parsers of binary formats let through when bytes are not what they must be."""
+"""What parsers of binary formats raise when bytes are not what they expect."""
 
 _REASON_LENGTH = 120
 
 
 @contextmanager
 def damage_as_unreadable(name: str, kind: str, *own: type[Exception]) -> Iterator[None]:
-    """Turn what a library raises over a damaged file into one line that names the file.
+    """Turn what a library raises for a damaged file into one line that names the file.
 
     Args:
         name: What the source is called.
@@ -121,7 +121,7 @@ def damage_as_unreadable(name: str, kind: str, *own: type[Exception]) -> Iterato
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Keep what a library has to say about an odd file off the terminal."""
+    """Keep a library's warnings about an odd file off the terminal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

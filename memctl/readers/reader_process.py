@@ -1,8 +1,9 @@
-"""The process apart in which risky formats are read: caps on itself, one file after the other.
+"""The isolated process that reads risky formats: it limits itself and reads one file at a time.
 
-It is asked by lines of JSON on standard input and answers by lines of JSON; it knows nothing of
-knowledge bases.  It ends when whoever asks is gone, when nothing was asked for a while, and when
-it has grown.
+Requests and answers are lines of JSON on standard input and output; knowledge bases are unknown
+here.  The process exits when its parent is gone, after a while without requests, and when it has
+grown.  Whoever receives an answer checks it field by field, for the process may have been taken
+over by the file that it was reading.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ OVER_MEMORY = 97
 
 _IDLE_SECONDS = 60.0
 _WATCH_SECONDS = 0.2
-_MOST_READINGS = 500
+_MAX_READINGS = 500
 _GROWN = 0.25
-"""A process that holds this share of what it may is replaced before the next file."""
+"""A process that holds this share of its memory limit is replaced before the next file."""
 
 Answer = dict[str, Any]
 
@@ -68,7 +69,7 @@ def _answer_all(questions: IO[bytes], answers: IO[bytes], most_bytes: int) -> No
             reading = None
         answers.write(encode_message(answer))
         answers.flush()
-        grown = readings >= _MOST_READINGS or resident_bytes() > _GROWN * most_bytes
+        grown = readings >= _MAX_READINGS or resident_bytes() > _GROWN * most_bytes
         if reading is None and (grown or "over" in answer):
             return
 
@@ -84,7 +85,7 @@ def _next_question(questions: IO[bytes], *, is_idle: bool) -> Answer | None:
 
 
 def _reading(question: Answer) -> Iterator[Answer]:
-    """Read a file, or cut it up; nothing of that is done before the first part is asked for."""
+    """Read a file or make clips of it; nothing is done before the first part is requested."""
     _limit_processor(int(question["processor_seconds"]))
     path, name = Path(question["path"]), question["name"]
     if "cut" in question:
@@ -96,7 +97,7 @@ def _reading(question: Answer) -> Iterator[Answer]:
 
 
 def _next_answer(reading: Iterator[Answer]) -> Answer:
-    """The next part of a document, that there is none, or why it cannot be read."""
+    """Return the next part of a document, its end, or why it cannot be read."""
     try:
         return next(reading, {"end": True})
     except MemoryError:
@@ -111,11 +112,11 @@ def _next_answer(reading: Iterator[Answer]) -> Answer:
         return {"fault": [type(error).__name__, str(error), traceback.format_exc()]}
 
 
-# --- caps ----------------------------------------------------------------------------------------
+# --- limits --------------------------------------------------------------------------------------
 
 
 def _limit_memory(most_bytes: int) -> None:
-    """Have memory refused beyond a cap, and no image of it left on the disk after a crash."""
+    """Limit the memory, and leave no core dump on the disk after a crash."""
     with suppress(ImportError):  # Windows has no such limits
         import resource
 
@@ -128,7 +129,7 @@ def _limit_memory(most_bytes: int) -> None:
 
 
 def _limit_processor(seconds: int) -> None:
-    """End the process when the file in hand has had so many seconds of processor time."""
+    """End the process when the current file has used that many seconds of processor time."""
     with suppress(ImportError):
         import resource
 
@@ -173,11 +174,11 @@ _KINDS = frozenset(get_args(SegmentKind))
 
 
 class InvalidMessage(ValueError):
-    """What came over the pipe is not what a reader says."""
+    """What came over the pipe is not an answer that a reader gives."""
 
 
 def encode_message(message: Mapping[str, Any]) -> bytes:
-    """A message as one line."""
+    """Return a message as one line of JSON."""
     text = json.dumps(message, ensure_ascii=False, default=_instant)
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
@@ -198,7 +199,7 @@ def decode_message(line: bytes) -> dict[str, Any]:
 
 
 def text_to_json(text: SourceText) -> dict[str, Any]:
-    """A document's text as JSON knows it; its media type and reader the other side knows."""
+    """Return a document's text as JSON; the other side knows its media type and reader."""
     return {
         "text": text.text,
         "segments": [astuple(segment) for segment in text.segments],
@@ -241,7 +242,7 @@ def text_from_json(value: object, media_type: str, reader: str) -> SourceText:
 
 
 def clip_to_json(clip: Clip) -> dict[str, Any]:
-    """A piece of a file as JSON knows it."""
+    """Return a clip as JSON."""
     content = base64.b64encode(clip.content).decode("ascii")
     return {**asdict(clip), "content": content}
 
@@ -341,7 +342,7 @@ def _moment(value: object) -> datetime:
 
 
 def _checked(value: Any) -> Any:
-    """A value of JSON whose texts can be stored, and whose numbers can be counted with."""
+    """Return a JSON value, checked: its texts can be stored and its numbers are finite."""
     if isinstance(value, dict):
         return {_text(key): _checked(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Text becomes structure."""
+"""Text becomes structure: language, names, dates, keywords, statements, a gist."""
 
 from typing import TYPE_CHECKING
 

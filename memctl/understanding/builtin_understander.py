@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 METHOD = "builtin/1"
 _SHORT = 600
 _FEW_KEYWORDS = 5
-_MOST_DATES = 60
+_MAX_DATES = 60
 _DATED = 300_000
 
 
@@ -83,7 +83,7 @@ class BuiltinUnderstander:
 def _understanding(draft: _Draft) -> Understanding:
     source, lines, language = draft.source, draft.lines, draft.language
     marked = _tags(source)
-    matter, signals = score_importance(_evidence(draft))
+    importance, signals = score_importance(_evidence(draft))
     return Understanding(
         method=METHOD,
         gist=gist(source, lines, draft.keywords, draft.dates, language, draft.distilled),
@@ -93,8 +93,8 @@ def _understanding(draft: _Draft) -> Understanding:
         keywords=draft.keywords,
         tags=marked,
         links=_links(source),
-        dates=tuple(dict.fromkeys(span.iso for span in draft.dates))[:_MOST_DATES],
-        importance=matter,
+        dates=tuple(dict.fromkeys(span.iso for span in draft.dates))[:_MAX_DATES],
+        importance=importance,
         signals=signals,
         distilled=draft.distilled,
     )

@@ -28,9 +28,9 @@ from memctl.understanding.statement_patterns import (
 )
 from memctl.understanding.text_outline import Line
 
-MOST_DISTILLED = 200
-_SHORTEST, _LONGEST = 10, 320
-_FEWEST_WORDS = 3
+MAX_DISTILLED = 200
+_MIN_LENGTH, _MAX_LENGTH = 10, 320
+_MIN_WORDS = 3
 STATED_IMPORTANCE = {
     "important_fact": 0.85, "decision": 0.75, "fact": 0.6, "plan": 0.55, "preference": 0.6,
     "observation": 0.5,
@@ -60,15 +60,15 @@ def _patterns_by_word() -> Mapping[str, tuple[int, ...]]:
 
 
 @lru_cache(maxsize=4096)
-def _patterns_for(telling: frozenset[str]) -> tuple[int, ...]:
+def _patterns_for(signals: frozenset[str]) -> tuple[int, ...]:
     """The patterns, by number, that may match a sentence with these words."""
     by_word = _patterns_by_word()
-    return tuple(sorted({number for word in telling for number in by_word.get(word, ())}))
+    return tuple(sorted({number for word in signals for number in by_word.get(word, ())}))
 
 
 @cache
-def _telling_words() -> frozenset[str]:
-    """Words without any of which no sentence is worth remembering."""
+def _signal_words() -> frozenset[str]:
+    """Words of which every sentence worth remembering has one."""
     return frozenset(_patterns_by_word()) | _LABEL_WORDS
 
 
@@ -94,29 +94,29 @@ def distil(source: SourceText, lines: Sequence[Line]) -> tuple[Distilled, ...]:
         if key not in said:
             said.add(key)
             found.append(statement)
-            if len(found) == MOST_DISTILLED:
+            if len(found) == MAX_DISTILLED:
                 break
     return tuple(found)
 
 
 def _statement(text: str, line: Line) -> Distilled | None:
     """The statement that a sentence makes, if it is worth remembering."""
-    if not _SHORTEST <= line.end - line.start <= _LONGEST + 40 or line.kind == "heading":
+    if not _MIN_LENGTH <= line.end - line.start <= _MAX_LENGTH + 40 or line.kind == "heading":
         return None
     if line.speaker and line.speaker.lower() in _MACHINES:
         return None
     sentence = text[line.start : line.end]
-    telling = _telling_words().intersection(_WORD.findall(sentence.lower()))
-    if not telling:
+    signals = _signal_words().intersection(_WORD.findall(sentence.lower()))
+    if not signals:
         return None
     marker = _MARKER.match(sentence)
     skipped = marker.end() if marker else 0
-    finding = _find(sentence[skipped:], line, telling)
+    finding = _find(sentence[skipped:], line, signals)
     if finding is None or sentence[0] == "#":
         return None
     start = line.start + skipped + finding.skipped
     end = line.start + len(_TAIL.sub("", sentence))
-    return _distilled(text, start, end, finding, line) if end - start >= _SHORTEST else None
+    return _distilled(text, start, end, finding, line) if end - start >= _MIN_LENGTH else None
 
 
 def _distilled(text: str, start: int, end: int, finding: _Finding, line: Line) -> Distilled:
@@ -132,14 +132,14 @@ def _distilled(text: str, start: int, end: int, finding: _Finding, line: Line) -
     )
 
 
-def _find(sentence: str, line: Line, telling: frozenset[str]) -> _Finding | None:
-    """What a sentence with these telling words is, if it is worth remembering."""
-    said_so = not _LABEL_WORDS.isdisjoint(telling)
-    finding = (_labelled(sentence) or _told(sentence)) if said_so else None
+def _find(sentence: str, line: Line, signals: frozenset[str]) -> _Finding | None:
+    """What a sentence with these signals words is, if it is worth remembering."""
+    said_so = not _LABEL_WORDS.isdisjoint(signals)
+    finding = (_labelled(sentence) or _asked_to_remember(sentence)) if said_so else None
     if finding:
         noise = QUESTION.search(sentence) or _is_noise(sentence[finding.skipped :])
         return None if noise else finding
-    finding = next(_matching(sentence, line, _patterns_for(telling)), None)
+    finding = next(_matching(sentence, line, _patterns_for(signals)), None)
     return None if finding is None or _speaks_against(sentence) else finding
 
 
@@ -150,7 +150,7 @@ def _labelled(sentence: str) -> _Finding | None:
         return None
     name = label["label"].lower().replace("’", "'")
     type_ = TYPE_OF_LABEL.get(name)
-    if type_ is None or len(sentence[label.end() :].split()) < _FEWEST_WORDS:
+    if type_ is None or len(sentence[label.end() :].split()) < _MIN_WORDS:
         return None
     if sentence[label.end("label") :].lstrip("*_")[:1] == "," and not _is_statement(
         sentence, label
@@ -165,12 +165,12 @@ def _is_statement(sentence: str, label: re.Match[str]) -> bool:
     return named and bool(re.match(r"(?:we|I|the|my|our)(?:['’]\w+)? ", sentence[label.end() :]))
 
 
-def _told(sentence: str) -> _Finding | None:
+def _asked_to_remember(sentence: str) -> _Finding | None:
     """ "Remember that I ..." asks for it in so many words."""
-    told = TOLD_TO_REMEMBER.match(sentence)
-    if not told or len(sentence[told.end() :].split()) < _FEWEST_WORDS:
+    match = TOLD_TO_REMEMBER.match(sentence)
+    if not match or len(sentence[match.end() :].split()) < _MIN_WORDS:
         return None
-    return _Finding("important_fact", "trigger: remember that", 0.85, 0.8, told.end())
+    return _Finding("important_fact", "trigger: remember that", 0.85, 0.8, match.end())
 
 
 def _is_noise(statement: str) -> bool:
@@ -178,7 +178,7 @@ def _is_noise(statement: str) -> bool:
 
 
 def _speaks_against(sentence: str) -> bool:
-    if len(sentence.split()) < _FEWEST_WORDS or sentence.endswith((":", "...", "…")):
+    if len(sentence.split()) < _MIN_WORDS or sentence.endswith((":", "...", "…")):
         return True
     if QUOTED.match(sentence):
         return True

@@ -27,7 +27,7 @@ from memctl.language.word_lists import (
 from memctl.records import EntityMention, SourceText
 from memctl.understanding.text_outline import Line
 
-MOST_ENTITIES = 40
+MAX_ENTITIES = 40
 _SCANNED = 400_000
 
 _CAPITAL = f"[{''.join(filter(str.isupper, map(chr, range(0x530))))}]"
@@ -64,8 +64,8 @@ _ADJECTIVE = re.compile(r"(?:[^s]ian|[ai]ese|(?<=..)ish|can|ern)s?$")
 """Endings of single capitalised words that tell where something is from, such as Brazilian."""
 _NAMES_LIKE_STOP_WORDS = frozenset({"Will", "US", "WHO"})
 _DIGIT = re.compile(r"\d")
-_FEWEST_SHOUTED = 12
-_LONGEST = 60
+_MIN_SHOUTED = 12
+_MAX_LENGTH = 60
 
 
 def extract_entities(source: SourceText, lines: Sequence[Line]) -> tuple[EntityMention, ...]:
@@ -109,7 +109,7 @@ class _Found:
         self._merge_first_names()
         ranked = sorted(self.counts.items(), key=lambda pair: -pair[1])
         return tuple(
-            EntityMention(name, self.types[name], count) for name, count in ranked[:MOST_ENTITIES]
+            EntityMention(name, self.types[name], count) for name, count in ranked[:MAX_ENTITIES]
         )
 
     def _merge_first_names(self) -> None:
@@ -185,11 +185,11 @@ _may_name = _MayName().__getitem__
 
 
 def _is_shouted(text: str, start: int, end: int, capitals: Sequence[str]) -> bool:
-    if sum(map(len, capitals)) <= _FEWEST_SHOUTED:
+    if sum(map(len, capitals)) <= _MIN_SHOUTED:
         return False
     sample = text[start : min(end, start + 80)]
     upper = sum(map(str.isupper, sample))
-    return upper > _FEWEST_SHOUTED and upper > 2 * sum(map(str.islower, sample))
+    return upper > _MIN_SHOUTED and upper > 2 * sum(map(str.islower, sample))
 
 
 def _is_first_word(text: str, position: int, start: int) -> bool:
@@ -215,7 +215,7 @@ def _known(written: str, is_first: bool) -> tuple[str, str, bool] | None:
     words = _trimmed(_up_to_owner(written.rstrip(".").split(" ")))
     if is_first:
         words = _without_sentence_start(words)
-    if not words or len(" ".join(words)) > _LONGEST:
+    if not words or len(" ".join(words)) > _MAX_LENGTH:
         return None
     type_ = _type(words)
     name = _display(words)

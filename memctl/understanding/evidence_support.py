@@ -1,4 +1,4 @@
-"""Whether what a model wrote stands in the evidence that it names, as far as words can tell.
+"""Whether what a model wrote is supported by the evidence it names, as far as words can tell.
 
 A sentence is supported when half of its content terms at least, and every number and every name
 in it, stand in the evidence.  Words cannot tell a statement from its denial: this finds what was
@@ -17,7 +17,7 @@ from memctl.language.identification import identify_language
 from memctl.language.term_analysis import query_terms, terms
 from memctl.language.word_lists import COMMON_WORDS, numerals, stop_words
 
-ENOUGH = 0.5
+MIN_SUPPORT = 0.5
 """The share of a sentence's content terms that its evidence must have."""
 
 _NUMBER = re.compile(r"\S*\d\S*")
@@ -32,11 +32,11 @@ _NUMERALS = numerals("en")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A text that stands for what a sentence says."""
+    """A text that a sentence rests on."""
 
     text: str
     said: datetime
-    """When; it tells what "tomorrow" means."""
+    """When it was said, which decides what "tomorrow" means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Support:
     @property
     def is_enough(self) -> bool:
         """Whether the evidence may be what the sentence says."""
-        return self.share >= ENOUGH and not self.missing
+        return self.share >= MIN_SUPPORT and not self.missing
 
 
 def measure_support(
@@ -68,8 +68,8 @@ def measure_support(
     known = frozenset(term for item in evidence for term in _terms_of(item, languages))
     content = query_terms(sentence, languages)
     share = sum(term in known for term in content) / len(content) if content else 1.0
-    told = [*_numbers(sentence), *_names(sentence, evidence, languages)]
-    missing = [word for word in told if not _stands_in(word, known, languages)]
+    words = [*_numbers(sentence), *_names(sentence, evidence, languages)]
+    missing = [word for word in words if not _stands_in(word, known, languages)]
     return Support(share, tuple(dict.fromkeys(missing)))
 
 

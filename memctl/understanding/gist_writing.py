@@ -19,10 +19,10 @@ from memctl.records import Distilled, Segment, SourceText
 from memctl.understanding.text_outline import Line, body_text
 
 _SHORT = 280
-_LONGEST = 420
-_MOST_SENTENCES = 3
+_MAX_LENGTH = 420
+_MAX_SENTENCES = 3
 _SCORED = 400
-_MOST_SHEETS = 5
+_MAX_SHEETS = 5
 _SENTENCE_LENGTHS = (25, 320)
 _MARKER = re.compile(r"^(?:[-*+•>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
 _ONLY_TAGS = re.compile(r"(?:#[^\W\d_][\w/-]*\s*)+|[-=*_~\s]+")
@@ -31,7 +31,7 @@ _END_MARKS = tuple(".!?…:;,。！？｡")
 _ENDED = re.compile(rf"[{''.join(_END_MARKS)}][\"'”’»)\]*_]*$")
 _TITLE_LIKE = 90
 _TELLING = ("decision", "important_fact", "fact", "plan", "observation")
-_MOST_STATEMENTS = 2
+_MAX_STATEMENTS = 2
 _OF_ONE = re.compile(r"(?:I|my|mine|me)\b", re.IGNORECASE)
 _FIELD = re.compile(r"(?:^|; )([^:;\n]{1,40}): ")
 _DEFINITION = re.compile(
@@ -84,15 +84,15 @@ def _is_its_own(source: SourceText, lines: Sequence[Line]) -> bool:
     text = source.text
     if source.segments or "\n" in text or not text[:1].isalpha():
         return False
-    return len(text) <= (_LONGEST if len(lines) <= _MOST_SENTENCES else _SHORT)
+    return len(text) <= (_MAX_LENGTH if len(lines) <= _MAX_SENTENCES else _SHORT)
 
 
 def _plain(text: str) -> str:
     """The text in one line, cut at a word."""
     line = " ".join(text.split())
-    if len(line) <= _LONGEST:
+    if len(line) <= _MAX_LENGTH:
         return line
-    return f"{line[:_LONGEST].rsplit(' ', 1)[0]}…"
+    return f"{line[:_MAX_LENGTH].rsplit(' ', 1)[0]}…"
 
 
 def _whole(source: SourceText, lines: Sequence[Line]) -> str:
@@ -101,8 +101,8 @@ def _whole(source: SourceText, lines: Sequence[Line]) -> str:
     said = [(line.start, _said(source.text, line)) for line in below]
     values = [part for part in source.segments if part.kind in ("table", "code")]
     said += [(part.start, source.text[part.start : part.end]) for part in values]
-    told = _joined(text for _, text in sorted(said) if not _ONLY_TAGS.fullmatch(text))
-    return _plain(told or body_text(source, lines) or source.text)
+    whole = _joined(text for _, text in sorted(said) if not _ONLY_TAGS.fullmatch(text))
+    return _plain(whole or body_text(source, lines) or source.text)
 
 
 def _is_heading(text: str, line: Line) -> bool:
@@ -189,9 +189,9 @@ def _choose(texts: list[str], candidates: list[int], title: str, language: str) 
     repeated = dict.fromkeys(candidates, 0.0)
     chosen: list[int] = []
     length = 0
-    while len(chosen) < _MOST_SENTENCES:
+    while len(chosen) < _MAX_SENTENCES:
         best = _best(scores, repeated, least)
-        if best is None or (chosen and length + len(texts[best]) > _LONGEST):
+        if best is None or (chosen and length + len(texts[best]) > _MAX_LENGTH):
             break
         chosen.append(best)
         length += len(texts[best])
@@ -269,7 +269,7 @@ def _statements(distilled: Sequence[Distilled]) -> list[str]:
     first.sort(key=by_weight.index)
     rest = [one for one in by_weight if one not in first]
     strong = [one for one in (*first[:1], *first[1:2], *rest) if one.end - one.start < 200]
-    chosen = strong[:_MOST_STATEMENTS]
+    chosen = strong[:_MAX_STATEMENTS]
     return [one.text for one in sorted(chosen, key=lambda one: one.start)]
 
 
@@ -290,15 +290,15 @@ def _of_table(source: SourceText, dates: Sequence[DateSpan]) -> str:
 
 def _of_sheets(source: SourceText, sheets: Mapping[str, Sequence[Segment]]) -> str:
     """How many rows of what each of several tables has."""
-    told = []
-    for heading, tables in [*sheets.items()][:_MOST_SHEETS]:
+    parts = []
+    for heading, tables in [*sheets.items()][:_MAX_SHEETS]:
         rows = _rows(source.text, tables)
         columns = _fields(source.text, tables[0])
         fields = f" of {_listed(columns[:6], more=len(columns) > 6, last=', ')}" if columns else ""
         name = heading.rpartition(" > ")[2] or source.title
-        told.append(f"{name}: {rows} row{'s' if rows != 1 else ''}{fields}")
-    more = len(sheets) - len(told)
-    return f"{'; '.join(told)}{f'; {more} more' if more > 0 else ''}."
+        parts.append(f"{name}: {rows} row{'s' if rows != 1 else ''}{fields}")
+    more = len(sheets) - len(parts)
+    return f"{'; '.join(parts)}{f'; {more} more' if more > 0 else ''}."
 
 
 def _sheets(source: SourceText) -> Mapping[str, Sequence[Segment]]:

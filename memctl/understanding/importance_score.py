@@ -44,7 +44,7 @@ _NUMBERS = re.compile(r"\d[\d.,:/-]*")
 @swift
 @dataclass(frozen=True, slots=True)
 class ImportanceInputs:
-    """What a text was found to hold, as far as its importance depends on it."""
+    """What was found in a text, as far as its importance depends on it."""
 
     text: str
     entities: int = 0
@@ -86,7 +86,7 @@ def _signal(name: str, share: float) -> float:
 
 
 def _triggers(sample: str) -> int:
-    """How many words stand in it that call for attention; most texts have no sign of one."""
+    """Count the words that call for attention; most texts have no sign of one."""
     if not any(map(sample.__contains__, _TRIGGER_SIGNS)):
         return 0
     return len(_TRIGGERS.findall(sample))

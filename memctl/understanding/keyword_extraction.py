@@ -20,13 +20,13 @@ from memctl.records import SourceText
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
 
-MOST_KEYWORDS = 10
+MAX_KEYWORDS = 10
 _SCANNED = 60_000
 _CANDIDATES = 60
-_LONGEST_PHRASE = 3
+_MAX_PHRASE_LENGTH = 3
 _BY_LENGTH: tuple[float, ...] = (
     1.0,
-    *(float(1 / length**0.6) for length in range(1, _LONGEST_PHRASE + 1)),
+    *(float(1 / length**0.6) for length in range(1, _MAX_PHRASE_LENGTH + 1)),
 )
 _LONG_WORD = 9
 _HEFT = tuple(length / _LONG_WORD + 0.4 for length in range(_LONG_WORD + 1))
@@ -57,7 +57,7 @@ def extract_keywords(
     text: str,
     language: str = "",
     *,
-    limit: int = MOST_KEYWORDS,
+    limit: int = MAX_KEYWORDS,
     embedder: Embedder | None = None,
 ) -> tuple[str, ...]:
     """Return the phrases that say what a text is about, the most telling first."""
@@ -90,7 +90,7 @@ def _phrases(plain: Sequence[str]) -> tuple[dict[Words, int], dict[Words, _Place
     while start < len(plain):  # the last one carries nothing
         end = plain.index("", start)
         if end > start:
-            words = tuple(plain[start : min(end, start + _LONGEST_PHRASE)])
+            words = tuple(plain[start : min(end, start + _MAX_PHRASE_LENGTH)])
             if words in counts:
                 counts[words] += 1
             else:
@@ -187,10 +187,10 @@ def _alike(some: Words, other: Words) -> bool:
     return 2 * shared > min(len(some), len(other))
 
 
-MOST_TOPICS = 5
+MAX_TOPICS = 5
 _SHORT = 400
 _HEADINGS_LOOKED_AT = 60
-_LONGEST_TITLE = 3
+_MAX_TITLE_LENGTH = 3
 _WORD = re.compile(r"[^\W_]+")
 _DATE_FIRST = re.compile(r"^\s*\d{4}-\d{2}-\d{2}[\s_-]*")
 _MARKS = re.compile(r"^[#\s\d.)=*_-]+|[\s#=*_:-]+$")
@@ -227,13 +227,13 @@ def _headings(source: SourceText) -> Iterator[str]:
 
 def _is_of_long_title(phrase: str, title: str) -> bool:
     """Tell whether a phrase is a title of more than three words, or such a title cut short."""
-    plain, told = (
+    plain, named = (
         " ".join(_WORD.findall(text.lower())) for text in (phrase, _DATE_FIRST.sub("", title))
     )
-    if len(told.split()) <= _LONGEST_TITLE:
+    if len(named.split()) <= _MAX_TITLE_LENGTH:
         return False
-    after = told.partition(plain)[2].split()
-    cut = plain.count(" ") + 1 >= _LONGEST_TITLE and plain in told
+    after = named.partition(plain)[2].split()
+    cut = plain.count(" ") + 1 >= _MAX_TITLE_LENGTH and plain in named
     return cut and (not after or after[0] not in stop_words("en"))
 
 
@@ -245,4 +245,4 @@ def _distinct(found: Iterable[str]) -> tuple[str, ...]:
         if words and taken.isdisjoint(words):
             chosen.append(" ".join(words))
             taken.update(words)
-    return tuple(chosen[:MOST_TOPICS])
+    return tuple(chosen[:MAX_TOPICS])

@@ -1,7 +1,7 @@
-"""Understanding by a language model, checked against the text; the rest is the built-in one's.
+"""Understanding by a language model, checked against the text and completed by the built-in one.
 
 The model has no tools.  What it replies is only ever parsed, and what it says of a document must
-stand in that document: facts by their quotes, entities by their names.
+be found in that document: facts by their quotes, entities by their names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
 from memctl.prompts import Prompt, fenced
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
-from memctl.understanding.distillation import MOST_DISTILLED, STATED_IMPORTANCE
+from memctl.understanding.distillation import MAX_DISTILLED, STATED_IMPORTANCE
 from memctl.understanding.model_replies import DocumentReply, Fact, NamedEntity
 from memctl.understanding.model_windows import WINDOW, spread_evenly, text_windows, window_budget
 from memctl.understanding.understander import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-MOST_ENTITIES = 100
-MOST_TOPICS = 8
-MOST_DATES = 60
-_SMALLEST_WINDOW = WINDOW // 8
+MAX_ENTITIES = 100
+MAX_TOPICS = 8
+MAX_DATES = 60
+_MIN_WINDOW_SIZE = WINDOW // 8
 _CARRIED_ENTITIES = 40
-_LONGEST_GIST = 2_000
-_LONGEST_WORDS = 300
+_MAX_GIST_LENGTH = 2_000
+_MAX_WORDS_LENGTH = 300
 _CONFIDENCE = 0.85
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
 
@@ -47,10 +47,10 @@ class ModelUnderstander:
 
     Args:
         model: The model.
-        prompt: What it is told to do.
+        prompt: Its instructions.
         builtin: Gives what the model does not, and all of it where the model fails.
         concurrency: How many documents are understood at the same time.
-        most_windows: So many windows of one document are read at most.
+        most_windows: The largest number of windows of one document that are read.
         when_unavailable: What becomes of documents while the model cannot be had.
     """
 
@@ -100,7 +100,7 @@ class ModelUnderstander:
         except ModelUnavailable as error:
             if self._when_unavailable == "wait":
                 raise
-            self._tell_of(error)
+            self._warn_once(error)
         except (BadReply, RequestRefused) as error:  # another model may do better: marked for it
             _log.warning("understood the built-in way: %s", error.message)
         else:
@@ -108,8 +108,8 @@ class ModelUnderstander:
             return reading.understanding(plain, self.method)
         return replace(plain, missing=(*plain.missing, NOT_BY_MODEL))
 
-    def _tell_of(self, error: ModelUnavailable) -> None:
-        """Say it once, until the model is back."""
+    def _warn_once(self, error: ModelUnavailable) -> None:
+        """Warn, but not again before the model is back."""
         if not self._is_away:
             self._is_away = True
             _log.warning("understanding the built-in way: %s", error.message)
@@ -124,7 +124,7 @@ class ModelUnderstander:
             try:
                 return self._read_in_windows(source, size)
             except RequestTooLong:
-                if size <= _SMALLEST_WINDOW:
+                if size <= _MIN_WINDOW_SIZE:
                     raise
                 size //= 2
 
@@ -166,18 +166,18 @@ class _Reading:
 
     def add(self, reply: DocumentReply, start: int) -> None:
         """Take in what the model says of the window that begins at ``start``."""
-        self.gist = _tidy(reply.gist, _LONGEST_GIST) or self.gist
+        self.gist = _tidy(reply.gist, _MAX_GIST_LENGTH) or self.gist
         self._add_entities(reply.entities)
         self.topics |= dict.fromkeys(_words(topic.lower() for topic in reply.topics))
         self.dates |= dict.fromkeys(filter(_is_date, reply.dates))
         if not self.reason or reply.importance > self.importance:
             self.importance = reply.importance
-            self.reason = _tidy(reply.importance_reason, _LONGEST_WORDS)
+            self.reason = _tidy(reply.importance_reason, _MAX_WORDS_LENGTH)
         for fact in reply.facts:
             self._add_fact(fact, start)
 
     def carried(self) -> str:
-        """What the model is told of the windows before."""
+        """What the model is given from the windows before."""
         entities = [
             {"name": entity.name, "type": entity.type}
             for entity in list(self.entities.values())[:_CARRIED_ENTITIES]
@@ -194,8 +194,8 @@ class _Reading:
             method=method,
             gist=self.gist or plain.gist,
             entities=tuple(self.entities.values()),
-            topics=tuple(self.topics)[:MOST_TOPICS],
-            dates=tuple(self.dates)[:MOST_DATES],
+            topics=tuple(self.topics)[:MAX_TOPICS],
+            dates=tuple(self.dates)[:MAX_DATES],
             importance=self.importance,
             signals={"model": self.importance},
             distilled=tuple(sorted(self.facts.values(), key=lambda fact: fact.start)),
@@ -208,18 +208,18 @@ class _Reading:
         unread = [self.source.text[start:end] for start, end in self.unread]
         for entity in plain.entities:
             key = entity.name.casefold()
-            if len(self.entities) < MOST_ENTITIES and any(entity.name in text for text in unread):
+            if len(self.entities) < MAX_ENTITIES and any(entity.name in text for text in unread):
                 self.entities.setdefault(key, entity)
         self.dates |= dict.fromkeys(plain.dates)
         for statement in plain.distilled:
             is_unread = any(start <= statement.start < end for start, end in self.unread)
-            if is_unread and len(self.facts) < MOST_DISTILLED:
+            if is_unread and len(self.facts) < MAX_DISTILLED:
                 self.facts[statement.start, statement.end] = statement
 
     def _add_entities(self, named: Iterable[NamedEntity]) -> None:
         for entity in named:
             key = " ".join(entity.name.split()).casefold()
-            if key in self.entities or len(self.entities) >= MOST_ENTITIES:
+            if key in self.entities or len(self.entities) >= MAX_ENTITIES:
                 continue
             found = find_name(self.source.text, entity.name)
             if found is not None:  # what the document does not name, the model made up
@@ -229,7 +229,7 @@ class _Reading:
         found = find_quote(self.source.text, fact.quote, near)
         if found is None:
             self.dropped += 1
-        elif found not in self.facts and len(self.facts) < MOST_DISTILLED:
+        elif found not in self.facts and len(self.facts) < MAX_DISTILLED:
             self.facts[found] = _distilled(self.source.text, fact, found)
 
 
@@ -242,15 +242,15 @@ def _distilled(text: str, fact: Fact, span: tuple[int, int]) -> Distilled:
         end=end,
         importance=STATED_IMPORTANCE[fact.type],
         confidence=_CONFIDENCE,
-        reason=f"model: {_tidy(fact.why, _LONGEST_WORDS)}",
-        subject=_tidy(fact.subject, _LONGEST_WORDS),
-        relation=_tidy(fact.relation, _LONGEST_WORDS),
-        object=_tidy(fact.object, _LONGEST_WORDS),
+        reason=f"model: {_tidy(fact.why, _MAX_WORDS_LENGTH)}",
+        subject=_tidy(fact.subject, _MAX_WORDS_LENGTH),
+        relation=_tidy(fact.relation, _MAX_WORDS_LENGTH),
+        object=_tidy(fact.object, _MAX_WORDS_LENGTH),
     )
 
 
 def _about(source: SourceText, number: int, count: int) -> str:
-    """What the model is told of a document besides its text."""
+    """What the model is given of a document besides its text."""
     when = source.created_at.date().isoformat() if source.created_at else "unknown"
     known = {"title": source.title, "date": when, **source.origin}
     if source.tags:
@@ -263,7 +263,7 @@ def _tidy(text: str, most: int) -> str:
 
 
 def _words(texts: Iterable[str]) -> list[str]:
-    return [tidy for text in texts if (tidy := _tidy(text, _LONGEST_WORDS))]
+    return [tidy for text in texts if (tidy := _tidy(text, _MAX_WORDS_LENGTH))]
 
 
 def _is_date(text: str) -> bool:
@@ -278,7 +278,7 @@ def _is_date(text: str) -> bool:
     return True
 
 
-SHORTEST_QUOTE = 6
+MIN_QUOTE_LENGTH = 6
 """Characters; shorter ones stand in too many places to be evidence of anything."""
 
 
@@ -288,7 +288,7 @@ def find_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
     Every character but white space must be the same.
     """
     words = quote.split()
-    if len("".join(words)) < SHORTEST_QUOTE:
+    if len("".join(words)) < MIN_QUOTE_LENGTH:
         return None
     pattern = re.compile(r"\s+".join(map(re.escape, words)))
     found = pattern.search(text, near) or pattern.search(text)

@@ -1,4 +1,4 @@
-"""What the rooms above may ask of an understander; the built-in one is one implementation."""
+"""What other packages may ask of an understander; the built-in one is one implementation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 from memctl.records import SourceText, Understanding
 
 MODEL = "model/"
-"""What the method of a model begins with; the model's name and its prompt follow."""
+"""How the method of a model begins; the model's name and its prompt follow."""
 NOT_BY_MODEL = "model understanding"
 """What is missing from a document that a model should have understood and did not."""
 

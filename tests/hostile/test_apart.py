@@ -177,7 +177,7 @@ def test_nothing_is_believed_of_what_a_process_that_was_taken_over_says(
 def test_a_line_without_end_is_not_read_to_its_end(
     taken_over: TakeOver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(processes, "_MAX_LINE_LENGTH", 1 << 20)
     readers = Readers(LimitSettings(seconds=60))
     with pytest.raises(OverLimit, match="more than 1 MB in one piece"):
         list(readers.read(taken_over(SAYING + "say(b'9' * (4 << 20))")))

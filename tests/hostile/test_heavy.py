@@ -21,7 +21,7 @@ from memctl.ingest.discovery.skip_rules import IgnoreRules
 from memctl.ingest.discovery.sources import Labels
 from memctl.ingest.document_records import MOST_TAGS
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
-from memctl.readers.pieces import LONGEST_HEADING
+from memctl.readers.pieces import MAX_HEADING_LENGTH
 
 if TYPE_CHECKING:
     from cli.conftest import Run
@@ -96,7 +96,7 @@ def test_a_heading_that_is_long_is_not_kept_with_all_that_stands_below_it(bench:
     bench.paths(bench.file("a.md", f"# {'x' * 100_000} end\n\n" + "Of ships.\n\n" * 100))
     headings = [row["heading"] for row in bench.rows("memories", "heading") if row["heading"]]
     assert headings
-    assert all(len(heading) <= LONGEST_HEADING for heading in headings)
+    assert all(len(heading) <= MAX_HEADING_LENGTH for heading in headings)
 
 
 RULES = {

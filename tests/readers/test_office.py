@@ -25,7 +25,7 @@ from memctl.readers import read
 from memctl.readers.data_files.table_rows import grid_pieces
 from memctl.readers.file_kinds import ReadFunction, kind_by_extension
 from memctl.readers.office import office_files
-from memctl.readers.office.office_files import HIGHEST_RATIO, LARGEST, check_archive
+from memctl.readers.office.office_files import MAX_BYTES, MAX_RATIO, check_archive
 from memctl.readers.office.spreadsheets import ROW_MEMBERS
 from memctl.records import SourceText
 
@@ -326,8 +326,8 @@ def test_a_file_that_would_unpack_to_more_than_a_gigabyte_is_refused_however_it_
 ) -> None:
     path = word_file(tmp_path / "a.docx")
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("word/media/x.bin", bytes(LARGEST // HIGHEST_RATIO * 2))
-        archive.infolist()[-1].file_size = LARGEST  # as its list of members states it
+        archive.writestr("word/media/x.bin", bytes(MAX_BYTES // MAX_RATIO * 2))
+        archive.infolist()[-1].file_size = MAX_BYTES  # as its list of members states it
     with pytest.raises(UnreadableSource, match="would unpack"):
         list(read(path))
 

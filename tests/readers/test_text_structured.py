@@ -359,12 +359,12 @@ def test_a_streamed_array_that_is_broken_says_on_which_line(text: str, size: int
 def test_a_big_array_of_objects_gives_the_same_rows_as_json_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(structured_data, "STREAMED_JSON", 1_000_000)
+    monkeypatch.setattr(structured_data, "STREAMED_JSON_BYTES", 1_000_000)
     items = [{"n": n, "words": f"word{n} " * 12} for n in range(12_000)]
     array, lines = tmp_path / "x.json", tmp_path / "x.jsonl"
     array.write_text(json.dumps(items))
     lines.write_text("".join(json.dumps(item) + "\n" for item in items))
-    assert array.stat().st_size > structured_data.STREAMED_JSON
+    assert array.stat().st_size > structured_data.STREAMED_JSON_BYTES
     first, second = list(read(array)), list(read(lines))
     assert len(first) > 1
     assert [(s.text, s.segments) for s in first] == [(s.text, s.segments) for s in second]

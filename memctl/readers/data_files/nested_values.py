@@ -18,13 +18,13 @@ from memctl.readers.document_properties import parse_timestamp
 from memctl.readers.file_names import shorten
 from memctl.readers.pieces import Piece, group_lines
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """Values nested deeper than this are refused: nobody wrote them to be read."""
 
 LINE_CHARS = 200
 """A list of scalars up to this long is one line; a longer string is a piece of its own."""
 
-LONGEST_PATH = 160
+MAX_PATH_LENGTH = 160
 """A path is said with every value below it, so no more than this of its end is."""
 
 _SPEAKER_KEYS = ("speaker", "role", "author", "sender", "from", "user", "name")
@@ -35,7 +35,7 @@ _WHEN_KEYS = ("timestamp", "time", "date", "created_at", "said_at", "datetime", 
 def too_deep(what: str = "it") -> UnreadableSource:
     """The one error for values nested beyond reason."""
     return UnreadableSource(
-        f"{what} is nested deeper than {DEEPEST} levels",
+        f"{what} is nested deeper than {MAX_DEPTH} levels",
         "flatten it, or split it into smaller files",
     )
 
@@ -65,7 +65,7 @@ def is_scalar(value: object) -> bool:
 
 def fields_of(value: Any, path: str = "", depth: int = 0) -> Iterator[Field]:
     """Every scalar in the value with its path, such as ``address.city``, blank ones left out."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise too_deep()
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -87,16 +87,16 @@ def _joined(path: str, key: object) -> str:
 
 
 def _name(key: object) -> str:
-    return shorten(scalar_text(key), LONGEST_PATH)
+    return shorten(scalar_text(key), MAX_PATH_LENGTH)
 
 
 def _end_of(path: str) -> str:
-    return path if len(path) <= LONGEST_PATH else f"…{path[1 - LONGEST_PATH :]}"
+    return path if len(path) <= MAX_PATH_LENGTH else f"…{path[1 - MAX_PATH_LENGTH :]}"
 
 
 def value_pieces(value: Any, path: tuple[str, ...] = ()) -> Iterator[Piece]:
     """Pieces for any value, streaming through it in the order it is written in."""
-    if len(path) > DEEPEST:
+    if len(path) > MAX_DEPTH:
         raise too_deep()
     if isinstance(value, dict):
         yield from _object_pieces(value, path)

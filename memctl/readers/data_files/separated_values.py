@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE_ROWS = 60
-_LONGEST_NAME = 80
+_MAX_NAME_LENGTH = 80
 _NUMBER = re.compile(r"[-+(]?[$€£¥]?\s?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s?[%€$)]?$")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?$|\d{1,2}:\d\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the cells of a table are told apart."""
+    """How the cells of a table are separated."""
 
     delimiter: str
     columns: int
@@ -97,7 +97,7 @@ def looks_like_header(row: Sequence[str], below: Sequence[Sequence[str]] = ()) -
     named = [cell for cell in cells if cell]
     if len(named) < max(1, 0.5 * len(cells)):
         return False
-    if any(is_value(cell) or len(cell) > _LONGEST_NAME for cell in named):
+    if any(is_value(cell) or len(cell) > _MAX_NAME_LENGTH for cell in named):
         return False
     return len({cell.casefold() for cell in named}) == len(named) or _has_values(below)
 
@@ -126,14 +126,14 @@ class _RecordingLines:
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
-        self.taken: list[str] = []
+        self.lines: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
         line = next(self._lines)
-        self.taken.append(line)
+        self.lines.append(line)
         return line
 
 
@@ -147,17 +147,17 @@ def separated_rows(lines: Iterable[str], mark: str) -> Iterator[list[str]]:
     source = _RecordingLines(iter(lines))
     reader = csv.reader(source, delimiter=mark, skipinitialspace=True)
     while True:
-        source.taken.clear()
+        source.lines.clear()
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error:
-            yield from (_unquoted(line, mark) for line in source.taken if line.strip())
+            yield from (_unquoted(line, mark) for line in source.lines if line.strip())
             reader = csv.reader(source, delimiter=mark, skipinitialspace=True)
             continue
-        if _is_unclosed(source.taken):
-            yield from (_unquoted(line, mark) for line in source.taken if line.strip())
+        if _is_unclosed(source.lines):
+            yield from (_unquoted(line, mark) for line in source.lines if line.strip())
         elif any(cell.strip() for cell in row):
             yield row
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.errors import UnreadableSource
 from memctl.readers.data_files.nested_values import (
-    DEEPEST,
+    MAX_DEPTH,
     are_turns,
     fields_of,
     is_records,
@@ -36,17 +36,16 @@ if TYPE_CHECKING:
     from yaml.events import Event
 
 
-LARGEST_JSON = 60 * 1024 * 1024
-STREAMED_JSON = 4 * 1024 * 1024
+MAX_JSON_BYTES = 60 * 1024 * 1024
+STREAMED_JSON_BYTES = 4 * 1024 * 1024
 """An array of objects bigger than this is read element by element."""
 
-_LONGEST_LINE = 20_000_000
+_MAX_LINE_LENGTH = 20_000_000
 _PROBE = 20
-"""So many records are looked at to tell a conversation from a table."""
+"""Records that are looked at to tell a conversation from a table."""
 
 KEPT_AS_TEXT = ", kept as text)"
-"""How what is missing ends where it is of lines that are no records, however often they are read.
-"""
+"""How an entry of ``missing`` ends that is about lines kept as text."""
 _NAMED_LINES = 10
 
 
@@ -54,7 +53,7 @@ class _NoRecord(Enum):
     """Why a line has no value."""
 
     NOT_JSON = "not JSON"
-    TOO_DEEP = f"nested deeper than {DEEPEST} levels"
+    TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -66,11 +65,11 @@ def read_json(path: Path, name: str) -> Iterator[SourceText]:
     A big array of objects is streamed.
     """
     try:
-        if path.stat().st_size > STREAMED_JSON and _starts_with_object_in_array(path):
+        if path.stat().st_size > STREAMED_JSON_BYTES and _starts_with_object_in_array(path):
             head = _head(name)
             yield from assemble(head, _record_pieces(array_elements(text_blocks(path))))
             return
-        text = read_whole(path, name, LARGEST_JSON)
+        text = read_whole(path, name, MAX_JSON_BYTES)
         value = parse_json(text)
         yield from assemble(_head(name, value), _json_pieces(value))
     except UnreadableSource as error:
@@ -140,28 +139,28 @@ def _notebook_pieces(value: Any) -> Iterator[Piece]:
 def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
     """Read JSON lines, streaming: each object is a row whose number is that of its line.
 
-    A line that is no JSON, or nested too deeply, is kept as it is, and its record is told of as
-    missing.
+    A line that is no JSON, or nested too deeply, is kept as it is, and its record is
+    listed as missing.
 
     Raises:
         UnreadableSource: There is no other line.
     """
     try:
         head = replace(_head(name), missing=_missing_records(path))
-        values = _line_values(text_lines(path, _LONGEST_LINE))
+        values = _line_values(text_lines(path, _MAX_LINE_LENGTH))
         yield from assemble(head, _record_pieces(values))
     except UnreadableSource as error:
         raise with_file_name(error, name) from None
 
 
 def _missing_records(path: Path) -> tuple[str, ...]:
-    """Look through all lines for those without a value: the first part tells of them all.
+    """Look through all lines for those without a value: the first part lists them all.
 
     Raises:
         UnreadableSource: No line has one.
     """
     bad, is_any_good = {why: array("Q") for why in _NoRecord}, False
-    for number, line in enumerate(text_lines(path, _LONGEST_LINE), 1):
+    for number, line in enumerate(text_lines(path, _MAX_LINE_LENGTH), 1):
         value = _line_value(line)
         if not isinstance(value, _NoRecord):
             is_any_good = True
@@ -170,7 +169,7 @@ def _missing_records(path: Path) -> tuple[str, ...]:
     found = {why: numbers for why, numbers in bad.items() if numbers}
     if found and not is_any_good:
         why, numbers = min(found.items(), key=lambda item: item[1][0])
-        _refuse(path, numbers[0], why)
+        _raise_for_line(path, numbers[0], why)
     return tuple(_missing(why, numbers) for why, numbers in found.items())
 
 
@@ -181,11 +180,11 @@ def _missing(why: _NoRecord, numbers: Sequence[int]) -> str:
     return f"{noun} {named}{more} ({why.value}{KEPT_AS_TEXT}"
 
 
-def _refuse(path: Path, number: int, why: _NoRecord) -> None:
-    """Say where a line stops being JSON that can be read."""
+def _raise_for_line(path: Path, number: int, why: _NoRecord) -> None:
+    """Raise the error that says where a line stops being JSON."""
     if why is _NoRecord.TOO_DEEP:
         raise too_deep(f"line {number}")
-    lines = text_lines(path, _LONGEST_LINE)
+    lines = text_lines(path, _MAX_LINE_LENGTH)
     try:
         parse_json(next(islice(lines, number - 1, None)))
     except UnreadableSource as error:
@@ -201,7 +200,7 @@ def _line_value(line: str) -> Any:
         return _NoRecord.TOO_DEEP
     except ValueError:
         return _NoRecord.NOT_JSON
-    may_be_deep = line.count("{") + line.count("[") > DEEPEST
+    may_be_deep = line.count("{") + line.count("[") > MAX_DEPTH
     return _NoRecord.TOO_DEEP if may_be_deep and is_too_deep(value) else value
 
 
@@ -240,7 +239,7 @@ def _turns_or_rows(values: Iterable[Any]) -> Iterator[Piece]:
 
 def read_yaml(path: Path, name: str) -> Iterator[SourceText]:
     """Read a YAML file: its properties as lines, its lists of mappings as rows."""
-    text = read_whole(path, name, LARGEST_YAML)
+    text = read_whole(path, name, MAX_YAML_BYTES)
     try:
         documents = load_documents(text)
         head = _head(name, documents[0] if documents else None)
@@ -257,7 +256,7 @@ def _documents_pieces(documents: list[Any]) -> Iterator[Piece]:
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 
-LONGEST_ELEMENT = 50_000_000
+MAX_ELEMENT_LENGTH = 50_000_000
 """An element longer than this many characters is refused."""
 
 
@@ -334,7 +333,7 @@ class _Window:
         self._line += lines
         rest = [self._text[self._place :]]
         length = wanted = len(rest[0])
-        if length > LONGEST_ELEMENT:
+        if length > MAX_ELEMENT_LENGTH:
             raise UnreadableSource(
                 f"its element at line {self._line} is too long", "split it into smaller files"
             )
@@ -357,9 +356,9 @@ class _Window:
         )
 
 
-LARGEST_YAML = 20 * 1024 * 1024
+MAX_YAML_BYTES = 20 * 1024 * 1024
 FRONT_MATTER_CHARS = 64 * 1024
-_MOST_VALUES = 2_000_000
+_MAX_VALUES = 2_000_000
 _EXPANSION = 20
 """Aliases may make a document this many times as large as it is written."""
 
@@ -412,9 +411,9 @@ def _check_size(events: Iterator[Event]) -> None:
                 open_.append((event.anchor, expanded - 1))
             elif event.anchor and not isinstance(event, AliasEvent):
                 sizes[event.anchor] = 1
-        if len(open_) > DEEPEST:
+        if len(open_) > MAX_DEPTH:
             raise too_deep()
-        if expanded > min(_MOST_VALUES, _EXPANSION * written + 1000):
+        if expanded > min(_MAX_VALUES, _EXPANSION * written + 1000):
             raise UnreadableSource(
                 "its aliases expand to too many values", "write the values out, or split the file"
             )

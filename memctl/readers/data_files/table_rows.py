@@ -93,7 +93,7 @@ def row_pieces(
     """Table pieces, one for each group of short rows or each long row, for ``pieces.assemble``.
 
     Args:
-        header: The columns' names; blank and repeated ones are told apart.
+        header: The columns' names; blank and repeated ones get names of their own.
         rows: The cells as text; rows may be shorter or longer than the header.
         first_row: The number of the first of these rows.
         heading: What the table stands under, such as the sheet's name.

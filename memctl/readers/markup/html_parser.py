@@ -10,7 +10,7 @@ from typing import Literal
 
 BlockKind = Literal["prose", "heading", "code", "table", "caption", "item"]
 
-DEEPEST = 400
+MAX_DEPTH = 400
 """Elements nested deeper than this are read as if they were not nested."""
 
 
@@ -144,7 +144,7 @@ class _PageParser:
             return
         if tag in _BLOCKS and not self._in_cell(tag):
             self._flush()
-        if tag not in _SELF_CLOSING and len(self._open) < DEEPEST:
+        if tag not in _SELF_CLOSING and len(self._open) < MAX_DEPTH:
             self._open.append(self._opened(tag, attributes))
         self._enter(tag, attributes)
 

@@ -1,7 +1,7 @@
 """Markdown as it is written: the file's own text, front matter included; headings make paths.
 
-Front matter that only describes the note, by title, date and the like, is told by its document:
-it stays in the text and is no evidence by itself.
+Front matter that only describes the note, by title, date and the like, becomes facts of its
+document: it stays in the text and is no evidence by itself.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
 from memctl.records import SourceText
 
-LARGEST = 30 * 1024 * 1024
+MAX_BYTES = 30 * 1024 * 1024
 
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9.:_-]{2,40})", re.I)
 
-_ENOUGH = 30
+_MIN_CHARACTERS = 30
 """With fewer characters than this left, nothing is taken for navigation."""
 
 _LINK_SHARE = 0.7
@@ -44,7 +44,7 @@ _LINK_RUN = 3
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
     """Read a web page: its main text, tables as rows, properties from its head."""
-    check_size(path, name, LARGEST)
+    check_size(path, name, MAX_BYTES)
     page = parse_page(page_text(read_regular(path)))
     facts = page_properties(page)
     first = next((block.text for block in page.blocks if block.level == 1), "")
@@ -99,7 +99,7 @@ def content_blocks(blocks: Sequence[Block]) -> list[Block]:
 
 def _unless_too_little(fewer: list[Block], blocks: list[Block], share: float) -> list[Block]:
     left = _characters(fewer)
-    return fewer if left >= _ENOUGH and left >= share * _characters(blocks) else blocks
+    return fewer if left >= _MIN_CHARACTERS and left >= share * _characters(blocks) else blocks
 
 
 def _characters(blocks: Sequence[Block]) -> int:
@@ -125,7 +125,7 @@ _DATES = ("article:published_time", "og:published_time", "datepublished", "date"
           "dc.date.issued", "citation_publication_date", "pubdate", "publish-date",
           "article:modified_time", "last-modified")  # fmt: skip
 _SITE_SUFFIX = re.compile(r"\s+[|–—·»]\s+[^|–—·»]{1,60}$")
-_MOST_OBJECTS = 500
+_MAX_OBJECTS = 500
 
 
 def page_properties(page: Page) -> DocumentProperties:
@@ -183,12 +183,12 @@ def _linked_objects(texts: list[str]) -> Iterator[dict[str, Any]]:
             waiting.append(json.loads(text))
         except (ValueError, RecursionError):
             continue
-    for _ in range(_MOST_OBJECTS):
+    for _ in range(_MAX_OBJECTS):
         if not waiting:
             return
         value = waiting.pop(0)
         if isinstance(value, list):
-            waiting += value[:_MOST_OBJECTS]
+            waiting += value[:_MAX_OBJECTS]
         elif isinstance(value, dict):
             yield value
             waiting += [inner for inner in value.values() if isinstance(inner, dict | list)]

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from memctl.errors import UnreadableSource
 from memctl.files import open_regular
-from memctl.readers.data_files.nested_values import DEEPEST, too_deep
+from memctl.readers.data_files.nested_values import MAX_DEPTH, too_deep
 from memctl.readers.data_files.table_rows import Field, field_pieces
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
 from memctl.readers.pieces import Piece, assemble, group_lines, new_document
@@ -24,12 +24,12 @@ from memctl.records import SourceText
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-LARGEST = 200 * 1024 * 1024
+MAX_BYTES = 200 * 1024 * 1024
 
 _CHILDREN_AT_ONCE = 200
 """So many children of the root are in memory before they are turned into text."""
 
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 """A name is said with every value and attribute, so no more than this of it is."""
 
 _LEAF = "leaf"
@@ -44,7 +44,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         UnreadableSource: It is not well-formed (line and column are named), defines entities of
             its own, is nested too deeply or is too big.
     """
-    check_size(path, name, LARGEST)
+    check_size(path, name, MAX_BYTES)
     try:
         with open_regular(path) as file:
             pieces = element_pieces(file)
@@ -102,7 +102,7 @@ def _pieces_of_children(file: IO[bytes]) -> Iterator[Piece]:
         if event == "start":
             root = element if root is None else root
             depth += 1
-            if depth > DEEPEST:
+            if depth > MAX_DEPTH:
                 raise too_deep()
             continue
         depth -= 1
@@ -129,7 +129,7 @@ def local_name(element: Element) -> str:
 
 
 def _local(name: str) -> str:
-    return name.rpartition("}")[2][:_LONGEST_NAME]
+    return name.rpartition("}")[2][:_MAX_NAME_LENGTH]
 
 
 def is_mixed(element: Element) -> bool:

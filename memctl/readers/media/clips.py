@@ -1,6 +1,8 @@
-"""What a model may hear or see of a file: pieces of it that are small enough to be sent.
+"""Clips of a file for a model to hear or see, small enough to be sent.
 
-Making them decodes the file, so it is done in a process apart; see ``Readers.clips``.
+Making them decodes the file, so it is done in an isolated process; see ``Readers.clips``.  Cutting
+sound needs PyAV, which comes with the media extra; without it a recording is sent whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -22,15 +24,15 @@ from memctl.readers.reader_errors import damage_as_unreadable
 ClipKind = Literal["sounds", "pages", "frames"]
 CLIP_KINDS: tuple[ClipKind, ...] = get_args(ClipKind)
 
-MOST_PAGES = 12
-MOST_HOURS = 24
-"""Of sound: a small file can claim, and be decoded into, years of silence."""
-MOST_CLIPS = 1_000
+MAX_PAGES = 12
+MAX_HOURS = 24
+"""The longest sound: a small file can decode into years of silence."""
+MAX_CLIPS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A piece of a recording, a picture or a video as a file of its own."""
+    """A part of a recording, a picture or a video as a file of its own."""
 
     content: bytes
     name: str
@@ -72,17 +74,17 @@ def recording_seconds(metadata: Mapping[str, Any]) -> float:
 
 
 def _sounds(path: Path, name: str, media_type: str, seconds: float) -> Iterator[Clip]:
-    if seconds > MOST_HOURS * 3600:
+    if seconds > MAX_HOURS * 3600:
         raise _too_long(name)
     for sound in audio_segments(path, name, media_type, seconds):
-        if sound.start >= MOST_HOURS * 3600:
+        if sound.start >= MAX_HOURS * 3600:
             raise _too_long(name)
         yield sound
 
 
 def _too_long(name: str) -> OverLimit:
     return OverLimit(
-        f"{display_name(name)} lasts longer than {MOST_HOURS} hours", "cut it into shorter ones"
+        f"{display_name(name)} lasts longer than {MAX_HOURS} hours", "cut it into shorter ones"
     )
 
 
@@ -90,7 +92,7 @@ def _pages(path: Path, name: str) -> Iterator[Clip]:
     from memctl.models.media_models import jpeg_of
     from memctl.readers.media.images import image_pages
 
-    for page, image in image_pages(path, name, MOST_PAGES):
+    for page, image in image_pages(path, name, MAX_PAGES):
         yield Clip(jpeg_of(image), "page.jpg", page=page)
 
 
@@ -102,8 +104,8 @@ def _frames(path: Path, name: str, media_type: str) -> Iterator[Clip]:
         yield Clip(jpeg_of(image), "frame.jpg", moment)
 
 
-MOST_BYTES = 20 << 20
-MOST_SECONDS = 600.0
+MAX_BYTES = 20 << 20
+MAX_SECONDS = 600.0
 """Servers take some 25 MB at once, and some of them no more than a quarter of an hour."""
 
 _RATE = 16_000
@@ -123,7 +125,7 @@ def audio_segments(path: Path, name: str, media_type: str, seconds: float) -> It
         UnreadableSource: It is damaged, or has no sound.
     """
     kind = kind_of_media_type(media_type)
-    is_small = path.stat().st_size <= MOST_BYTES and seconds <= MOST_SECONDS
+    is_small = path.stat().st_size <= MAX_BYTES and seconds <= MAX_SECONDS
     can_cut = find_spec("av") is not None
     if kind.upload_suffix and is_small and not (can_cut and kind.family == "video"):
         yield Clip(read_regular(path), f"sound.{kind.upload_suffix}", 0.0, seconds)
@@ -139,7 +141,7 @@ def audio_segments(path: Path, name: str, media_type: str, seconds: float) -> It
 def _cut(path: Path, name: str, format_: str) -> Iterator[Clip]:
     import av
 
-    at_once = int(MOST_SECONDS * _RATE)
+    at_once = int(MAX_SECONDS * _RATE)
     start, taken = 0, bytearray()
     with (
         open_regular(path) as file,

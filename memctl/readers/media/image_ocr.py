@@ -1,4 +1,4 @@
-"""Text in pictures, read by the tesseract program where it is installed, else by a network.
+"""Text in pictures, read by the tesseract program where it is installed, else by RapidOCR.
 
 Only lines that tesseract itself is sure of come back: the grain of a photograph otherwise
 turns into pages of stray letters.
@@ -39,15 +39,15 @@ _LINE_CONFIDENCE = 65.0
 """Mean confidence, of 100, from which on a line counts as text."""
 _AS_IT_STANDS, _TURNED_UPRIGHT = "3", "1"
 """Page segmentation modes; finding out which side is up takes twice the time."""
-_SMALLEST = 24
+_MIN_SIZE = 24
 _SMALL = 1000
-_LARGEST = 4000
+_MAX_SIDE = 4000
 _WORD_LEVEL = "5"
 _LETTERS = re.compile(r"[^\W_]")
 
 
 class Ocr(Protocol):
-    """Whatever reads the text in pictures."""
+    """Reads the text in pictures."""
 
     def read(self, image: Image) -> str | None:
         """The text in the image, ``""`` where there is none; None when it could not be read.
@@ -83,7 +83,7 @@ class Tesseract:
         Raises:
             OSError, ValueError and what else Pillow raises for a damaged image.
         """
-        if min(image.size) < _SMALLEST:
+        if min(image.size) < _MIN_SIZE:
             return ""
         picture = _prepared(image)
         words = self._words(picture, _AS_IT_STANDS)
@@ -141,8 +141,8 @@ def _prepared(image: Image) -> Image:
     longest = max(image.size)
     if longest < _SMALL:
         image = image.resize((image.width * 2, image.height * 2), PIL.Image.Resampling.LANCZOS)
-    elif longest > _LARGEST:
-        image.thumbnail((_LARGEST, _LARGEST))
+    elif longest > _MAX_SIDE:
+        image.thumbnail((_MAX_SIDE, _MAX_SIDE))
     return image
 
 
@@ -222,7 +222,7 @@ class ModelOcr:
         import numpy
         from rapidocr.inference_engine.onnxruntime.main import ONNXRuntimeError
 
-        if min(image.size) < _SMALLEST:
+        if min(image.size) < _MIN_SIZE:
             return ""
         pixels = numpy.asarray(_on_white(image).convert("RGB"))[:, :, ::-1]  # it expects blue first
         try:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF")
 """Others stay shut: Pillow hands some of them to programs of their own."""
 
-MOST_PIXELS = 100_000_000
+MAX_PIXELS = 100_000_000
 """More are not decoded: a few kilobytes can claim to be gigabytes."""
 
 TIFF_PAGES = 50
@@ -119,7 +119,7 @@ def _frames(image: Image) -> list[int]:
 def _decode(image: Image, name: str, mode: str = "L") -> None:
     """Decode the frame, a large photograph at a part of its size."""
     image.draft(mode, _READ_AT)
-    if image.width * image.height > MOST_PIXELS:
+    if image.width * image.height > MAX_PIXELS:
         raise UnreadableSource(
             f"{display_name(name)} has {image.width:,} × {image.height:,} pixels, too many to read",
             "save it smaller and try again",
@@ -164,11 +164,11 @@ def _summary(name: str, size: tuple[int, int], found: ImageProperties) -> str:
 
 def _metadata(size: tuple[int, int], kind: str, found: ImageProperties) -> Metadata:
     facts: dict[str, object] = {"width": size[0], "height": size[1], "format": kind}
-    told = asdict(found) | {
+    properties = asdict(found) | {
         "taken_at": found.taken_at.isoformat() if found.taken_at else None,
         "keywords": list(found.keywords),
     }
-    return facts | {key: value for key, value in told.items() if value}
+    return facts | {key: value for key, value in properties.items() if value}
 
 
 def _head(
@@ -184,7 +184,7 @@ def _head(
     )
 
 
-LONGEST = 5_000
+MAX_LENGTH = 5_000
 """A description longer than this many characters is cut."""
 
 _MAKE, _MODEL, _DATE, _ARTIST, _DESCRIPTION = 271, 272, 306, 315, 270
@@ -265,7 +265,7 @@ def _text(value: object) -> str:
         wide = value[1:2] == b"\0" or value.endswith(b"\0\0")
         value = value.decode("utf-16-le" if wide else "utf-8", "replace")
     text = value if isinstance(value, str) else ""
-    return storable_text(text.replace("\0", "")).strip()[:LONGEST]
+    return storable_text(text.replace("\0", "")).strip()[:MAX_LENGTH]
 
 
 def _commented(value: object) -> str:

@@ -25,8 +25,8 @@ from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, wi
 if TYPE_CHECKING:
     from tinytag import TinyTag
 
-LONGEST_TAG = 4_000
-LONGEST_WORDS = 500_000
+MAX_TAG_LENGTH = 4_000
+MAX_WORDS_LENGTH = 500_000
 """Lyrics longer than this many characters are cut; some programs keep whole transcripts there."""
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -78,20 +78,20 @@ def read_recording_tags(path: Path, name: str) -> RecordingTags | None:
 
 
 def _recording(found: TinyTag) -> RecordingTags:
-    told = {key: _value(found, names)[:LONGEST_TAG] for key, names in _NAMES.items()}
+    values = {key: _value(found, names)[:MAX_TAG_LENGTH] for key, names in _NAMES.items()}
     lyrics = [text for name in _LYRICS for text in _texts(found, name)]
     timed = [text for text in lyrics if _TIMED_LINE.match(text)]
     return RecordingTags(
         seconds=max(0.0, found.duration or 0.0),
-        tags={key: text for key, text in told.items() if text},
-        words=next((text for text in lyrics if text not in timed), "")[:LONGEST_WORDS],
-        cues=tuple(_timed_cues(timed[0][:LONGEST_WORDS])) if timed else (),
+        tags={key: text for key, text in values.items() if text},
+        words=next((text for text in lyrics if text not in timed), "")[:MAX_WORDS_LENGTH],
+        cues=tuple(_timed_cues(timed[0][:MAX_WORDS_LENGTH])) if timed else (),
     )
 
 
 def _value(found: TinyTag, names: Iterable[str]) -> str:
     """The first of these tags that holds text, its several values joined."""
-    return next((told for name in names if (told := "; ".join(_texts(found, name)))), "")
+    return next((values for name in names if (values := "; ".join(_texts(found, name)))), "")
 
 
 def _texts(found: TinyTag, name: str) -> list[str]:
@@ -114,8 +114,8 @@ KEY_FRAMES = 12
 """So many frames of a video are looked at, evenly spread."""
 
 SECONDS_A_FRAME = 5
-MOST_PIXELS = 40_000_000
-MOST_CUES = 100_000
+MAX_PIXELS = 40_000_000
+MAX_CUES = 100_000
 
 _MICROSECONDS = 1_000_000
 _OVERRIDE = re.compile(r"\{\\[^}]*\}")
@@ -185,7 +185,7 @@ def key_frames(path: Path, name: str, container: str) -> Iterator[tuple[float, A
         return
     with _opened(path, name, container) as source:
         video = _picture_stream(source)
-        if video and 0 < video.codec_context.width * video.codec_context.height <= MOST_PIXELS:
+        if video and 0 < video.codec_context.width * video.codec_context.height <= MAX_PIXELS:
             yield from _key_frames(source, video)
 
 
@@ -211,7 +211,7 @@ def _subtitle_cues(source: Any) -> Iterator[Cue]:
             end = start + float((packet.duration or 0) * packet.time_base)
             yield make_cue(start, end, text)
             count += 1
-        if count >= MOST_CUES:
+        if count >= MAX_CUES:
             return
 
 
@@ -233,7 +233,7 @@ def _screen_texts(source: Any, video: Any) -> Iterator[Cue]:
     """Lines that come up on the screen, each where it is first seen."""
     ocr = find_ocr()
     pixels = video.codec_context.width * video.codec_context.height
-    if ocr is None or not 0 < pixels <= MOST_PIXELS:
+    if ocr is None or not 0 < pixels <= MAX_PIXELS:
         return
     seen: set[str] = set()
     for moment, image in _key_frames(source, video):

@@ -33,15 +33,15 @@ from memctl.readers.text_files.plain_text import prose_pieces
 from memctl.records import SourceText
 
 TRANSCRIPT = "transcript"
-LARGEST_SIDECAR = 50 * 1024 * 1024
+MAX_SIDECAR_BYTES = 50 * 1024 * 1024
 
-_TOLD = ("subtitle", "artist", "album", "date", "genre", "composer", "comment", "description")
+_TAG_NAMES = ("subtitle", "artist", "album", "date", "genre", "composer", "comment", "description")
 _FULL_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
-    """Everything that was found of one recording."""
+class _Contents:
+    """Everything found in one recording and beside it."""
 
     media_type: str
     recording: RecordingTags
@@ -64,17 +64,17 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     Raises:
         UnreadableSource: It is damaged, or neither sound nor video.
     """
-    heard = _look_into(path, name)
-    spoken = list(_spoken(heard))
-    summary = _summary(heard, name)
-    pieces = [Piece(summary + "\n", "properties"), *spoken, *_screen(heard)]
+    contents = _read_contents(path, name)
+    spoken = list(_spoken(contents))
+    summary = _summary(contents, name)
+    pieces = [Piece(summary + "\n", "properties"), *spoken, *_screen(contents)]
     if len(pieces) > 1 and "\n" not in summary:
         del pieces[0]  # its title says as much
-    missing = () if spoken or not heard.footage.has_sound else (TRANSCRIPT,)
-    yield from assemble(_head(heard, name, missing), pieces)
+    missing = () if spoken or not contents.footage.has_sound else (TRANSCRIPT,)
+    yield from assemble(_head(contents, name, missing), pieces)
 
 
-def _look_into(path: Path, name: str) -> _Heard:
+def _read_contents(path: Path, name: str) -> _Contents:
     with open_regular(path) as file, damage_as_unreadable(name, "a recording"):
         media_type = media_type_by_magic(file.read(1024))
     kind = FILE_KINDS.get(media_type)
@@ -86,7 +86,7 @@ def _look_into(path: Path, name: str) -> _Heard:
             f"{display_name(name)} is neither sound nor video that can be read",
             "check that it plays, or convert it to mp3 or mp4",
         )
-    return _Heard(
+    return _Contents(
         media_type,
         recording or RecordingTags(),
         footage or VideoContent(),
@@ -97,12 +97,12 @@ def _look_into(path: Path, name: str) -> _Heard:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _spoken(heard: _Heard) -> Iterator[Piece]:
+def _spoken(contents: _Contents) -> Iterator[Piece]:
     """What is said, from the best source that has any words."""
-    recording = heard.recording
+    recording = contents.recording
     sources = (
-        lambda: _sidecar_pieces(heard.sidecar),
-        lambda: cue_pieces(heard.footage.cues),
+        lambda: _sidecar_pieces(contents.sidecar),
+        lambda: cue_pieces(contents.footage.cues),
         lambda: cue_pieces(recording.cues),
         lambda: prose_pieces(recording.words + "\n") if recording.words else (),
     )
@@ -118,13 +118,13 @@ def _sidecar_pieces(sidecar: Path | None) -> list[Piece]:
     if sidecar is None:
         return []
     try:
-        return list(subtitle_pieces(read_whole(sidecar, sidecar.name, LARGEST_SIDECAR)))
+        return list(subtitle_pieces(read_whole(sidecar, sidecar.name, MAX_SIDECAR_BYTES)))
     except (UnreadableSource, OSError):
         return []
 
 
-def _screen(heard: _Heard) -> Iterator[Piece]:
-    for cue in heard.footage.screen:
+def _screen(contents: _Contents) -> Iterator[Piece]:
+    for cue in contents.footage.screen:
         lines = "\n".join(cue.lines)
         text = f"\nOn screen: {lines}\n"
         yield Piece(text, "caption", time_start=cue.start, time_end=cue.end)
@@ -133,19 +133,19 @@ def _screen(heard: _Heard) -> Iterator[Piece]:
 # --- what it is ----------------------------------------------------------------------------------
 
 
-def _title(heard: _Heard, name: str) -> str:
-    return plausible_title(heard.tag("title")) or title_from_name(name)
+def _title(contents: _Contents, name: str) -> str:
+    return plausible_title(contents.tag("title")) or title_from_name(name)
 
 
-def _summary(heard: _Heard, name: str) -> str:
+def _summary(contents: _Contents, name: str) -> str:
     """What the recording is: ``Sound recording “Site visit”, 2 min 31 s.`` and its tags."""
-    kind = "Video" if heard.media_type.startswith("video/") else "Sound recording"
-    length = f", {duration_text(heard.seconds)}" if heard.seconds else ""
-    lines = [f"{kind} “{_title(heard, name)}”{length}."]
-    told = ((key, clean_title(heard.tag(key))) for key in _TOLD)
-    lines += [f"{key.capitalize()}: {text}" for key, text in told if text]
+    kind = "Video" if contents.media_type.startswith("video/") else "Sound recording"
+    length = f", {duration_text(contents.seconds)}" if contents.seconds else ""
+    lines = [f"{kind} “{_title(contents, name)}”{length}."]
+    tags = ((key, clean_title(contents.tag(key))) for key in _TAG_NAMES)
+    lines += [f"{key.capitalize()}: {text}" for key, text in tags if text]
     named = title_from_name(name)
-    if named.casefold() != _title(heard, name).casefold():
+    if named.casefold() != _title(contents, name).casefold():
         lines.append(f"File: {named}")
     return "\n".join(lines)
 
@@ -159,29 +159,31 @@ def duration_text(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _created_at(heard: _Heard, name: str) -> datetime | None:
+def _created_at(contents: _Contents, name: str) -> datetime | None:
     """The day it was recorded; a year alone is no date."""
     for key in ("date", "creation_time"):
-        if _FULL_DATE.match(heard.tag(key)) and (
-            moment := plausible_date(parse_date(heard.tag(key)))
+        if _FULL_DATE.match(contents.tag(key)) and (
+            moment := plausible_date(parse_date(contents.tag(key)))
         ):
             return moment
     return date_from_name(name)
 
 
-def _head(heard: _Heard, name: str, missing: tuple[str, ...]) -> SourceText:
-    artist = clean_title(heard.tag("artist"))
-    facts: dict[str, Any] = {key: text for key in _TOLD if (text := clean_title(heard.tag(key)))}
-    if heard.seconds:
-        facts["duration"] = round(heard.seconds, 2)
-    if heard.footage.width:
-        facts |= {"width": heard.footage.width, "height": heard.footage.height}
-    if heard.sidecar:
-        facts["subtitles"] = display_name(heard.sidecar.name)
+def _head(contents: _Contents, name: str, missing: tuple[str, ...]) -> SourceText:
+    artist = clean_title(contents.tag("artist"))
+    facts: dict[str, Any] = {
+        key: text for key in _TAG_NAMES if (text := clean_title(contents.tag(key)))
+    }
+    if contents.seconds:
+        facts["duration"] = round(contents.seconds, 2)
+    if contents.footage.width:
+        facts |= {"width": contents.footage.width, "height": contents.footage.height}
+    if contents.sidecar:
+        facts["subtitles"] = display_name(contents.sidecar.name)
     return new_document(
-        title=_title(heard, name),
+        title=_title(contents, name),
         authors=(artist,) if artist else (),
-        created_at=_created_at(heard, name),
+        created_at=_created_at(contents, name),
         metadata=facts,
         missing=missing,
     )

@@ -1,4 +1,10 @@
-"""Subtitles, SubRip and WebVTT: what is said, with its times and, where it is told, the speaker."""
+"""Subtitles, SubRip and WebVTT: what is said, when, and by whom where that is given.
+
+A subtitle file belongs to a recording when it has its name, with or without the ending, and after
+that at most a language and a usual mark: ``talk.srt``, ``talk.mp4.srt``, ``talk.en-GB.vtt``,
+``talk.en.sdh.srt``.  Any other word may be part of another name: ``talk.part two.srt`` does not
+belong to ``talk.mp4``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,7 @@ from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.text_files.decoding import read_whole
 from memctl.records import Segment, SourceText
 
-LARGEST = 50 * 1024 * 1024
+MAX_BYTES = 50 * 1024 * 1024
 
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _CUE = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:[^\S\n].*)?$")
@@ -36,7 +42,7 @@ class Cue:
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
     """Read a subtitle file on its own."""
-    pieces = list(subtitle_pieces(read_whole(path, name, LARGEST)))
+    pieces = list(subtitle_pieces(read_whole(path, name, MAX_BYTES)))
     if not pieces:
         raise EmptySource(f"{display_name(name)} holds no subtitles", "check how it was made")
     head = new_document(title=title_from_name(name), created_at=date_from_name(name))

@@ -47,21 +47,23 @@ def head_of(properties: Any, name: str, heading: str = "", **metadata: object) -
 
     ``heading`` is what stands above its text, for a title where the properties have none.
     """
-    title = plausible_title(_told(properties, "title"))
-    told = {key: _told(properties, key) for key in ("subject", "category", "description")}
-    comments = _told(properties, "comments")
+    title = plausible_title(_property(properties, "title"))
+    values = {key: _property(properties, key) for key in ("subject", "category", "description")}
+    comments = _property(properties, "comments")
     if not _GENERATED.match(comments):
-        told["description"] = told["description"] or comments
+        values["description"] = values["description"] or comments
     return new_document(
         title=title or heading or title_from_name(name),
-        authors=plausible_authors(_told(properties, "author") or _told(properties, "creator")),
+        authors=plausible_authors(
+            _property(properties, "author") or _property(properties, "creator")
+        ),
         created_at=plausible_date(getattr(properties, "created", None)) or date_from_name(name),
-        tags=_keywords(_told(properties, "keywords")),
-        metadata={key: value for key, value in (told | metadata).items() if value},
+        tags=_keywords(_property(properties, "keywords")),
+        metadata={key: value for key, value in (values | metadata).items() if value},
     )
 
 
-def _told(properties: Any, key: str) -> str:
+def _property(properties: Any, key: str) -> str:
     value = getattr(properties, key, None)
     return clean_title(value) if isinstance(value, str) else ""
 
@@ -71,16 +73,16 @@ def _keywords(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, words)))
 
 
-LARGEST = 1024 * 1024 * 1024
+MAX_BYTES = 1024 * 1024 * 1024
 """More unpacked bytes than this are refused outright."""
 
 SUSPICIOUS = 64 * 1024 * 1024
 """From here on the packing itself is looked at."""
 
-HIGHEST_RATIO = 200
+MAX_RATIO = 200
 """Tables pack to a hundredth; what packs better than this is made of nothing."""
 
-MOST_MEMBERS = 20_000
+MAX_MEMBERS = 20_000
 
 MARKS_OF_ANY, MARKS_PER_BYTE, ROW_MARKS_PER_BYTE = 2_000_000, 2, 10
 """Tags and attributes that any archive may have, and that it may have for each byte besides.
@@ -130,8 +132,8 @@ def check_archive(path: Path, name: str, kind: str, streamed: tuple[str, ...] = 
 def _check_sizes(path: Path, name: str, kind: str, members: Sequence[zipfile.ZipInfo]) -> None:
     unpacked = sum(member.file_size for member in members)
     packed = max(1, path.stat().st_size)
-    absurd = unpacked > SUSPICIOUS and unpacked > HIGHEST_RATIO * packed
-    if absurd or unpacked > LARGEST or len(members) > MOST_MEMBERS:
+    absurd = unpacked > SUSPICIOUS and unpacked > MAX_RATIO * packed
+    if absurd or unpacked > MAX_BYTES or len(members) > MAX_MEMBERS:
         raise UnreadableSource(
             f"{display_name(name)} would unpack from {packed:,} to {unpacked:,} bytes in "
             f"{len(members):,} members, which no {kind.partition(' ')[2]} needs",

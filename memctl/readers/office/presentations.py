@@ -19,7 +19,7 @@ from memctl.records import SourceText
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _ROW, _CELL = f"{_A}tr", f"{_A}tc"
-_DEEPEST_GROUP = 20
+_MAX_GROUP_DEPTH = 20
 
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
@@ -61,7 +61,7 @@ def _pieces(slides: Iterable[Any]) -> Iterator[Piece]:
 def _leaves(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
     """The shapes, those in groups included."""
     for shape in shapes:
-        if hasattr(shape, "shapes") and depth < _DEEPEST_GROUP:
+        if hasattr(shape, "shapes") and depth < _MAX_GROUP_DEPTH:
             yield from _leaves(shape.shapes, depth + 1)
         else:
             yield shape

@@ -34,7 +34,7 @@ _PASSED_OVER = {
 }
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _ASIDES = ("/footnotes", "/endnotes", "/comments")
-_MOST_SPANNED = 200
+_MAX_SPANNED = 200
 """Columns; Word has 63 at most."""
 
 
@@ -153,7 +153,7 @@ def _cell_texts(cell: Any, above: list[str], place: int) -> list[str]:
     span = cell.find(f"{_W}tcPr/{_W}gridSpan")
     width = "" if span is None else str(span.get(_VALUE, ""))
     wanted = int(width) if width.isdecimal() and len(width) < 9 else 1
-    further = min(wanted, _MOST_SPANNED - place) - 1
+    further = min(wanted, _MAX_SPANNED - place) - 1
     return [text, *[""] * further]
 
 

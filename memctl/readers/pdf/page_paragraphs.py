@@ -17,9 +17,9 @@ Key = tuple[str, int | None]
 _EDGE = 3
 """So many lines at the top and the bottom of a page may be repeated ones."""
 _EDGE_SHARE = 4
-_FEWEST_REPEATS = 3
+_MIN_REPEATS = 3
 _FULL_SHARE = 0.7
-_SHORTEST_FULL = 30
+_MIN_FULL_LENGTH = 30
 
 _HYPHENS = "-\u00ad\u2010"
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2060\ufeff]")
@@ -77,7 +77,7 @@ def _unlabelled(page: Lines) -> Lines:
 
 def _without_furniture(pages: list[Lines]) -> list[Lines]:
     counts = Counter(key for number, page in enumerate(pages) for key in _page_keys(page, number))
-    needed = max(_FEWEST_REPEATS, (len(pages) + 1) // 2)
+    needed = max(_MIN_REPEATS, (len(pages) + 1) // 2)
     repeated = {key for key, count in counts.items() if count >= needed}
     if not repeated:
         return pages
@@ -148,7 +148,7 @@ def _full_length(lines: Lines) -> float:
     """The length from which on a line was broken because the next word had no room."""
     lengths = sorted(len(line) for line in lines)
     widest = lengths[int(0.9 * (len(lengths) - 1))] if lengths else 0
-    return max(_SHORTEST_FULL, _FULL_SHARE * widest)
+    return max(_MIN_FULL_LENGTH, _FULL_SHARE * widest)
 
 
 def _parts(line: str, following: str, full: float) -> bool:

@@ -158,9 +158,9 @@ _WORD_GAP = 140
 _LITTLE_TEXT = 20
 """A page with fewer characters than this may be a picture of a page."""
 _PAGE_IMAGES = 30
-_SMALLEST_IMAGE = 100
-_MOST_DRAWING = 500
-_MOST_HEADINGS = 5_000
+_MIN_IMAGE_SIZE = 100
+_MAX_DRAWING = 500
+_MAX_HEADINGS = 5_000
 _NOTES = {"/Text", "/FreeText", "/Highlight", "/Underline", "/StrikeOut", "/Squiggly", "/Caret"}
 
 
@@ -316,7 +316,7 @@ def _seen_text(page: PageObject, name: Any, ocr: Ocr) -> str | None:
         image = page.images[name].image
         if image is None:
             return None
-        if min(image.size) < _SMALLEST_IMAGE:
+        if min(image.size) < _MIN_IMAGE_SIZE:
             return ""
         return ocr.read(_turned(image, page.rotation))
     except pdf_errors():
@@ -330,7 +330,7 @@ def _turned(image: Image, clockwise: int) -> Image:
 def _is_drawn(page: PageObject) -> bool:
     """Whether a page without letters still shows something: text can be drawn as shapes."""
     contents = page.get_contents()
-    return contents is not None and len(contents.get_data()) > _MOST_DRAWING
+    return contents is not None and len(contents.get_data()) > _MAX_DRAWING
 
 
 # --- what stands above and beside the pages ------------------------------------------------------
@@ -344,7 +344,7 @@ class Headings:
         with suppress(*pdf_errors()), without_warnings():
             for page, path in _bookmarks(reader, reader.outline, ()):
                 starts.setdefault(page, " > ".join(path))
-                if len(starts) >= _MOST_HEADINGS:
+                if len(starts) >= _MAX_HEADINGS:
                     break
         self._starts = starts
         self._pages = sorted(starts)
@@ -378,7 +378,7 @@ def form_fields(reader: PdfReader) -> Mapping[str, str]:
     return {}
 
 
-_LONGEST = 1_000
+_MAX_LENGTH = 1_000
 
 
 def pdf_properties(reader: PdfReader) -> DocumentProperties:
@@ -395,7 +395,7 @@ def pdf_properties(reader: PdfReader) -> DocumentProperties:
         title=plausible_title(_text(info.get("title"))),
         authors=plausible_authors(_text(info.get("author"))),
         created_at=plausible_date(info.get("created")),
-        metadata={key: text for key in ("subject", "keywords") if (text := _told(info.get(key)))},
+        metadata={key: text for key in ("subject", "keywords") if (text := _stated(info.get(key)))},
     )
 
 
@@ -427,9 +427,9 @@ def _xmp(reader: PdfReader) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    return storable_text(value)[:_LONGEST] if isinstance(value, str) else ""
+    return storable_text(value)[:_MAX_LENGTH] if isinstance(value, str) else ""
 
 
-def _told(value: object) -> str:
+def _stated(value: object) -> str:
     text = clean_title(_text(value))
     return "" if text.lower().strip("()") in ("unspecified", "none") else text

@@ -39,14 +39,14 @@ _LOG_LEVELS = frozenset(
 _SAMPLE_LINES = 400
 _SAMPLE_CHARS = 100_000
 _OPENING_CHARS = 200
-_LONGEST_SPEAKER = 40
+_MAX_SPEAKER_LENGTH = 40
 
 
 def _turn(line: str) -> re.Match[str] | None:
     """The match of a line that opens a turn; None for any other line."""
     line = line[:_OPENING_CHARS]
     match = _TURN.match(line) or _BARE_TURN.match(line) or _IRC_TURN.match(line)
-    if match is None or len(match["speaker"]) > _LONGEST_SPEAKER:
+    if match is None or len(match["speaker"]) > _MAX_SPEAKER_LENGTH:
         return None
     speaker = match["speaker"].lower()
     named = speaker not in _NOT_SPEAKERS and speaker.split()[0] not in _LOG_LEVELS

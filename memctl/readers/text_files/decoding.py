@@ -1,7 +1,7 @@
-"""Bytes become text: UTF-8 where it is UTF-8, else the encoding that its bytes speak for.
+"""Bytes become text: UTF-8 where they are UTF-8, else the declared or likeliest encoding.
 
 Line ends become ``\\n`` and NUL characters go.  Nothing here holds more than a few million
-characters of a streamed file, whatever its lines are like.
+characters of a streamed file, however long its lines are.
 """
 
 from __future__ import annotations
