@@ -17,6 +17,7 @@ from waiting import PATIENCE
 from memctl.errors import LockedError
 from memctl.ids import document_id
 from memctl.ingest import batch_preparation, deduplication
+from memctl.ingest.batch_preparation import IngestLimits
 from memctl.ingest.batches import Batch
 from memctl.ingest.discovery.sources import Labels, Source, from_paths
 from memctl.ingest.ingest_pipeline import IngestStopped
@@ -127,6 +128,17 @@ def test_wikilinks_become_relations_to_pages_with_their_evidence(bench: Bench) -
     assert relations["Plan B"]["memory_ids"] == [memory["id"]]
     pages = {row["id"] for row in bench.rows("entities") if row["type"] == "page"}
     assert {row["target_id"] for row in relations.values()} <= pages
+
+
+def test_entities_are_counted_alike_in_many_commits(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.ingestor, "_limits", IngestLimits(documents=1, together=1))
+    names = ("Fatima Okafor", "Ivan Larsen", "Hanna Novak")
+    bench.records(*({"text": f"We saw {names[n % 3]} on day {n}."} for n in range(12)))
+    counts = {row["name"]: row["mention_count"] for row in bench.rows("entities")}
+    assert {name: counts[name] for name in names} == dict.fromkeys(names, 4)
+    assert len(bench.rows("entities")) == len({row["id"] for row in bench.rows("entities")})
 
 
 def test_entities_are_counted_up_over_ingests(bench: Bench) -> None:
