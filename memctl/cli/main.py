@@ -27,7 +27,6 @@ from memctl.cli.commands import (
     forget,
     graph,
     ingest,
-    insight,
     job,
     kb,
     memory,
@@ -109,7 +108,6 @@ context.register(app)
 kb.register(app)
 memory.register(app)
 document.register(app)
-insight.register(app)
 job.register(app)
 graph.register(app)
 consolidate.register(app)

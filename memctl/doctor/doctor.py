@@ -73,7 +73,7 @@ class Doctor:
 
     def machine(self, config_file: Path) -> Iterator[Finding]:
         """Yield findings about the machine and the program's settings."""
-        from memctl.doctor.machine_checks import check_machine
+        from memctl.doctor.folder_checks import check_machine
 
         return check_machine(self._home.config, config_file)
 

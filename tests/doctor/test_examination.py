@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from damaged import manifests
 
-from memctl.doctor import document_checks, machine_checks
+from memctl.doctor import document_checks, folder_checks
 from memctl.doctor.doctor import Doctor
 from memctl.doctor.findings import Finding
 from memctl.doctor.folder_checks import LEAST_FREE
@@ -292,7 +292,7 @@ def test_a_limit_on_watching_that_is_too_low_is_told(
     limits = {"max_user_watches": 1_000_000, "max_user_instances": 1_000} | {name: 3}
     for each, value in limits.items():
         (tmp_path / each).write_text(f"{value}\n")
-    monkeypatch.setattr(machine_checks, "_INOTIFY", tmp_path)
+    monkeypatch.setattr(folder_checks, "_INOTIFY", tmp_path)
     found = [each for each in doctor.machine(tmp_path / "none.toml") if each.layer == "inotify"]
     assert [each.subject for each in found if each.verdict == "ok"] == [*limits.keys() - {name}]
     finding = only(not_ok(found))

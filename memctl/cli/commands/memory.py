@@ -1,4 +1,4 @@
-"""memctl memory and memctl insight: single memories, with what they rest on."""
+"""memctl memory and memctl insight: single memories, with the evidence they rest on."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from memctl.records import Filters, Memory
 
 app = group("List, show, add, edit and delete single memories.")
+insight_app = group("List and show what memories say together.")
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: m_3fa2b1.")
@@ -60,6 +61,13 @@ _LIST = (
     Column("importance", "IMP.", right=True),
     Column("text", "TEXT", lambda text: one_line(text, 100)),
 )
+_INSIGHT_LIST = (
+    Column("id", "ID", short_id),
+    Column("created_at", "DATE", format_instant),
+    Column("importance", "IMP.", right=True),
+    Column("source_ids", "FROM", lambda ids: str(len(ids)), right=True),
+    Column("text", "TEXT", wrap=True),
+)
 _HISTORY = (
     Column("version", "VERSION", right=True),
     Column("id", "ID", short_id),
@@ -73,8 +81,9 @@ _QUOTE = 300
 
 
 def register(root: typer.Typer) -> None:
-    """Add this noun to the command line."""
+    """Add these nouns to the command line."""
     root.add_typer(app, name="memory")
+    root.add_typer(insight_app, name="insight")
 
 
 @command(
@@ -301,3 +310,35 @@ def history(
     with context.owning("memories", id_, kb) as base:
         view = base.memories.get(id_)
     emit(view.history, _HISTORY, output)
+
+
+# --- insights ------------------------------------------------------------------------------------
+
+
+@command(
+    insight_app,
+    "list",
+    "memctl insight list\nmemctl insight list --since 7d -o json",
+    without=("types", "levels"),  # which all insights share
+)
+def list_insights(
+    context: CommandContext,
+    filters: Filters,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List insights, the newest first."""
+    with context.reading(kb) as bases:
+        rows = context.collect_rows(
+            bases, lambda base, n: base.insights.list(filters, limit=n), limit
+        )
+        emit(rows, with_kb_column(_INSIGHT_LIST, len(bases)), output)
+
+
+@command(insight_app, "show", "memctl insight show i_77c0de\nmemctl insight show i_77c0de -o json")
+def show_insight(
+    context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+) -> None:
+    """Show an insight with the memories it was drawn from."""
+    show(context, id_, kb, output)
