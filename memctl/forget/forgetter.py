@@ -38,7 +38,7 @@ from memctl.forget.text_blocking import rows_naming
 from memctl.ids import root_id
 from memctl.ingest.discovery.sources import printable
 from memctl.locking import hold_lock
-from memctl.schema.table_names import FORGET
+from memctl.schema.table_names import FORGET, TABLES
 from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
 from memctl.store.ledger.ledger_erasure import Erasure, erase_from_ledger, has_older_entries
 from memctl.store.ledger.repository import from_text, to_text
@@ -52,7 +52,6 @@ from memctl.store.tables.filter_expressions import col
 if TYPE_CHECKING:
     from memctl.kb_settings import Layout
     from memctl.models.protocols import Embedder
-    from memctl.schema.table_names import TableName
     from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.repository import LedgerConnection
     from memctl.store.store import Store
@@ -398,8 +397,7 @@ def _nothing_of(selection: Selection) -> NotFoundError:
 
 def _naming(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
     """Yield the ids of what the graph of a snapshot has of the words that documents lose."""
-    tables: tuple[TableName, ...] = ("entities", "relations")
-    for table in tables if made.patterns else ():
+    for table in set(TABLES).difference(("documents", "memories")) if made.patterns else ():
         yield from rows_naming(snapshot, table, made.patterns)
 
 

@@ -18,6 +18,8 @@ from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.rows.row_changes import amend_rows
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import VECTOR, vector_array
+from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.table_names import TABLES
 from memctl.store.search_patterns import LIST_SEPARATOR
 from memctl.store.tables.filter_expressions import col
 from memctl.understanding.understander import MODEL
@@ -33,12 +35,8 @@ if TYPE_CHECKING:
 _BLOCK = "█"
 _WORD = re.compile(r"\w")
 KEPT_COLUMNS = frozenset(
-    {
-        "id", "root_id", "document_id", "external_id", "namespace", "media_type", "sha256",
-        "status", "language", "reader", "method", "superseded_by", "level", "type",
-        "source_ids", "search_text",
-    }
-)  # fmt: skip
+    column for table in DECLARATIONS.values() for column in table.verbatim_columns
+)
 """Columns of text that are no words of a source."""
 _FOUND_IN_TEXT = ("entities", "topics", "keywords", "dates", "links")
 
@@ -73,7 +71,7 @@ def block_out(
     *,
     and_retold: bool,
 ) -> set[str]:
-    """Block out words of documents, and drop relations with them.
+    """Block out words of documents, and drop relations and other rows with them.
 
     Args:
         transaction: What to write with.
@@ -99,8 +97,8 @@ def block_out(
         _write(transaction, "documents", rows.schema, parts)
         for part, left in zip(parts, said, strict=True):
             changed |= _block_passages(transaction, part, left, patterns, embedder)
-    naming = rows_naming(transaction.snapshot(), "relations", patterns)
-    erase_rows(transaction, "relations", naming)
+    for table in set(TABLES).difference(("documents", "memories", "entities")):
+        erase_rows(transaction, table, rows_naming(transaction.snapshot(), table, patterns))
     return changed
 
 

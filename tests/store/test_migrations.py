@@ -129,6 +129,8 @@ def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
             ("sql", MOODS[1], "-k", "older", *JSON),
             ("forget", "--document", KEYS, "--yes", "-k", "newer"),
             ("sql", REMARKS[1], "-k", "newer", *JSON),
+            ("forget", "--entity", "boat", "--yes", "-k", "newer"),
+            ("sql", REMARKS[1], "-k", "newer", *JSON),
             ("doctor", *KB),
             ("doctor", "-k", "newer"),
         )
@@ -140,6 +142,7 @@ def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
     assert [done[17].rows, done[18].rows] == [[CALM, MERRY], BOTH]
     assert done[19].rows == [CALM], "the export is of the earlier schema"
     assert done[21].rows == BOTH[:1], "a row goes with the memory that it refers to"
+    assert done[23].rows == [], "its text has the word, too"
 
 
 def test_a_damaged_table_is_repaired_before_it_is_migrated(package: Path, home: Path) -> None:
