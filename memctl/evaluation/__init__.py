@@ -1,1 +1,1 @@
-"""How well questions with known evidence are answered: asked, scored, compared, and written."""
+"""Evaluation: question sets with known evidence are written, asked, scored and compared."""

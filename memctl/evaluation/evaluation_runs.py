@@ -1,4 +1,7 @@
-"""Question sets asked of knowledge bases: throw-away ones, or those that are there."""
+"""Runs of a question set, asked of temporary or existing knowledge bases, and saved to files.
+
+A saved run has the scores of each question, but no texts and no hits.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _ID_COLUMNS = ("id", "document_id", "external_id")
 
 @contextmanager
 def temporary_base(config: Config) -> Iterator[KnowledgeBase]:
-    """Give a new knowledge base, made as configured, that is gone afterwards."""
+    """Yield a new knowledge base with the configured settings, which is deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="memctl-eval-", ignore_cleanup_errors=True) as folder:
         home = Home(replace(config, home=Path(folder)))
         home.create(_NAME)
@@ -41,7 +44,7 @@ def temporary_base(config: Config) -> Iterator[KnowledgeBase]:
 
 
 def known_ids(bases: KnowledgeBases) -> set[str]:
-    """Return every id by which evidence can be named."""
+    """Return every id that evidence can be given by."""
     found: set[str] = set()
     for base in bases:
         rows = base.store.snapshot().scan("memories", columns=list(_ID_COLUMNS))
@@ -58,15 +61,15 @@ def run_questions(
     notes: set[str],
     progress: ProgressListener | None = None,
 ) -> list[QuestionResult]:
-    """Ask every question and score what is found; nothing is noted in the query log.
+    """Ask every question and score its hits; the query log is left alone.
 
     Args:
-        bases: What is asked.
+        bases: The knowledge bases to ask.
         questions: Each is asked of its own namespace.
         mode: How memories are found.
-        limit: How many hits each gets.
-        notes: Gets what a search did without, because a model could not be had.
-        progress: Told how far it is.
+        limit: Most hits for each.
+        notes: Receives what a search did without because a model was unavailable.
+        progress: Receives the progress.
     """
     asked = [Question(item.text, item.id, item.namespace) for item in questions]
     results = bases.query_many(
@@ -86,14 +89,14 @@ _FORMAT = "memctl-eval"
 _VERSION = 1
 
 Run = Mapping[str, Sequence[QuestionResult]]
-"""What came of each question, by mode."""
+"""The results of all questions, by mode."""
 
 
 def save_run(path: Path, run: Run, now: datetime) -> None:
-    """Write a run in one step.
+    """Write a run to a file, atomically.
 
     Raises:
-        OSError: It cannot be written there.
+        OSError: The file cannot be written.
     """
     value = {
         "format": _FORMAT,
@@ -106,11 +109,11 @@ def save_run(path: Path, run: Run, now: datetime) -> None:
 
 
 def load_run(path: Path) -> Run:
-    """Read a run that was saved.
+    """Read a saved run.
 
     Raises:
-        UsageError: It is no such file.
-        OSError: It cannot be read.
+        UsageError: The file is no saved run.
+        OSError: The file cannot be read.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Question sets: what is asked, and which records the answer stands in.
+"""Question sets: questions with the records that answer them, read from files or drafted.
 
 A set is a folder with two files of JSON lines.  ``corpus.jsonl`` is what ``memctl ingest --jsonl``
 takes, each record with an ``id``; ``queries.jsonl`` has one question a line.
@@ -26,19 +26,19 @@ CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class EvalQuestion:
-    """A question with the ids of its evidence: of records, of documents or of memories."""
+    """A question with the ids of its evidence: records, documents or memories."""
 
     id: str
     text: str
     relevant: tuple[str, ...]
     namespace: str | None = None
-    """It is asked of that alone."""
+    """The only namespace that is asked."""
     category: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of a question set that is no question; lines count from 1."""
+    """A line of a question set that is invalid; lines count from 1."""
 
     line: int
     reason: str
@@ -46,26 +46,26 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """The questions of a file that can be asked and scored."""
+    """The questions of a file."""
 
     questions: tuple[EvalQuestion, ...]
     bad: tuple[BadLine, ...]
     without_evidence: int
-    """Questions that name no evidence, so that there is nothing to score."""
+    """Number of questions without evidence, which cannot be scored."""
 
 
 def read_questions(path: Path) -> QuestionSet:
     """Read ``queries.jsonl``: ``id``, ``question``, ``relevant``, ``namespace``?, ``category``?.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
         return parse_questions(lines)
 
 
 def parse_questions(lines: Iterable[str]) -> QuestionSet:
-    """Read questions, one JSON object a line; of those that share an id the first one counts."""
+    """Read questions, one JSON object per line; of those with the same id the first counts."""
     found: dict[str, EvalQuestion] = {}
     bad: list[BadLine] = []
     without = 0
@@ -118,7 +118,7 @@ def _question(value: dict[str, Any], number: int) -> EvalQuestion:
 
 
 def missing_evidence(questions: Sequence[EvalQuestion], known: set[str]) -> int:
-    """Return how many pieces of evidence there are that are not among what is known."""
+    """Return the number of ids given as evidence that don't exist."""
     return len({id_ for question in questions for id_ in question.relevant} - known)
 
 
@@ -144,7 +144,7 @@ _PLAIN_STARTS = frozenset(stop_words("en"))
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question with what it was made from."""
+    """A drafted question, with the statement it was made from."""
 
     question: EvalQuestion
     evidence: str
@@ -152,11 +152,15 @@ class Draft:
 
 
 def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
-    """Return at most so many questions, those on what matters most first.
+    """Draft questions about what a knowledge base remembers, the most important first.
+
+    No model is involved: a value in a statement is replaced by a question for it ("... starts on
+    which date?"), and for a decision, a preference or anything else the question is about its
+    subject.  The owner is to correct them.
 
     Args:
-        base: Whose memories; its distilled facts and the first sentences of its gists.
-        count: How many.
+        base: The knowledge base; its distilled facts and the first sentences of gists are used.
+        count: Most questions.
     """
     rows = base.memories.list(Filters(levels=("memory",))).to_pylist()
     rows.sort(key=lambda row: (row["type"] == "gist", -row["importance"], row["id"]))
@@ -180,7 +184,7 @@ def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
 
 
 def _sentences(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the statements of a memory, of a gist the first one that is a sentence."""
+    """Yield the statements of a memory; of a gist only the first real sentence."""
     text = _LINK.sub(r"\1", row["text"])
     if row["type"] != "gist":
         yield " ".join(_LABEL.sub("", text).split())
@@ -196,7 +200,7 @@ def _sentences(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def write_question(statement: str, type_: str) -> tuple[str, str]:
-    """Return a question that a statement answers, and its category; ("", "") where none fits."""
+    """Return a question that a statement answers, and its category; both "" if there is none."""
     said = values(statement)
     if said:
         best = min(said, key=lambda value: value.kind == "quantity")
@@ -216,7 +220,7 @@ def write_question(statement: str, type_: str) -> tuple[str, str]:
 
 
 def _asked_in_place(statement: str, value: Value) -> str:
-    """Ask for a value where it stands, or at the end where a statement begins with it."""
+    """Ask for a value in its place, or at the end where the statement begins with it."""
     ask = "which year" if value.text.isdigit() else _ASKED.get(value.kind)
     if ask is None:
         counted = value.text.partition(" ")[2]
@@ -231,7 +235,7 @@ def _asked_in_place(statement: str, value: Value) -> str:
 
 
 def _about(text: str, most: int) -> str:
-    """Return the words that say what a text is about, in its order: names first of all."""
+    """Return the words that tell what a text is about, in its order; names are preferred."""
     words = [match.group() for match in _WORD.finditer(text)]
     start = _AT_THE_START.match(text)
     if start and start[1].lower() in _PLAIN_STARTS:
@@ -257,7 +261,7 @@ def _with_evidence(draft: Draft, evidence: str) -> Draft:
 
 
 def drafts_as_lines(drafts: Sequence[Draft]) -> Iterable[dict[str, Any]]:
-    """Return what a question set has of each, and what helps to correct it."""
+    """Yield each draft as a line of a question set, with its statement and source."""
     for draft in drafts:
         asked = draft.question
         yield {

@@ -43,7 +43,7 @@ from memctl.store.tables.snapshot import Snapshot
 
 MAX_WORDS = 128
 """Different words that are searched for; questions have fewer."""
-MAX_EXPANSIONS = 32
+_MAX_EXPANSIONS = 32
 """Terms that one pattern may stand for."""
 _ENDS = 24
 """Words at the beginning and at the end, where people say what they want of the rest."""
@@ -164,7 +164,7 @@ def _expand(pattern: Pattern, analysis: Analysis) -> tuple[str, ...]:
     distances = ((term, _distance(pattern, prefix, forms, term)) for term in known)
     near = {term: distance for term, distance in distances if distance is not None}
     order = sorted(near, key=lambda term: (near[term], -known[term], term))
-    return tuple(order[:MAX_EXPANSIONS])
+    return tuple(order[:_MAX_EXPANSIONS])
 
 
 def _more_terms(pattern: Pattern, analysis: Analysis, forms: set[str]) -> Counter[str]:

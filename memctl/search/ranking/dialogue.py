@@ -20,7 +20,7 @@ from memctl.search.retrieval.candidates import Candidate, Key
 
 SPEAKER_WEIGHT = 2.0
 """In standard deviations of the candidates' scores."""
-NEIGHBOUR_SHARES = {-2: 0.2, -1: 0.4, 1: 0.4, 2: 0.2}
+_NEIGHBOUR_SHARES = {-2: 0.2, -1: 0.4, 1: 0.4, 2: 0.2}
 """Share of the scores of the turns before and after it that a turn gains."""
 TURN_LENGTH_WEIGHT = 1.0
 """In standard deviations, for a turn e times as long as an average one."""
@@ -123,7 +123,7 @@ def _places_around(place: Place | None) -> dict[Place, float]:
     if place is None:
         return {}
     kb, namespace, session, turn = place
-    return {(kb, namespace, session, turn + at): share for at, share in NEIGHBOUR_SHARES.items()}
+    return {(kb, namespace, session, turn + at): share for at, share in _NEIGHBOUR_SHARES.items()}
 
 
 # --- speakers ------------------------------------------------------------------------------------

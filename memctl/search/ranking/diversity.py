@@ -21,7 +21,7 @@ from memctl.search.retrieval.candidate_rows import vector_matrix
 from memctl.search.retrieval.candidates import Candidate, Key
 from memctl.search.retrieval.term_statistics import Sources
 
-DIVERSITY = "diversity"
+_DIVERSITY = "diversity"
 """The name under which a hit's legs have what it lost, a negative number."""
 POOL = 50
 """The hits are chosen from the best 50, or from twice as many as are wanted; those below are too
@@ -71,7 +71,7 @@ def diversify(
         item, cosine = items[at], float(cosines[at])
         if cosine:
             lost = weight * cosine
-            item = replace(item, score=item.score - lost, legs=item.legs | {DIVERSITY: -lost})
+            item = replace(item, score=item.score - lost, legs=item.legs | {_DIVERSITY: -lost})
             other = items[nearest[at]].candidate.key
             better[item.candidate.key] = NearestBetter(other, round(cosine, 3))
         chosen.append(item)

@@ -27,7 +27,7 @@ class Scale(Protocol):
 KEYWORD_WEIGHT = 0.75
 """The rest is the share of vectors.  Static word vectors are the weaker retriever on every kind of
 text measured (encyclopedia, abstracts, chat), yet with this share they improve each of them."""
-RANK_CONSTANT = 60
+_RANK_CONSTANT = 60
 """From Cormack, Clarke and Büttcher (2009)."""
 
 
@@ -100,7 +100,7 @@ def minmax(scores: Scores, reference: int | None = None) -> Scores:
 def reciprocal_rank(scores: Scores, reference: int | None = None) -> Scores:
     """Return 1 / (60 + rank); equal scores share the best of their ranks."""
     ranks = 1 + np.searchsorted(np.sort(-scores[:reference]), -scores)
-    result: Scores = 1.0 / (RANK_CONSTANT + ranks)
+    result: Scores = 1.0 / (_RANK_CONSTANT + ranks)
     return result
 
 

@@ -13,7 +13,7 @@ from memctl.search.retrieval.term_statistics import Sources
 
 RERANK = "rerank"
 """The name under which a hit's legs have the model's score."""
-RERANK_HITS = 50
+_RERANK_HITS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Reranking:
 
     model: Reranker | None = None
     """None keeps the order."""
-    hits: int = RERANK_HITS
+    hits: int = _RERANK_HITS
     """Number of the best candidates that it scores; those below keep their order."""
 
 

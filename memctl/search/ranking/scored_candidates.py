@@ -23,7 +23,7 @@ from memctl.search.retrieval.candidates import Candidate, Key
 from memctl.search.retrieval.term_statistics import Sources
 from memctl.search.search_plan import SearchPlan
 
-DISTILLED_LIFT = 0.25
+_DISTILLED_LIFT = 0.25
 """Share of the difference that a passage gains when a memory distilled from it scores higher.
 Being short, it often does; giving the passage all of it pushed better passages down.  It gets all
 where the distilled memory has words of the question that the passage lacks."""
@@ -173,7 +173,7 @@ def _fold(distilled: ScoredCandidate, passage: ScoredCandidate, own: float) -> S
 
 def _lift(passage: Candidate, distilled: Candidate) -> float:
     whole_document = distilled.type == "gist" or len(distilled.source_ids) > 1
-    return DISTILLED_LIFT if whole_document or distilled.terms <= passage.terms else 1.0
+    return _DISTILLED_LIFT if whole_document or distilled.terms <= passage.terms else 1.0
 
 
 # --- hits ----------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from memctl.search.search_plan import SearchPlan
 if TYPE_CHECKING:
     from memctl.graph.name_index import NameIndex
 
-DEFAULT_HALF_LIFE = 90
+_DEFAULT_HALF_LIFE = 90
 """Days."""
 _DAY = timedelta(days=1)
 _MAX_HALVINGS = 1_000.0
@@ -64,7 +64,7 @@ class Priors:
         """Return 1 for now and the future, and half of that after each half-life."""
         if when is None:
             return 0.0
-        halvings = (now - when) / _DAY / self.half_lives.get(kb, DEFAULT_HALF_LIFE)
+        halvings = (now - when) / _DAY / self.half_lives.get(kb, _DEFAULT_HALF_LIFE)
         return float(0.5 ** min(max(halvings, 0.0), _MAX_HALVINGS))
 
 

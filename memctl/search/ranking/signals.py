@@ -39,9 +39,9 @@ from memctl.search.ranking.scored_candidates import (
 )
 from memctl.search.ranking.scoring_context import ScoringContext, apply_priors
 
-TITLE_WEIGHT = 2.0
-SIMILARITY_WEIGHT = 1.0
-EVENT_WEIGHT = 0.5
+_TITLE_WEIGHT = 2.0
+_SIMILARITY_WEIGHT = 1.0
+_EVENT_WEIGHT = 0.5
 """Half of what it is worth who speaks."""
 _SHARPNESS = 10
 """Power of the cosine: only the nearest hits count."""
@@ -79,7 +79,7 @@ def boost_named_titles(
     """
     titles = [title_phrases(item.candidate, context.languages) for item in items]
     named = _titles_in_question({phrase for phrases in titles for phrase in phrases}, context)
-    weight = TITLE_WEIGHT * context.spread
+    weight = _TITLE_WEIGHT * context.spread
     return [
         boost_score(item, "title", 0.0 if named.isdisjoint(phrases) else weight)
         for item, phrases in zip(items, titles, strict=True)
@@ -129,7 +129,7 @@ def boost_similar(
     np.fill_diagonal(similar, 0)
     shares = similar / np.maximum(similar.sum(axis=1, keepdims=True), _MIN_SIMILARITY)
     scores = np.array([item.score for item in best])
-    gains = SIMILARITY_WEIGHT * dot_products(shares, np.clip(scores, 0, None))
+    gains = _SIMILARITY_WEIGHT * dot_products(shares, np.clip(scores, 0, None))
     gains = _limit_gains(scores, gains, shares)
     boosted = (
         boost_score(item, "alike", float(gain)) for item, gain in zip(best, gains, strict=True)
@@ -189,7 +189,7 @@ def boost_event_period(
     period = _event_period(context.question, items, context.now.date())
     if period is None:
         return list(items)
-    weight = EVENT_WEIGHT * (context.spread or 1.0)
+    weight = _EVENT_WEIGHT * (context.spread or 1.0)
     return sort_by_score(boost_score(item, "time", weight * _fit(period, item)) for item in items)
 
 
@@ -253,12 +253,12 @@ SIGNALS: Sequence[Signal] = (
     Signal("importance", 0.0, "the memory is important", apply_priors, _BOTH),
     Signal("confidence", 0.0, "the memory is certain", apply_priors, _BOTH),
     Signal("recency", 0.0, "the memory is recent", apply_priors, _BOTH),
-    Signal("alike", SIMILARITY_WEIGHT, "it resembles other good hits", boost_similar),
-    Signal("title", TITLE_WEIGHT, "the question names its document", boost_named_titles),
+    Signal("alike", _SIMILARITY_WEIGHT, "it resembles other good hits", boost_similar),
+    Signal("title", _TITLE_WEIGHT, "the question names its document", boost_named_titles),
     Signal("speaker", SPEAKER_WEIGHT, "the question names who says it", boost_turns),
     Signal("telling", TURN_LENGTH_WEIGHT, "it says more than a short turn", boost_turns),
     Signal("neighbours", 0.4, "the turns around it match the question", boost_turns),
-    Signal("time", EVENT_WEIGHT, "it is from before or after the event named", boost_event_period),
+    Signal("time", _EVENT_WEIGHT, "it is from before or after the event named", boost_event_period),
     Signal("bridge", LINK_WEIGHT, "a name in a good hit leads to it", boost_multi_hop),
     Signal(
         "graph",

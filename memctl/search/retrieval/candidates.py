@@ -34,10 +34,10 @@ from memctl.search.retrieval.term_statistics import Sources, TermStatistics
 Key = tuple[str, str]
 """Knowledge base and memory id."""
 
-SATURATION = 1.2
-LENGTH_SHARE = 0.75
+_SATURATION = 1.2
+_LENGTH_SHARE = 0.75
 """The usual parameters of BM25, k1 and b."""
-PAIR_WEIGHT = 0.2
+_PAIR_WEIGHT = 0.2
 """Weight of two neighbouring terms, as a share of the rarer one's; sequential dependence after
 Metzler and Croft (2005)."""
 _MAX_REQUIRED = 1_000
@@ -254,7 +254,7 @@ class KeywordScorer:
         self._average = max(statistics.average_length, 1.0)
         self._weights = _term_weights(question, statistics)
         self._pairs = {
-            pair: PAIR_WEIGHT * min(self._weights[pair[0]], self._weights[pair[1]])
+            pair: _PAIR_WEIGHT * min(self._weights[pair[0]], self._weights[pair[1]])
             for pair in question.pairs
         }
         self._phrases = {pair: min(map(statistics.idf, pair)) for pair in question.phrases}
@@ -268,7 +268,7 @@ class KeywordScorer:
         if not counts and not self._phrases:
             return 0.0, frozenset()
         terms = 1 + search_text.count(" ")
-        length = 1 - LENGTH_SHARE + LENGTH_SHARE * terms / self._average
+        length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * terms / self._average
         score = sum(self._weights[term] * _saturate(n, length) for term, n in counts.items())
         for pair, weight in self._phrases.items():
             score += weight * _saturate(_count_pair(text, pair), length)
@@ -307,4 +307,4 @@ def _count_pair(text: str, pair: tuple[str, str]) -> int:
 
 
 def _saturate(count: int, length: float) -> float:
-    return count * (SATURATION + 1) / (count + SATURATION * length)
+    return count * (_SATURATION + 1) / (count + _SATURATION * length)

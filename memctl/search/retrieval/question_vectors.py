@@ -34,7 +34,7 @@ from memctl.search.retrieval.term_statistics import TermStatistics
 
 EMBEDDER_UNAVAILABLE = (ModelUnavailable, KnowledgeBaseUnavailable)
 """The embedder can't be reached now, or its cost can't be recorded."""
-STOP_WORD_WEIGHT = 0.1
+_STOP_WORD_WEIGHT = 0.1
 """Weight of a stop word in the question's vector, where the rarest word has 1.  The built-in
 vectors of English stop words are short (a third of those of other words), but those of other
 languages are as long as any, and at 0.3 they outweighed the question."""
@@ -98,7 +98,7 @@ def question_vector(
 
 def _word_weight(slots: Sequence[Slot], statistics: TermStatistics) -> float:
     if not slots:
-        return STOP_WORD_WEIGHT
+        return _STOP_WORD_WEIGHT
     rarest = max(map(statistics.slot_weight, slots))
     return float((rarest / statistics.highest_idf) ** _WORD_WEIGHT_EXPONENT)
 
