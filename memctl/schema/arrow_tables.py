@@ -1,4 +1,4 @@
-"""The Arrow schemas of the four tables, and the way from records to rows and back.
+"""The Arrow schemas of the tables, and the conversion of records to rows and back.
 
 Knows nothing of files or of the engine: everything here is Arrow in memory.
 """

@@ -1,4 +1,4 @@
-"""The names of the tables; apart from their schemas, so that knowing them costs nothing."""
+"""The names of the tables and of jobs; importing them costs nothing."""
 
 from __future__ import annotations
 

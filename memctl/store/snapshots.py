@@ -1,4 +1,4 @@
-"""Snapshots: commits that were given a name, and the way back to them.
+"""Snapshots: commits that have a name and can be restored.
 
 Making one copies no table.  It names versions, which no upkeep prunes while they have a name, and
 keeps the few rows of the ledger that belong to them.
@@ -57,32 +57,32 @@ class NamedSnapshot:
     """Rows, those of earlier versions among them; None where they cannot be read any more."""
     memories: int | None
     own_bytes: int | None
-    """What its files take on disk that neither the present state nor another snapshot needs."""
+    """Size on disk of the files that only this snapshot needs."""
     embedder: str
-    """What its vectors are from."""
+    """Id of the embedder that made its vectors."""
     problem: str = ""
     """Why it cannot be restored; empty where it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What restoring a snapshot came to."""
+    """The result of restoring a snapshot."""
 
     name: str
     saved_as: str
-    """The snapshot of what was there before, to go back to."""
+    """The snapshot of the state before, to go back to."""
     documents: int
     memories: int
     forgotten_documents: int = 0
     forgotten_memories: int = 0
-    """So many rows of it were forgotten since, and are left out."""
+    """How many of its rows have been forgotten since, and are left out."""
     redacted: tuple[str, ...] = ()
-    """Documents that stay as they are now, for words of them were forgotten since."""
+    """Documents that stay as they are now, because words of them have been forgotten since."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What of a snapshot was forgotten since, and does not come back with it."""
+    """What has been forgotten since a snapshot was made, and does not come back with it."""
 
     documents: int = 0
     memories: int = 0
@@ -109,7 +109,7 @@ class Snapshots:
         self._datasets = Datasets(store.folder / TABLES_FOLDER)
 
     def create(self, name: str) -> NamedSnapshot:
-        """Give the last commit a name; waits for nobody who writes.
+        """Give the last commit a name, without waiting for a writer.
 
         Raises:
             UsageError: The name cannot be used, or is taken.
@@ -130,7 +130,7 @@ class Snapshots:
         return [self._shown(e, heads) for e in self._ledger.snapshots.all() if e.name in heads]
 
     def get(self, name: str) -> NamedSnapshot:
-        """Return the snapshot of a name.
+        """Return the snapshot with a name.
 
         Raises:
             NotFoundError: There is none.
@@ -148,7 +148,7 @@ class Snapshots:
         return Snapshot(self._datasets, self._ledger.head(name), dimension)
 
     def delete(self, name: str) -> int:
-        """Forget a snapshot, and remove what it alone needed as far as nobody can be reading it.
+        """Delete a snapshot and the files that only it needed, unless somebody may be reading them.
 
         Returns:
             How many bytes were freed at once; upkeep frees the rest.
@@ -165,7 +165,7 @@ class Snapshots:
         return 0
 
     def restore(self, name: str, leave_out: LeavesOut, wait: Wait = AS_SET) -> Restored:
-        """Make everything what it was, as a commit of its own; what was there gets a name first.
+        """Restore a snapshot as a commit of its own; the present state gets a name first.
 
         Args:
             name: Of the snapshot, which stays.
@@ -235,7 +235,7 @@ class Snapshots:
             self._ledger.snapshots.add(name, self._clock(), known)
 
     def _pin(self, pinned: Mapping[str, str], since: int) -> None:
-        """Note in the ledger what the vectors are from, and what they were from until now."""
+        """Record in the ledger which embedder the vectors are from, and which one before."""
         now = (self._ledger.meta(EMBEDDER), self._ledger.meta(DIMENSION))
         changes = {VECTOR_ROWS: "0"} | dict(pinned)
         if now != (pinned.get(EMBEDDER), pinned[DIMENSION]):
@@ -254,7 +254,7 @@ class Snapshots:
         return name
 
     def _tag(self, name: str, versions: Versions) -> None:
-        """Tell others who prune with LanceDB's own tools that the versions are wanted."""
+        """Tag the versions, so that LanceDB's own tools do not prune them."""
         pinned = self._entry(name).pinned
         for table, version in versions.items():
             write_tag(self._datasets, table, name, version, pinned)
@@ -276,7 +276,7 @@ class Snapshots:
         return NamedSnapshot(entry.name, entry.at, documents, memories, own, embedder)
 
     def _known(self, versions: Versions) -> Mapping[Path, int]:
-        """Return the files of versions, none where they cannot be read."""
+        """Return the files of versions; none where they cannot be read."""
         try:
             return self._files(versions)
         except DamagedError:
@@ -292,7 +292,7 @@ class Snapshots:
 
 
 def _require_none(lost: Sequence[Path], name: str) -> None:
-    """Refuse a snapshot of which files are lost.
+    """Refuse a snapshot that has lost files.
 
     Raises:
         DamagedError: Some are.

@@ -72,8 +72,8 @@ def run_sql(
 ) -> pa.RecordBatchReader:
     """Run one SELECT or EXPLAIN over the tables of some knowledge bases and stream its rows.
 
-    The tables are ``documents``, ``memories``, ``entities`` and ``relations``; with several
-    knowledge bases each is their union, with the knowledge base's name in a column ``kb``.
+    The tables are those that are declared; with several knowledge bases each is their union,
+    with the knowledge base's name in a column ``kb``.
     Vectors appear as ``FLOAT[n]``, JSON columns as text that ``->>`` reads.
 
     Args:
@@ -132,7 +132,7 @@ def cap_process_memory(extra_bytes: int) -> None:
 
 
 class _Scan:
-    """What DuckDB asks of a scanner: a stream of the batches, halves widened to floats."""
+    """The scanner that DuckDB reads: a stream of batches, float16 widened to float32."""
 
     def __init__(self, scanner: Any) -> None:
         self._scanner = scanner
@@ -157,7 +157,7 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     @property
     def schema(self) -> pa.Schema:
-        """What DuckDB takes the columns for."""
+        """The columns as DuckDB sees them."""
         return widened(self._dataset.schema)
 
     def scanner(
@@ -188,7 +188,7 @@ def _register(
     ledgers: Mapping[str, Mapping[str, pa.Table]],
     scope: NamespaceScope,
 ) -> None:
-    """Give every table its view: plain for one knowledge base, a union for several."""
+    """Create a view of every table: plain for one knowledge base, a union for several."""
     sources: dict[str, dict[str, Any]] = {}
     for kb, snapshot in snapshots.items():
         for table in TABLES:
@@ -296,7 +296,7 @@ def _only_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
 
 
 class _Guard:
-    """Interrupts the engine when its time is used up, and puts its errors into our words."""
+    """Interrupts the engine when its time is used up, and translates its errors."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, timeout: float, tables: Sequence[str]
@@ -388,7 +388,7 @@ _OF_NAMESPACES = tuple(
 
 
 class NamespaceScope:
-    """The namespaces that are meant.
+    """The namespaces that rows are limited to.
 
     Args:
         filters: Of which only those on the namespace count.

@@ -28,14 +28,14 @@ def files_below(folder: Path) -> set[str]:
 
 
 def drop_unfinished(paths: Iterable[str]) -> None:
-    """Remove those that a writer was killed over; the caller has the lock, so none is in work."""
+    """Remove the temporary files of killed writers; the caller holds the write lock."""
     for path in map(Path, paths):
         if path.name.startswith(_UNFINISHED):
             path.unlink(missing_ok=True)
 
 
 def sync_new(folder: Path, known: set[str]) -> set[str]:
-    """Make files below ``folder`` that are not ``known`` durable, and their names; return them."""
+    """Fsync the files below ``folder`` that are not ``known``, and their folders; return them."""
     new = files_below(folder) - known
     for path in new:
         sync_file(path)  # a temporary file of the engine may be gone by now
@@ -76,7 +76,7 @@ def manifest_version(path: Path) -> int:
 
 
 def manifest_path(folder: Path, version: int) -> Path:
-    """Return where the manifest of a version stands, below the folder of its table."""
+    """Return the path of a version's manifest, below the folder of its table."""
     return folder / "_versions" / f"{_LARGEST_VERSION - version:020}.manifest"
 
 
@@ -89,7 +89,7 @@ def _is_readable(datasets: Datasets, table: TableName, version: int) -> bool:
 
 
 def copy_manifests(datasets: Datasets, ledger: Ledger) -> None:
-    """Have the ledger keep a copy of the manifest of every version with a name, and no others.
+    """Keep copies of the manifests of all named versions in the ledger, and of no others.
 
     It belongs into the transaction that gives versions their names.
     """
@@ -104,7 +104,7 @@ def copy_manifests(datasets: Datasets, ledger: Ledger) -> None:
 
 
 def lost_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[tuple[TableVersion, bytes]]:
-    """Yield the versions with a name whose manifest is not the one that the ledger has."""
+    """Yield the named versions whose manifest differs from the copy in the ledger."""
     for copy in ledger.manifests.all():
         path = manifest_path(datasets.path(copy.table_name), copy.version)
         if not path.is_file() or path.read_bytes() != copy.content:

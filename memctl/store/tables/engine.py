@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 INDEX_CACHE_BYTES = 128 << 20
 METADATA_CACHE_BYTES = 64 << 20
 READ_AHEAD_BYTES = 16 << 20
-"""So much a bounded scan reads ahead; a larger page is read all the same."""
+"""How much a bounded scan reads ahead; a larger page is read all the same."""
 
 _SOURCE_PLACE = re.compile(r",? /\S*\.rs:\d+:\d+")
 # How lance 13 words these; the classes of its errors do not tell them apart.
@@ -46,7 +46,7 @@ _OPEN_REFUSALS = {
     "Operation not permitted": "`memctl doctor` names the files",
     "Too many open files": "allow more open files: ulimit -n",
 }
-"""What keeps a file that may well be whole from being read, and what to do about it."""
+"""Why the system may refuse to open a file that is whole, and what to do about it."""
 _DISK_REFUSALS = (
     "No space left", "File too large", "Read-only file", "Permission denied", "quota",
     "Input/output error",
@@ -90,7 +90,7 @@ def bounded_scan(batch_bytes: int) -> dict[str, Any]:
 
 
 class EnginePanic(RuntimeError):
-    """The engine gave up in the middle of something: it was given bytes that it never wrote."""
+    """The engine panicked: it met bytes that it never wrote."""
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def translate_open_errors(what: Path) -> Iterator[None]:
 
 @contextmanager
 def translate_write_errors(what: Path) -> Iterator[None]:
-    """Tell the failures of the disk while ``what`` is being written from mistakes in the code."""
+    """Turn failures of the disk while ``what`` is written into errors that name the reason."""
     try:
         with without_panics():
             yield
@@ -140,7 +140,7 @@ def translate_write_errors(what: Path) -> Iterator[None]:
 
 
 def is_about_files(error: Exception) -> bool:
-    """Tell an error about a table's files from one about what was asked of the table."""
+    """Return whether an error is about a table's files rather than about the request."""
     is_panic = isinstance(error, EnginePanic)
     return is_panic or any(mark in str(error) for mark in _FILE_FAILURES)
 
@@ -159,7 +159,7 @@ def first_line(error: BaseException) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return what the engine has against a condition, without its preambles."""
+    """Return the engine's complaint about a condition, without its preamble."""
     text = " ".join(_SOURCE_PLACE.sub("", str(error)).split())
     _, parser, found = text.rpartition("sql parser error: ")
     if parser:
@@ -203,7 +203,7 @@ class Datasets:
             return self._kept[key]
 
     def fresh(self, table: TableName, version: int | None = None) -> LanceDataset:
-        """Return a handle of one's own, to write with; on the latest version by default."""
+        """Return a handle that is not shared, to write with; on the latest version by default."""
         with translate_open_errors(self.path(table)):
             dataset: LanceDataset = lance().dataset(
                 str(self.path(table)), version=version, session=self._shared_session()
@@ -219,7 +219,7 @@ class Datasets:
         return dataset
 
     def renew(self) -> None:
-        """Let go of every handle and cache, and with them of the memory and files they hold."""
+        """Drop every handle and cache, and with them the memory and files that they hold."""
         with self._mutex:
             self._kept.clear()
             self._session = None

@@ -1,4 +1,4 @@
-"""Which indexes the tables have, and how they are made."""
+"""How the indexes of the tables are built and searched; the declarations say which there are."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def match_indexes(table: TableName, dataset: LanceDataset) -> None:
 
 
 def remake_indexes(table: TableName, dataset: LanceDataset) -> None:
-    """Make every index of a table anew; the vector index goes, until upkeep makes it again."""
+    """Rebuild every index of a table; the vector index is dropped until upkeep builds it again."""
     for index in dataset.describe_indices():
         dataset.drop_index(index.name)
     create_indexes(table, dataset)
 
 
 def create_vector_index(dataset: LanceDataset, rows: int) -> None:
-    """Make the vector index of a table of so many rows, in place of an earlier one.
+    """Build the vector index of a table with this many rows, replacing an earlier one.
 
     At 100,000 rows IVF with scalar quantization and with RaBitQ codes are both as exact as a full
     scan after refining, and the first is made in half the time; at a million the second is
@@ -82,7 +82,7 @@ def create_vector_index(dataset: LanceDataset, rows: int) -> None:
 
 
 def probes(rows: int, *, filtered: bool, refined: bool = True) -> dict[str, int]:
-    """Return how thoroughly to search the vector index of a table of so many rows.
+    """Return how thoroughly to search the vector index of a table with this many rows.
 
     The engine goes on to further partitions when a filter leaves too few rows in these.
     """
@@ -92,5 +92,5 @@ def probes(rows: int, *, filtered: bool, refined: bool = True) -> dict[str, int]
 
 
 def refinement(rows: int) -> int:
-    """Return of how many times as many as are wanted the nearest are taken."""
+    """Return how many candidates to refine for each row that is wanted."""
     return 5 if rows < LARGE_TABLE_ROWS else 10

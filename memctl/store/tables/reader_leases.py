@@ -26,7 +26,7 @@ from memctl.schema.table_names import TableName
 from memctl.store.tables.snapshot import Snapshot
 
 LONGEST_SECONDS = 24 * 3600.0
-"""Where no lock tells whether a lease counts, it does for so long."""
+"""How long a lease counts where no lock tells."""
 
 Versions = Mapping[TableName, int]
 
@@ -52,7 +52,7 @@ class ReaderLeases:
                 self._newest = snapshot.versions
 
     def trim(self) -> None:
-        """Hold no more than what somebody still looks at."""
+        """Release the versions that no snapshot in this process uses any more."""
         with self._mutex:
             live = [item.versions for item in self._snapshots]
             if live:
@@ -70,7 +70,7 @@ class ReaderLeases:
         return mine + [versions for path in others for versions in _versions_in(path)]
 
     def close(self) -> None:
-        """Give the lease up."""
+        """Release the lease."""
         with self._mutex:
             self._snapshots.clear()
             self._newest = None
@@ -85,7 +85,7 @@ class _Lease:
         self._descriptor: int | None = None
 
     def write(self, versions: list[Versions]) -> None:
-        """Replace what it says in one step."""
+        """Replace its content atomically."""
         lease = {"pid": os.getpid(), "host": socket.gethostname(), "versions": versions}
         self.path.parent.mkdir(exist_ok=True)
         temporary, descriptor = new_temporary(self.path)
@@ -111,7 +111,7 @@ class _Lease:
 
 
 def _versions_in(path: Path) -> list[Versions]:
-    """Return what a lease holds; take it away when its process is gone."""
+    """Return what a lease holds; remove it when its process is gone."""
     try:
         with path.open("rb") as file:
             if _is_over(file.fileno()):

@@ -20,13 +20,13 @@ from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.tables.engine import Datasets, translate_write_errors
 
 _PREFIX = "snapshot."
-"""Of the tags of snapshots; other tags are somebody else's."""
+"""How the tags of snapshots begin; other tags are not ours."""
 _FOLDER = Path("_refs/tags")
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """What the file of a tag says."""
+    """The content of a tag's file."""
 
     version: int
     created_at: datetime
@@ -35,7 +35,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """The tags of which snapshots have been put right."""
+    """The snapshots whose tags have been repaired."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
@@ -70,7 +70,7 @@ def write_tag(
     version: int,
     metadata: Mapping[str, str],
 ) -> None:
-    """Say durably that a snapshot needs a version, whatever was said of its name before."""
+    """Record durably that a snapshot needs a version, replacing an earlier tag of its name."""
     path = datasets.path(table)
     tag = f"{_PREFIX}{name}"
     dataset = datasets.fresh(table)
@@ -104,7 +104,7 @@ def wrong_tags(tags: Tags, wanted: Mapping[str, int]) -> list[str]:
 
 
 def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> Mended:
-    """Have the tags of snapshots on a table say what the ledger says.
+    """Make the tags of snapshots on a table agree with the ledger.
 
     A version with a tag is never pruned, and none at all is while a tag is damaged.
     """

@@ -58,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 ROWS_HELD = 50_000
 BYTES_HELD = 64 << 20
-"""Appended rows are held back until there are this many, so that files do not get small."""
+"""Appended rows are buffered up to these limits, so that files do not get small."""
 
 Statement = Callable[[sqlite3.Connection], None]
 
@@ -73,7 +73,7 @@ class _Held:
         self._ids: set[str] | None = None
 
     def add(self, rows: pa.Table) -> None:
-        """Hold rows, and their ids where those have been asked for."""
+        """Buffer rows, and their ids where those have been asked for."""
         self.parts.append(rows)
         self.rows += rows.num_rows
         self.bytes += rows.nbytes
@@ -81,7 +81,7 @@ class _Held:
             self._ids.update(rows["id"].to_pylist())
 
     def known_ids(self) -> set[str]:
-        """Return the ids of the rows; gathered on first use, for bulk appends never ask."""
+        """Return the ids of the rows; collected on first use, since bulk appends never ask."""
         if self._ids is None:
             self._ids = {name for part in self.parts for name in part["id"].to_pylist()}
         return self._ids
@@ -104,12 +104,12 @@ class Transaction:
         self._statements: list[Statement] = []
         self._head = self._recovered()
         self.deletions = Deletions(ledger.deletions, ledger.forgotten)
-        """What is deleted by hand in it, and what was before."""
+        """Rows deleted by hand, in this change and before it."""
 
     # --- changing ---
 
     def append(self, table: TableName, rows: pa.Table) -> None:
-        """Add rows whose ids are new: the caller vouches for that; the fast way in bulk."""
+        """Add rows whose ids are new, which the caller guarantees; the fast way in bulk."""
         if not rows.num_rows:
             return
         self.deletions.written(table, rows)
@@ -119,7 +119,7 @@ class Transaction:
             self._flush(table)
 
     def upsert(self, table: TableName, rows: pa.Table) -> int:
-        """Add rows, replacing those with the same ids; of twins in ``rows`` the last one counts.
+        """Add rows, replacing those with the same ids; of duplicates the last one counts.
 
         Returns:
             How many rows were added or replaced.
@@ -136,7 +136,7 @@ class Transaction:
 
         Args:
             table: The table.
-            rows: ``id`` and the columns to change; ids that do not exist are passed over.
+            rows: ``id`` and the columns to change; ids that do not exist are skipped.
 
         Returns:
             How many rows were changed.
@@ -160,7 +160,7 @@ class Transaction:
         columns: Sequence[str],
         vectors: Callable[[pa.RecordBatch], NDArray[np.floating[Any]]],
     ) -> None:
-        """Give every memory another vector; the vector index, which is of the old ones, goes.
+        """Replace the vector of every memory, and drop the vector index, which holds the old ones.
 
         Args:
             dimension: Length of the new ones.
@@ -182,7 +182,7 @@ class Transaction:
         self._dimension, self._schemas = dimension, schemas(dimension)
 
     def restore(self, versions: Mapping[TableName, int], dimension: int) -> None:
-        """Make the tables what they were at earlier versions, which stay as they are.
+        """Restore the tables to earlier versions, which stay as they are.
 
         Args:
             versions: Of every table there was, one that is still there.  Tables that came later
@@ -231,7 +231,7 @@ class Transaction:
                 )
 
     def ledger(self, statement: Statement) -> None:
-        """Have something done in the very SQLite transaction that moves HEAD.
+        """Run a statement in the SQLite transaction that moves HEAD.
 
         It gets the connection, and may as well call methods of the store's ledger: they join.
         """
@@ -465,7 +465,7 @@ TrackedRow = dict[str, Value]
 TRACKED_COLUMNS: Mapping[TableName, tuple[str, ...]] = {
     name: table.tracked_columns for name, table in DECLARATIONS.items() if table.tracked_columns
 }
-"""The columns that jobs change in rows that are there; what a row says they leave as it is."""
+"""The columns of existing rows that jobs change; they never change what a row says."""
 
 
 def record_changes(
@@ -476,7 +476,7 @@ def record_changes(
     after: Snapshot,
     written: Mapping[TableName, Sequence[str]],
 ) -> None:
-    """Have it noted what a job has changed, in the very step that makes it HEAD.
+    """Record what a job has changed, in the SQLite transaction that moves HEAD.
 
     Args:
         transaction: What it has written with.
@@ -512,7 +512,7 @@ def tracked_values(
 def rows_from_tracked(
     table: TableName, rows: Mapping[str, TrackedRow], schema: pa.Schema
 ) -> pa.Table:
-    """Return what :func:`tracked` gave as rows to update a table with."""
+    """Return what :func:`tracked_values` gave as rows to update a table with."""
     columns: dict[str, Any] = {"id": pa.array(rows, pa.string())}
     for name in TRACKED_COLUMNS[table]:
         values = pa.array([row[name] for row in rows.values()])

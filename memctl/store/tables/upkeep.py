@@ -42,7 +42,7 @@ MAX_DELETED_SHARE = 0.1
 LARGE_FILE_BYTES = 256 << 20
 """A file of long texts is large whatever its rows, and not worth rewriting to join it."""
 READ_BYTES = 32 << 20
-"""Held in memory while rewriting, for each batch."""
+"""Memory that a batch takes while a file is rewritten."""
 
 UNINDEXED_SHARE = 0.05
 MIN_UNINDEXED = 1_000
@@ -50,17 +50,17 @@ MAX_UNINDEXED = 10_000
 """Rows that no index knows cost a keyword search some 3 ms a thousand; indexing them costs the
 more the larger the table is (2.6 s at a million rows), so a large one may have more of them."""
 GRACE = timedelta(hours=1)
-"""For so long a version stays after it was HEAD, for readers that have just looked it up."""
+"""How long a version stays after it was HEAD, for readers that have just looked it up."""
 MAX_OLD_VERSIONS = 20
 
 VECTOR_INDEX_GROWTH = 4
-"""The vector index is made anew, with more partitions, when the table is so many times larger."""
+"""The vector index is rebuilt, with more partitions, when the table has grown by this factor."""
 VECTOR_ROWS = "vector_index_rows"
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReport:
-    """What an upkeep did."""
+    """What an upkeep run did."""
 
     compacted: tuple[TableName, ...] = ()
     indexed: tuple[TableName, ...] = ()
@@ -88,7 +88,7 @@ class Improvement:
 
 
 def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) -> Improvement:
-    """Compact and index the tables that need it; all that can gain from it with ``force``."""
+    """Compact and index the tables that need it; with ``force`` all that can gain from it."""
     before = transaction.snapshot()
     verifier = transaction.verifier()
     compacted = [
@@ -111,7 +111,7 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
 
 
 def pays(snapshot: Snapshot) -> bool:
-    """Tell whether an upkeep would join or index anything; takes about a millisecond."""
+    """Return whether an upkeep run would compact or index anything; takes about a millisecond."""
     return any(
         _target_rows(_files(dataset), False) is not None or _wants_indexing(dataset, False)
         for dataset in map(snapshot.dataset, TABLES)
@@ -209,7 +209,7 @@ def _wanted_vector_index(snapshot: Snapshot, ledger: Ledger) -> int:
 
 
 def _at_once(works: Sequence[Callable[[], None]]) -> None:
-    """Do them in threads: the engine works outside Python's lock, on little more than one core."""
+    """Run them in threads: the engine releases Python's lock and uses little more than one core."""
     if not works:
         return
     with ThreadPoolExecutor(len(works)) as pool:
@@ -254,7 +254,7 @@ def prune(
     force: bool = False,
     grace: timedelta = GRACE,
 ) -> Pruned:
-    """Remove versions that nobody can be reading; the caller holds the lock.
+    """Remove versions that nobody can be reading; the caller holds the write lock.
 
     A version stays while it is HEAD or has another name, while a reader holds it, and for a while
     after it was HEAD.  Versions in the middle of a transaction never were, and go at once.
@@ -317,7 +317,7 @@ class Purged:
 
 
 def rewrite_without_deleted(transaction: Transaction, ledger: Ledger) -> None:
-    """Write every file that has deleted rows anew without them, and make all indexes anew."""
+    """Rewrite every file that has deleted rows without them, and rebuild all indexes."""
     for table in TABLES:
         dataset = transaction.dataset(table)
         for index in dataset.describe_indices():

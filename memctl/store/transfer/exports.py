@@ -1,7 +1,7 @@
 """Tables leave for other programs, and a whole knowledge base leaves and comes back as it was.
 
 The export of everything is an uncompressed tar: ``manifest.json`` first, then what of the ledger
-goes along (``ledger/names.jsonl``, see ``transfer_books``), then every table in parts, each an
+goes along (``ledger/names.jsonl``, see :data:`LEDGER_PARTS`), then every table in parts, each an
 Arrow IPC stream of its own (``memories/000000.arrow``), vectors as stored.  A part is small enough
 to be built in memory, since a tar names the size of a member before its content; so it can go
 through a pipe, and each carries its checksum.  Nothing is ever unpacked to disk: members are taken
@@ -65,7 +65,7 @@ __all__ = [
 
 LEDGER_PARTS = ("names", "queries", "comparisons")
 _Kinds = Mapping[str, type | tuple[type, ...]]
-"""The keys of a line, and what may stand under each."""
+"""The keys of a line with the types of their values."""
 _NUMBER = (int, float)
 _NAME: _Kinds = {"one": str, "other": str, "same": bool, "at": str}
 _COMPARISON: _Kinds = {"memory_id": str}
@@ -77,7 +77,7 @@ _QUERY: _Kinds = {
 
 
 def export_ledger(ledger: Ledger) -> Iterator[tuple[str, bytes]]:
-    """Yield the books that go along, each by its name with its content."""
+    """Yield the parts of the ledger that an export has, each as name and content."""
     names = ({**asdict(each), "at": to_text(each.at)} for each in ledger.names.all())
     yield "names", _lines(names)
     queries = ledger.queries.all()
@@ -90,7 +90,7 @@ def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) -> Statement:
-    """Return what puts a book back, after its content has been checked.
+    """Return the statement that restores a part of the ledger, after checking its content.
 
     Args:
         ledger: Where to.
@@ -210,7 +210,7 @@ def _batches(
 
 
 def _is_kept(path: Path) -> bool:
-    """Whether a path is that of a pipe or a device: it is written to, never replaced by a file."""
+    """Return whether a path is a pipe or a device, which is written to and never replaced."""
     return path.exists() and not path.is_file()
 
 
@@ -225,7 +225,7 @@ def _opened(sink: Path | BinaryIO) -> Iterator[BinaryIO]:
 
 
 class _Counter:
-    """Counts rows and tells a listener."""
+    """Counts rows and reports progress."""
 
     def __init__(self, total: int, listener: ProgressListener | None) -> None:
         self.done = 0
@@ -244,10 +244,10 @@ class _Counter:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export of everything says about itself."""
+    """The manifest of an export of everything."""
 
     embedder: str
-    """Id of the model that the vectors are from."""
+    """Id of the model that made the vectors."""
     dimension: int
     rows: Mapping[str, int]
     exported_at: str
@@ -317,7 +317,7 @@ def _as_ipc(batch: pa.RecordBatch) -> bytes:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return what an export says about itself, without reading the rest.
+    """Return the manifest of an export, without reading the rest.
 
     Raises:
         UsageError: It is no export, or a newer version of memctl wrote it.
@@ -370,7 +370,7 @@ def import_all(
 
 @contextmanager
 def _archive(source: BinaryIO) -> Iterator[tarfile.TarFile]:
-    """Open an export; what tar or Arrow say about damage is put into our words."""
+    """Open an export, translating errors of tar and Arrow."""
     try:
         with tarfile.open(fileobj=source, mode="r|") as archive:
             yield archive
@@ -400,7 +400,7 @@ def _manifest(archive: tarfile.TarFile) -> Manifest:
 
 
 def _check_kinds(said: Mapping[str, Any]) -> None:
-    """Refuse a manifest whose values are not of their kind, whoever wrote it.
+    """Refuse a manifest whose values have the wrong types.
 
     Raises:
         TypeError: One is not.
@@ -468,7 +468,7 @@ def _import_parts(
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Yield what comes after the manifest, all of names that an export has."""
+    """Yield the members after the manifest; every name must be one that exports have."""
     for member in iter(archive.next, None):
         is_known = _PART.fullmatch(member.name) or _LEDGER_MEMBER.fullmatch(member.name)
         file = archive.extractfile(member) if is_known and member.isreg() else None
@@ -478,7 +478,7 @@ def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 
 
 def _content(member: tarfile.TarInfo, file: IO[bytes]) -> bytes:
-    """Read a part and hold it against the checksum that stands beside its name."""
+    """Read a part and compare it with the checksum in its header."""
     if member.size > _LARGEST_PART:
         raise UsageError(f"that is not an export: {member.name} is too large", _HINT)
     content = file.read()
@@ -488,7 +488,7 @@ def _content(member: tarfile.TarInfo, file: IO[bytes]) -> bytes:
 
 
 def _read_part(content: bytes, name: str, expected: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Read the batches of a part; whoever made it, what they hold is checked before it is used."""
+    """Read the batches of a part and validate them before they are used."""
     try:
         with pa.ipc.open_stream(content) as reader:
             schema, batches, size = reader.schema, [], 0

@@ -1,4 +1,4 @@
-"""Rows that somebody else has made, checked before they become part of a knowledge base."""
+"""Checks of imported rows before they become part of a knowledge base."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class ImportedRows:
         self._declared = DECLARATIONS[table]
         self._ids: list[pa.Array] = []
         self._is_any_found = False
-        """Whether a vector has a direction, as that of any text with a word has."""
+        """Whether a vector has a direction; that of any text with a word has one."""
 
     def check(self, batch: pa.RecordBatch) -> None:
-        """Refuse rows that the tables here could not have.
+        """Refuse rows that the tables could not hold.
 
         Raises:
             UsageError: Something is missing, or is not of its kind.
@@ -83,7 +83,7 @@ class ImportedRows:
 
 
 def _wrong_in(declared: Table, name: str, column: pa.Array) -> str:
-    """Say what a column has that none of its kind could have; "" where all is well."""
+    """Return what is wrong with a column; "" where nothing is."""
     kind = column.type
     if pa.types.is_list(kind):
         column = column.flatten()
