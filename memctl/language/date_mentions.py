@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import cache
 
 from memctl.language.word_lists import load_language, month_numbers, weekday_numbers
 
@@ -40,8 +41,15 @@ _RELATIVE_HINT = re.compile(
 )
 _RELATIVE_WORDS = ("today", "tonight", "tomorrow", "yesterday", "next ", "last ", "this ")
 
-_PATTERN = re.compile(
-    rf"""(?<![\w.,/-])(?:
+_QUARTERS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
+_HALF_YEAR = 183
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Compiled when it is first needed: that takes longer than all else a question needs."""
+    return re.compile(
+        rf"""(?<![\w.,/-])(?:
       (?P<iso>{_YEAR}[-/](?:0[1-9]|1[0-2])[-/][0-3]\d)(?![\d-])
     | (?P<cjk_year>{_YEAR})年(?:(?P<cjk_month>\d\d?)月(?:(?P<cjk_day>\d\d?)日)?)?
     | (?P<dot_day>[0-3]?\d)\.\s?(?P<dot_month>[01]?\d)\.\s?(?P<dot_year>{_YEAR})
@@ -61,10 +69,8 @@ _PATTERN = re.compile(
     | (?P<which>next|last|this)\s(?P<unit>{_WEEKDAY}|week|month|year)\b
     | (?:in\s(?P<in_days>\d{{1,3}})\sdays|(?P<days_ago>\d{{1,3}})\sdays\sago)\b
     )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_QUARTERS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
-_HALF_YEAR = 183
+        re.VERBOSE | re.IGNORECASE,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,7 @@ class DateSpan:
 def date_spans(text: str, said: datetime | None = None) -> list[DateSpan]:
     """Return the dates in a text; ``said`` is when it was written or said, if that is known."""
     if said is not None and _may_be_relative(text.lower()):
-        return list(_spans(_PATTERN.finditer(text), said.date()))
+        return list(_spans(_pattern().finditer(text), said.date()))
     return list(_spans(_near_digits(text), said.date() if said else None))
 
 
@@ -115,7 +121,7 @@ def _near_digits(text: str) -> Iterator[re.Match[str]]:
         if digits.start() < position or not _may_be_in_date(text, digits):
             continue
         while start <= digits.start():
-            found = _PATTERN.search(text, start, end)
+            found = _pattern().search(text, start, end)
             if found is None or found.start() > digits.start():
                 break
             yield found

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
 
 from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
 from memctl.language.term_analysis import WORD_PUNCTUATION
@@ -57,8 +58,28 @@ def _any_of(words: Iterable[str]) -> str:
 _UNIT, _NUMBER, _MONTH = _any_of(_UNITS), rf"\d{{1,3}}|{_any_of(_NUMBERS)}", _any_of(MONTHS)
 _SEASON, _WEEKDAY, _BOUND = _any_of(_SEASONS), _any_of(WEEKDAYS), _any_of(_BOUNDS)
 _THE = rf"(?:(?:{_any_of(words_of_all('articles'))})\s|l['’])?"
-_PATTERN = re.compile(
-    rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}|(?P<within>{_any_of(words_of_all("within"))})\s{_THE})?(?:
+_BOUND_BEFORE = re.compile(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
+_DAY = timedelta(days=1)
+_DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
+_MONTHS_IN_A_SEASON = 3
+_ISO = re.compile(r"(?P<year>\d{4})(?:-W(?P<week>\d\d)|-Q(?P<quarter>\d)|-(?P<month>\d\d)"
+                  r"(?:-(?P<day>\d\d))?)?")  # fmt: skip
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_NEEDED = frozenset(
+    max(_WORD.findall(name), key=len)
+    for names in (_UNITS, _DAYS, _SEASONS, _HOLIDAYS, MONTHS, WEEKDAYS)
+    for name in names
+)
+"""The longest word of every name; a question without any of them names no time."""
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Compiled when it is first needed: that takes longer than all else a question needs."""
+    return re.compile(
+        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}|(?P<within>{_any_of(words_of_all("within"))})\s{_THE})?(?:
       (?P<shift>{_any_of(_DAYS)})
     | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:{_any_of(words_of_all("ago"))})
     | (?:{_any_of(words_of_all("ago_before"))})\s(?P<since_n>{_NUMBER})\s(?P<since_unit>{_UNIT})
@@ -71,14 +92,8 @@ _PATTERN = re.compile(
     | (?P<season>{_SEASON})\s(?:of\s|de\s|del\s)?(?P<season_year>{_YEAR})
     | (?P<alone>{_MONTH}|{_SEASON})(?!\s?\.?\s?(?:of\s|de\s)?\d)
     )(?![\w-])""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_BOUND_BEFORE = re.compile(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
-_DAY = timedelta(days=1)
-_DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
-_MONTHS_IN_A_SEASON = 3
-_ISO = re.compile(r"(?P<year>\d{4})(?:-W(?P<week>\d\d)|-Q(?P<quarter>\d)|-(?P<month>\d\d)"
-                  r"(?:-(?P<day>\d\d))?)?")  # fmt: skip
+        re.VERBOSE | re.IGNORECASE,
+    )
 
 
 def periods(question: str, today: date) -> list[Period]:
@@ -100,7 +115,9 @@ def is_time_name(word: str) -> bool:
 
 
 def _relative_periods(question: str, today: date) -> Iterator[Period]:
-    for match in _PATTERN.finditer(question):
+    if _NEEDED.isdisjoint(_WORD.findall(question.lower())):
+        return
+    for match in _pattern().finditer(question):
         try:
             days = _days(match, today)
         except (OverflowError, ValueError):  # a time that no calendar has
