@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
 
-from memctl.language.word_lists import load_language, month_numbers, weekday_numbers
+from memctl.language.word_lists import any_of, load_language, month_numbers, weekday_numbers
 
 MONTHS, WEEKDAYS = month_numbers(), weekday_numbers()
 _RELATIVE = {
@@ -20,7 +20,7 @@ _RELATIVE = {
     "the day after tomorrow": 2, "the day before yesterday": -2,
 }  # fmt: skip
 
-_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_MONTH = any_of(MONTHS)
 _WEEKDAY = "|".join(name for names in load_language("en").weekdays for name in names)
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _DIGITS = re.compile(r"\d\d*")

@@ -7,14 +7,14 @@ the last May, and it may leave one end open: "since March", "before Christmas".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 
 from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
 from memctl.language.term_analysis import WORD_PUNCTUATION
-from memctl.language.word_lists import all_languages, numbered_words, words_of_all
+from memctl.language.word_lists import all_languages, any_of, numbered_words, words_of_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,9 @@ _NAMES = {*MONTHS, *WEEKDAYS, *_SEASONS, *(word for day in _HOLIDAYS for word in
 _YEAR = r"(?:1[5-9]|20)\d\d"
 
 
-def _any_of(words: Iterable[str]) -> str:
-    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-
-
-_UNIT, _NUMBER, _MONTH = _any_of(_UNITS), rf"\d{{1,3}}|{_any_of(_NUMBERS)}", _any_of(MONTHS)
-_SEASON, _WEEKDAY, _BOUND = _any_of(_SEASONS), _any_of(WEEKDAYS), _any_of(_BOUNDS)
-_THE = rf"(?:(?:{_any_of(words_of_all('articles'))})\s|l['’])?"
+_UNIT, _NUMBER, _MONTH = any_of(_UNITS), rf"\d{{1,3}}|{any_of(_NUMBERS)}", any_of(MONTHS)
+_SEASON, _WEEKDAY, _BOUND = any_of(_SEASONS), any_of(WEEKDAYS), any_of(_BOUNDS)
+_THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
 _BOUND_BEFORE = re.compile(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
 _DAY = timedelta(days=1)
 _DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
@@ -79,16 +75,16 @@ _NEEDED = frozenset(
 def _pattern() -> re.Pattern[str]:
     """Compiled when it is first needed: that takes longer than all else a question needs."""
     return re.compile(
-        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}|(?P<within>{_any_of(words_of_all("within"))})\s{_THE})?(?:
-      (?P<shift>{_any_of(_DAYS)})
-    | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:{_any_of(words_of_all("ago"))})
-    | (?:{_any_of(words_of_all("ago_before"))})\s(?P<since_n>{_NUMBER})\s(?P<since_unit>{_UNIT})
-    | (?:{_any_of(words_of_all("lately"))})\s
+        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}|(?P<within>{any_of(words_of_all("within"))})\s{_THE})?(?:
+      (?P<shift>{any_of(_DAYS)})
+    | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:{any_of(words_of_all("ago"))})
+    | (?:{any_of(words_of_all("ago_before"))})\s(?P<since_n>{_NUMBER})\s(?P<since_unit>{_UNIT})
+    | (?:{any_of(words_of_all("lately"))})\s
         (?P<lately>{_NUMBER})\s(?P<lately_unit>{_UNIT})
-    | (?P<step>{_any_of(_STEPS)})\s(?P<what>{_UNIT}|{_SEASON}|{_WEEKDAY}|{_MONTH})
-    | (?P<what_was>{_UNIT}|{_SEASON}|{_MONTH})\s(?:{_any_of(words_of_all("last_after"))})
+    | (?P<step>{any_of(_STEPS)})\s(?P<what>{_UNIT}|{_SEASON}|{_WEEKDAY}|{_MONTH})
+    | (?P<what_was>{_UNIT}|{_SEASON}|{_MONTH})\s(?:{any_of(words_of_all("last_after"))})
     | (?:(?P<side_unit>day|week|month)\s(?P<side>before|after)\s)?
-        (?P<feast>{_any_of(_HOLIDAYS)})(?:\s(?P<feast_year>{_YEAR}))?
+        (?P<feast>{any_of(_HOLIDAYS)})(?:\s(?P<feast_year>{_YEAR}))?
     | (?P<season>{_SEASON})\s(?:of\s|de\s|del\s)?(?P<season_year>{_YEAR})
     | (?P<alone>{_MONTH}|{_SEASON})(?!\s?\.?\s?(?:of\s|de\s)?\d)
     )(?![\w-])""",

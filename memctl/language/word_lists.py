@@ -7,7 +7,8 @@ is an array of lines there, in lower case and with accents; what a language lack
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -128,6 +129,17 @@ def numbered_words(kind: str, first: int) -> dict[str, int]:
         for number, names in enumerate(getattr(language, kind), first)
         for name in names
     }
+
+
+def any_of(words: Iterable[str]) -> str:
+    """Return a regular expression for any of some words, the longest first.
+
+    Words are grouped by their first letter: a plain alternative of hundreds tries each of them.
+    """
+    groups: dict[str, list[str]] = {}
+    for word in sorted(words, key=len, reverse=True):
+        groups.setdefault(word[0], []).append(re.escape(word[1:]))
+    return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in groups.items())
 
 
 def words_of_all(kind: str) -> frozenset[str]:
