@@ -22,7 +22,7 @@ from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.ranking.multi_hop import name_phrases
 from memctl.search.ranking.scored_candidates import ScoredCandidate
 from memctl.search.retrieval.candidates import Candidate, Key, KeywordScorer, cosines
-from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.term_statistics import TermStatistics
 
 if TYPE_CHECKING:
     from memctl.models.chat_model import ChatModel

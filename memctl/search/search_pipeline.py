@@ -21,8 +21,8 @@ from memctl.search.retrieval.candidate_rows import SearchScope, TableRows
 from memctl.search.retrieval.candidates import Candidate, CandidateCollector, Key
 from memctl.search.retrieval.corpus import Corpus
 from memctl.search.retrieval.question_vectors import QuestionMeaning
-from memctl.search.retrieval.term_statistics import TermStatistics
 from memctl.search.search_plan import SearchPlan
+from memctl.search.term_statistics import TermStatistics
 from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:

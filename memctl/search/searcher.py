@@ -32,7 +32,6 @@ from memctl.search.ranking.diversity import (
     limit_per_document,
 )
 from memctl.search.ranking.duplicates import fold_duplicates
-from memctl.search.ranking.fusion import KEYWORD_WEIGHT
 from memctl.search.ranking.reranking import NO_RERANKING, Reranking, rerank
 from memctl.search.ranking.scored_candidates import (
     ScoredCandidate,
@@ -50,9 +49,16 @@ from memctl.search.retrieval.question_vectors import (
     QuestionVectors,
     word_embedder,
 )
-from memctl.search.retrieval.term_statistics import Sources
 from memctl.search.search_pipeline import SearchPipeline, score_lead
-from memctl.search.search_plan import DUPLICATES, FUSIONS, MODES, SearchPlan, parse_choice
+from memctl.search.search_plan import (
+    DUPLICATES,
+    FUSIONS,
+    KEYWORD_WEIGHT,
+    MODES,
+    SearchPlan,
+    parse_choice,
+)
+from memctl.search.term_statistics import Sources
 
 if TYPE_CHECKING:
     from memctl.graph.name_resolution import Decisions

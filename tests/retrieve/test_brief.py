@@ -6,8 +6,8 @@ import pytest
 
 from memctl.language.term_analysis import terms
 from memctl.search.query.analyzers import MAX_WORDS
-from memctl.search.retrieval.term_statistics import TermStatistics
 from memctl.search.searcher import Searcher
+from memctl.search.term_statistics import TermStatistics
 
 from .conftest import MemoryOf, Shelf
 from .test_search import found

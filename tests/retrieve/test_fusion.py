@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from memctl.errors import UsageError
 from memctl.literals import Fusion
 from memctl.search.ranking.fusion import (
-    KEYWORD_WEIGHT,
     NO_SPACE,
     fuse,
     normalize_within,
     reciprocal_rank,
     zscore,
 )
-from memctl.search.search_plan import FUSIONS, parse_choice
+from memctl.search.search_plan import FUSIONS, KEYWORD_WEIGHT, parse_choice
 
 scores = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=30)
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
+from memctl.search import term_statistics
 from memctl.search.query.question import analyze_question
-from memctl.search.retrieval import term_statistics
 from memctl.search.retrieval.candidates import KeywordScorer, cosines, coverage
 from memctl.search.retrieval.question_vectors import question_vector
-from memctl.search.retrieval.term_statistics import TermStatistics, sample_term_statistics
+from memctl.search.term_statistics import TermStatistics, sample_term_statistics
 from memctl.store.tables.filter_expressions import EVERYTHING, col
 
 from .conftest import MemoryOf, Shelf

@@ -153,7 +153,7 @@ def test_words_of_a_table_too_large_to_be_known_are_looked_up(
     shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch, newest: int
 ) -> None:
     """By the index, and what is not in that yet among the newest."""
-    monkeypatch.setattr("memctl.search.retrieval.term_statistics.SAMPLE", 16)
+    monkeypatch.setattr("memctl.search.term_statistics.SAMPLE", 16)
     monkeypatch.setattr("memctl.search.retrieval.corpus.MAX_IN_MEMORY", 0)
     filler = [memory_of(f"{n:03}", f"nothing of note on day {n}") for n in range(60)]
     shelf.put([*filler[:30], memory_of("aurora", NOTES["aurora"]), *filler[30:]])
@@ -200,7 +200,7 @@ def test_the_prefix_of_a_compound_is_not_that_of_its_first_part(
 def test_the_prefix_of_a_compound_is_looked_up_in_a_large_table(
     shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.search.retrieval.term_statistics.SAMPLE", 16)
+    monkeypatch.setattr("memctl.search.term_statistics.SAMPLE", 16)
     monkeypatch.setattr("memctl.search.retrieval.corpus.MAX_IN_MEMORY", 0)
     shelf.put([memory_of(f"{n}", f"Order ORD-{n} was sent") for n in range(10_100, 10_160)])
     orders = {str(n) for n in range(10_120, 10_130)}

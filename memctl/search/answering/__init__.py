@@ -1,5 +1,4 @@
-"""Answering:
+"""Answering: hits become an answer with citations, or a context within a token budget.
 
-hits become evidence sentences, an answer with citations, or a context within a token budget.
-Never looks for more candidates.
+It never looks for more candidates.
 """

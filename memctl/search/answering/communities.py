@@ -29,7 +29,7 @@ from memctl.search.answering.excerpts import HitExcerpt, cite
 from memctl.search.ranking.graph_walk import named_nodes
 from memctl.search.ranking.multi_hop import MAX_SEEDS, RANK_DECAY
 from memctl.search.ranking.scored_candidates import load_hits_by_id
-from memctl.search.retrieval.term_statistics import Sources
+from memctl.search.term_statistics import Sources
 
 _MAX_COMMUNITIES = 3
 _MAX_SENTENCES = 3

@@ -17,7 +17,7 @@ from memctl.language.date_mentions import MONTHS, WEEKDAYS
 from memctl.language.term_analysis import query_terms
 from memctl.search.query.question import Question, Slot
 from memctl.search.retrieval.candidates import Candidate
-from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.term_statistics import TermStatistics
 
 RELEVANT = 0.35
 """From this score on, the hits are relevant."""

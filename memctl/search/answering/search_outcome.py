@@ -30,7 +30,7 @@ from memctl.search.ranking.scored_candidates import ScoredCandidate
 from memctl.search.ranking.signals import text_score
 from memctl.search.retrieval.candidates import Candidate
 from memctl.search.retrieval.question_vectors import QuestionMeaning, rescore_by_words
-from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.term_statistics import TermStatistics
 
 if TYPE_CHECKING:
     from memctl.search.answering.communities import CommunityFinder

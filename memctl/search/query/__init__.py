@@ -1,5 +1,4 @@
-"""Query analysis:
+"""Query analysis: a question's text becomes terms, required syntax, dates and periods.
 
-a question's text becomes terms, syntax, dates and times to look for. Never reads memories or
-ranks them.
+It never reads which memories match, and never ranks them.
 """

@@ -37,7 +37,7 @@ from memctl.search.query.time_expressions import (
     recognize_dates,
     recognize_times,
 )
-from memctl.search.retrieval.term_statistics import Sources, TermStatistics
+from memctl.search.term_statistics import Sources, TermStatistics
 from memctl.store.tables.filter_expressions import Expr, both, col
 from memctl.store.tables.snapshot import Snapshot
 

@@ -19,7 +19,7 @@ from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.models.vector_math import normalize_rows
 from memctl.records import Hit
 from memctl.search.query.question import Question, Slot
-from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.term_statistics import TermStatistics
 from memctl.understanding.text_outline import speaker_of
 
 _MIN_COSINE = 0.48

@@ -24,7 +24,7 @@ from memctl.language.time_periods import is_time_name, periods
 from memctl.language.word_lists import ENGLISH_MONTHS
 from memctl.records import Hit
 from memctl.search.query.question import Question, Slot, TimeExpression
-from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.term_statistics import TermStatistics
 from memctl.store.tables.filter_expressions import Expr, col
 
 _YEARS = range(1500, 2100)

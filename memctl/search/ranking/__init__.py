@@ -1,5 +1,4 @@
-"""Ranking:
+"""Ranking: scores are fused, signals added, duplicates folded, hits reranked and diversified.
 
-scores fused, signals added, duplicates folded, hits diversified and reranked. Never knows how an
-answer is worded.
+It never knows how an answer is worded.
 """

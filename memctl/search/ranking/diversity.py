@@ -19,7 +19,7 @@ from memctl.schema.arrow_tables import VECTOR
 from memctl.search.ranking.scored_candidates import ScoredCandidate
 from memctl.search.retrieval.candidate_rows import vector_matrix
 from memctl.search.retrieval.candidates import Candidate, Key
-from memctl.search.retrieval.term_statistics import Sources
+from memctl.search.term_statistics import Sources
 
 _DIVERSITY = "diversity"
 """The name under which a hit's legs have what it lost, a negative number."""

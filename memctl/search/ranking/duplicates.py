@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from memctl.literals import Duplicates
 from memctl.search.ranking.scored_candidates import TIME_SCORE, FoldedDuplicate, ScoredCandidate
 from memctl.search.retrieval.candidates import Candidate, Key
-from memctl.search.retrieval.term_statistics import Sources
+from memctl.search.term_statistics import Sources
 
 _NEAR = 0.8
 """The least resemblance of near copies; one word changed in the middle of thirty gives 0.8."""

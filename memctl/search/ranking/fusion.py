@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memctl.literals import Fusion
+from memctl.search.search_plan import KEYWORD_WEIGHT
 
 Scores = NDArray[np.float64]
 Spaces = NDArray[np.int64]
@@ -24,9 +25,6 @@ class Scale(Protocol):
         ...
 
 
-KEYWORD_WEIGHT = 0.75
-"""The rest is the share of vectors.  Static word vectors are the weaker retriever on every kind of
-text measured (encyclopedia, abstracts, chat), yet with this share they improve each of them."""
 _RANK_CONSTANT = 60
 """From Cormack, Clarke and Büttcher (2009)."""
 

@@ -9,7 +9,7 @@ from memctl.errors import MemctlError
 from memctl.language.term_analysis import embedding_text
 from memctl.models.protocols import Reranker
 from memctl.search.ranking.scored_candidates import ScoredCandidate, load_hits
-from memctl.search.retrieval.term_statistics import Sources
+from memctl.search.term_statistics import Sources
 
 RERANK = "rerank"
 """The name under which a hit's legs have the model's score."""

@@ -20,8 +20,8 @@ from memctl.search.ranking.fusion import (
     zscore,
 )
 from memctl.search.retrieval.candidates import Candidate, Key
-from memctl.search.retrieval.term_statistics import Sources
 from memctl.search.search_plan import SearchPlan
+from memctl.search.term_statistics import Sources
 
 _DISTILLED_LIFT = 0.25
 """Share of the difference that a passage gains when a memory distilled from it scores higher.

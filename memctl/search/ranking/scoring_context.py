@@ -19,8 +19,8 @@ from memctl.search.ranking.scored_candidates import (
 from memctl.search.retrieval.candidate_rows import RowView, SearchScope
 from memctl.search.retrieval.candidates import Candidate, CandidateCollector, Key, cosines
 from memctl.search.retrieval.question_vectors import QuestionMeaning
-from memctl.search.retrieval.term_statistics import TermStatistics
 from memctl.search.search_plan import SearchPlan
+from memctl.search.term_statistics import TermStatistics
 
 if TYPE_CHECKING:
     from memctl.graph.name_index import NameIndex

@@ -1,5 +1,4 @@
-"""Retrieval:
+"""Retrieval: candidates from keyword and vector search, each scored exactly.
 
-candidates from keyword and vector search, with the corpus statistics they are scored by. Never
-knows how candidates are ranked or shown.
+It never knows how candidates are ranked or shown.
 """

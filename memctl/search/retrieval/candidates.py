@@ -29,7 +29,7 @@ from memctl.search.retrieval.candidate_rows import (
     TableRows,
     vector_matrix,
 )
-from memctl.search.retrieval.term_statistics import Sources, TermStatistics
+from memctl.search.term_statistics import Sources, TermStatistics
 
 Key = tuple[str, str]
 """Knowledge base and memory id."""

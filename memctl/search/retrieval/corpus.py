@@ -22,7 +22,7 @@ from memctl.search.retrieval.candidate_rows import (
     TableRows,
     ValiditySpan,
 )
-from memctl.search.retrieval.term_statistics import (
+from memctl.search.term_statistics import (
     NO_STATISTICS,
     Sources,
     TermStatistics,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.search.retrieval.corpus import Corpus
-    from memctl.search.retrieval.term_statistics import Sources
+    from memctl.search.term_statistics import Sources
 
 
 class CorpusCache:

@@ -30,7 +30,7 @@ from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.records import Hit
 from memctl.search.query.question import Question, Slot
 from memctl.search.retrieval.candidates import Candidate, cosines
-from memctl.search.retrieval.term_statistics import TermStatistics
+from memctl.search.term_statistics import TermStatistics
 
 EMBEDDER_UNAVAILABLE = (ModelUnavailable, KnowledgeBaseUnavailable)
 """The embedder can't be reached now, or its cost can't be recorded."""
