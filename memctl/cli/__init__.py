@@ -1,1 +1,1 @@
-"""The command line: the only room that knows Typer and Rich."""
+"""The command line: the only package that knows Typer and Rich."""

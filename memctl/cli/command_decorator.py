@@ -1,4 +1,4 @@
-"""How a function becomes a command: the one decorator, and the options that commands share."""
+"""The decorator that turns a function into a command, and the options that commands share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 Output = Annotated[
     Format | None,
-    typer.Option("-o", "--output", help="Format; a table on a terminal, ndjson in a pipe."),
+    typer.Option(
+        "-o", "--output", help="The format; by default a table on a terminal, ndjson in a pipe."
+    ),
 ]
 KnowledgeBaseOption = Annotated[
     list[str] | None,  # so that a second one is refused, and not taken in place of the first
@@ -28,7 +30,10 @@ KnowledgeBaseOption = Annotated[
 KnowledgeBasesOption = Annotated[
     list[str] | None,
     typer.Option(
-        "-k", "--kb", metavar="NAME", help="A knowledge base; repeatable. All always-on ones else."
+        "-k",
+        "--kb",
+        metavar="NAME",
+        help="A knowledge base; repeatable. By default all always-on ones.",
     ),
 ]
 ModeOption = Annotated[
@@ -37,7 +42,9 @@ ModeOption = Annotated[
 NamespacesOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--namespace", metavar="NAME", help="Only this one; repeatable. All but private ones else."
+        "--namespace",
+        metavar="NAME",
+        help="Only this one; repeatable. By default all but private ones.",
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
@@ -52,7 +59,8 @@ _VERBOSE = Annotated[bool, typer.Option("-v", "--verbose", help="Say more; show 
 _FILTER_OPTIONS: Mapping[str, Any] = {
     "namespaces": NamespacesOption,
     "tags": Annotated[
-        _Words, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeatable: any.")
+        _Words,
+        typer.Option("--tag", metavar="TAG", help="Only with one of these tags; repeatable."),
     ],
     "types": Annotated[
         _Words, typer.Option("--type", metavar="TYPE", help="Only fact, decision, ...; repeatable.")
@@ -62,9 +70,14 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
         typer.Option("--level", metavar="LEVEL", help="Only evidence, memory or insight."),
     ],
     "since": Annotated[
-        _Word, typer.Option("--since", metavar="DATE", help="From then on: 2026-03-01, 7d, today.")
+        _Word,
+        typer.Option(
+            "--since", metavar="DATE", help="Only from that date on: 2026-03-01, 7d, today."
+        ),
     ],
-    "until": Annotated[_Word, typer.Option("--until", metavar="DATE", help="Before then.")],
+    "until": Annotated[
+        _Word, typer.Option("--until", metavar="DATE", help="Only before that date.")
+    ],
     "as_of": Annotated[
         _Word, typer.Option("--as-of", metavar="DATE", help="What memctl knew on that day.")
     ],

@@ -1,4 +1,4 @@
-"""Is what is on disk whole, and if not, how it is put right: checks, repair and rebuilding.
+"""Checks every layer of what is on disk, repairs it, and rebuilds derived data.
 
 It looks at every layer and belongs to none: nothing below the command line imports it.
 """

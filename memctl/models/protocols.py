@@ -1,4 +1,4 @@
-"""What the rooms above may ask of a model, whichever implementation stands behind it."""
+"""What the packages above may ask of a model, whichever implementation stands behind it."""
 
 from __future__ import annotations
 

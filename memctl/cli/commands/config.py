@@ -24,7 +24,8 @@ def register(root: typer.Typer) -> None:
 def show(
     context: CommandContext,
     origin: Annotated[
-        bool, typer.Option("--origin", help="Say which flag, variable or file won.")
+        bool,
+        typer.Option("--origin", help="Show which flag, variable or file each value comes from."),
     ] = False,
     output: Output = None,
 ) -> None:

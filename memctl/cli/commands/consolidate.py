@@ -43,8 +43,8 @@ def consolidate(
     """Draw insights from memories that belong together.
 
     An insight says what several memories have in common, how something changed, or where they
-    contradict each other, and names them.  Nothing is deleted, and memctl job undo takes it back.
-    Groups wait, to be looked at the next time, while a model that is to write them is down.
+    contradict each other, and names them.  Nothing is deleted, and memctl job undo takes it
+    back.  While the model that writes insights is down, its groups wait for the next run.
     """
     reports = []
     with context.reading(kb) as bases:

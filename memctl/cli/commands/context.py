@@ -36,7 +36,7 @@ def context(
         list[str], typer.Argument(metavar="QUESTION", help="The question; - is standard input.")
     ],
     budget: Annotated[
-        int, typer.Option("--budget", metavar="TOKENS", min=16, help="How long it may be.")
+        int, typer.Option("--budget", metavar="TOKENS", min=16, help="At most this many tokens.")
     ] = 2000,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
@@ -51,9 +51,9 @@ def context(
 ) -> None:
     """Print what is known, ready to paste above a prompt.
 
-    The text stays within a budget of tokens and cites its sources.  It is empty where nothing that
-    is known has to do with the question.  With --auto it can stand in front of every prompt: it
-    stays empty for small talk, for orders, and for what memory has nothing clear to say about.
+    The text stays within a budget of tokens and cites its sources.  It is empty if nothing known
+    bears on the question.  With --auto it can run before every prompt: it stays empty for small
+    talk, for orders, and if memory has nothing clear to say.
     """
     with context.reading(kb) as bases:
         found = bases.context(

@@ -78,7 +78,7 @@ def demo(
     context: CommandContext,
     folder: Annotated[
         str | None,
-        typer.Argument(metavar="FOLDER", help="Your own files instead; they stay as they are."),
+        typer.Argument(metavar="FOLDER", help="Your own files instead; they are not changed."),
     ] = None,
 ) -> None:
     """Take the whole tour on sample files.

@@ -50,32 +50,24 @@ def register(root: typer.Typer) -> None:
 def doctor(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Put right what is damaged.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what is damaged.")] = False,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make all that is derived anew, if it is the same.")
+        bool, typer.Option("--rebuild", help="Rebuild all derived data, if it stays the same.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --repair: say what it would do.")
+        bool, typer.Option("--dry-run", help="With --repair, only say what it would do.")
     ] = False,
-    deep: Annotated[bool, typer.Option("--deep", help="Look at every row, not a sample.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Check every row, not a sample.")] = False,
     yes: Yes = False,
     output: Output = None,
 ) -> None:
-    """Check every layer of what is on disk, and put it right.
+    """Check every layer of what is on disk, and repair it.
 
-    That is folders, settings, locks, the ledger, the tables' files and indexes, whether rows have
-    what they belong to, vectors, citations, and files on their way.  It changes nothing and sends
-    nothing without --repair.  A table shows what is not in order, with --verbose every check; every
-    other format has them all.  The exit code is 12 when something is damaged, and 0 when there are
-    warnings alone.
-
-    --repair keeps every row that can be read, reads lost documents again from processed/, leaves
-    unreadable files beside, and does not bring back what you deleted.  What is lost for good it
-    names, and the exit code is 3.
-
-    --rebuild makes vectors, indexes, entities and relations anew from the stored texts.  They
-    become what counts only when documents, memories, texts and vectors are the same as before;
-    where vectors are from an endpoint, it asks before it sends those texts there.
+    It checks folders, settings, locks, the ledger, the tables' files and indexes, whether rows
+    agree with each other, vectors, citations, and files in the inboxes.  Without --repair or
+    --rebuild it changes and sends nothing.  A table shows what is not in order, and every check
+    with --verbose; other formats show all checks.  The exit code is 12 if something is damaged,
+    and 0 for warnings alone.
     """
     from memctl.doctor.doctor import Doctor
     from memctl.watch.process_memory import limit_malloc_caching

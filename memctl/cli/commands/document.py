@@ -79,13 +79,13 @@ def list_(
     context: CommandContext,
     filters: Filters,
     incomplete: Annotated[
-        bool, typer.Option("--incomplete", help="Only those of which something is missing.")
+        bool, typer.Option("--incomplete", help="Only those that lack something.")
     ] = False,
     kb: KnowledgeBasesOption = None,
     limit: Limit = 50,
     output: Output = None,
 ) -> None:
-    """List documents, those taken in last first."""
+    """List documents, the latest ingested first."""
     with context.reading(kb) as bases:
         rows = context.collect_rows(
             bases,
@@ -106,7 +106,7 @@ def list_(
 def show(
     context: CommandContext,
     id_: Id,
-    text: Annotated[bool, typer.Option("--text", help="Print its text and nothing else.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print only its text.")] = False,
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
@@ -169,13 +169,15 @@ def delete(
     context: CommandContext,
     id_: Id,
     yes: Yes = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
     kb: KnowledgeBasesOption = None,
 ) -> None:
     """Delete a document and every memory made from it.
 
-    Insights that rest on those go too.  The file it came from is left alone, and so is what lies in
-    snapshots and earlier versions: `memctl forget` takes that off the disk as well.
+    Insights that rest on those go too.  Its file is left alone, and so is what snapshots and
+    earlier versions hold: `memctl forget` erases that from the disk as well.
     """
     with context.owning("documents", id_, kb) as base:
         view = base.documents.get(id_)
@@ -205,19 +207,22 @@ def reprocess(
     ] = None,
     incomplete: Annotated[
         bool,
-        typer.Option("--incomplete", help="All that lack something which may be there now."),
+        typer.Option("--incomplete", help="All that lack something that may be available now."),
     ] = False,
     upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="All not understood by the model configured now.")
+        bool,
+        typer.Option(
+            "--upgrade", help="All documents that the configured model has not understood."
+        ),
     ] = False,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Read sources again: what was beyond reach may not be now.
+    """Read sources again: what was not available may be now.
 
-    A transcript may lie beside a recording, tesseract may have been installed, a model may be
-    configured.  What is stopped goes on where it was when it is run again, and what a model has
-    replied already costs nothing.
+    There may now be a transcript beside a recording, tesseract may have been installed, a model
+    may be configured.  If stopped, the same command continues where it was, and replies that a
+    model has given already cost nothing.
     """
     if bool(ids) == (incomplete or upgrade):
         raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")

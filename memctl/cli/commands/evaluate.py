@@ -88,7 +88,9 @@ def evaluate(
     context: CommandContext,
     folder: Annotated[
         str | None,
-        typer.Argument(metavar="FOLDER", help="The question set; with -k a file of questions too."),
+        typer.Argument(
+            metavar="FOLDER", help="The question set; with -k, a file of questions works too."
+        ),
     ] = None,
     mode: Annotated[
         list[str] | None,
@@ -105,16 +107,16 @@ def evaluate(
         ),
     ] = None,
     save: Annotated[
-        str | None, typer.Option("--save", metavar="FILE", help="Keep the scores of each question.")
+        str | None, typer.Option("--save", metavar="FILE", help="Save the scores of each question.")
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option("--compare", metavar="FILE", help="Compare with a run that was saved."),
+        typer.Option("--compare", metavar="FILE", help="Compare with a saved run."),
     ] = None,
     make: Annotated[
         str | None,
         typer.Option(
-            "--make", metavar="FILE", help="Write questions on a knowledge base; - is stdout."
+            "--make", metavar="FILE", help="Draft questions about a knowledge base; - is stdout."
         ),
     ] = None,
     kb: KnowledgeBasesOption = None,

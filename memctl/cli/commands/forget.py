@@ -46,43 +46,51 @@ def forget(
         _Words, typer.Option("--memory", metavar="ID", help="With all its versions; repeatable.")
     ] = None,
     entity: Annotated[
-        _Words, typer.Option("--entity", metavar="NAME", help="As it is written; repeatable.")
+        _Words,
+        typer.Option("--entity", metavar="NAME", help="The name as it is written; repeatable."),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", metavar="NAME", help="All of this one.")
+        str | None,
+        typer.Option("--namespace", metavar="NAME", help="Everything in this namespace."),
     ] = None,
     before: Annotated[
         str | None,
-        typer.Option("--before", metavar="DATE", help="What is of before that, or came before it."),
+        typer.Option(
+            "--before", metavar="DATE", help="What is dated or was ingested before that date."
+        ),
     ] = None,
     whole_documents: Annotated[
         bool,
-        typer.Option("--whole-documents", help="Documents too that have the memory or the name."),
+        typer.Option(
+            "--whole-documents", help="Also remove documents that contain the memory or the name."
+        ),
     ] = False,
     snapshots: Annotated[
-        bool, typer.Option("--snapshots", help="Delete all snapshots too: they may hold it.")
+        bool, typer.Option("--snapshots", help="Also delete all snapshots, which may contain it.")
     ] = False,
     yes: Yes = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Remove something for good, and search what is left for it.
 
-    A document goes with its versions, its memories, insights that rest on them, and the file in
-    processed/.  A memory goes with its versions and insights; in the document that it stands in,
-    which stays, its words become blocks, and the file in processed/ goes.  So does a name: memories
-    and insights that have it go, and in passages and documents it becomes blocks.
+    A document goes with its versions, its memories, insights that rest on them, and its file in
+    processed/.  A memory goes with its versions and insights; its document stays, with the words
+    blocked out, and the file in processed/ goes.  For a name, memories and insights that contain
+    it go, and it is blocked out of passages and documents.
 
     With them go vectors, index entries, earlier versions of the tables, all cached replies of
-    models, former vectors of kb reembed, and what the logs say of it.  Files that were given as
-    PATH, or lie in an inbox that keeps its files, are yours: they are named and left alone.
+    models, previous vectors of kb reembed, and what the logs say about it.  Files given as PATH,
+    or kept in an inbox, are yours: they are listed and left alone.
 
-    Then every byte below the knowledge base's folder is searched for the text, tables unpacked.
-    Where some of it is left, in a snapshot say, that is told, with what to do about it, and the
-    exit code is 3.  --snapshots alone deletes all snapshots and what only they had.  Interrupted,
-    nothing has happened, or what changes the knowledge base next completes it, as memctl watch
-    does, and memctl forget without anything.
+    Then every byte in the knowledge base's folder is searched for the text, tables unpacked.  If
+    some of it is left, for example in a snapshot, that is reported with what to do, and the exit
+    code is 3.  --snapshots alone deletes all snapshots and what only they had.  If it is
+    interrupted, either nothing has happened, or the next change of the knowledge base completes
+    it, as does memctl forget without options.
     """
     refuse_empty({"--document": document, "--memory": memory, "--entity": entity})
     refuse_empty({"--namespace": namespace, "--before": before})

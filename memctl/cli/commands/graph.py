@@ -39,7 +39,7 @@ app = group("Who and what is named, and how it hangs together.")
 GraphFormat = Literal["graphml", "dot"]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
 One = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another one.")]
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another name, alias or id.")]
 
 _NEIGHBOURS = (
     Column("name", "NAME"),
@@ -134,9 +134,7 @@ def _show_decisions(
 def neighbors(
     context: CommandContext,
     name: Name,
-    hops: Annotated[
-        int, typer.Option("--hops", min=1, max=6, help="How many steps to go at most.")
-    ] = 1,
+    hops: Annotated[int, typer.Option("--hops", min=1, max=6, help="At most this many steps.")] = 1,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
     limit: Limit = 50,
@@ -176,7 +174,7 @@ def path(
     namespace: NamespacesOption = None,
     output: Output = None,
 ) -> None:
-    """Show how two names hang together, step by step.
+    """Show how two names are connected, step by step.
 
     Each step names the memory that shows it.
     """
@@ -223,7 +221,7 @@ def communities(
     limit: Limit = 20,
     output: Output = None,
 ) -> None:
-    """List groups of names that hang together, and why."""
+    """List groups of names that belong together, and why."""
     with context.reading_one(kb) as base:
         rows = base.graph.view(parse_filters(namespaces=namespace)).communities(
             limit + 1 if limit else None
@@ -251,11 +249,12 @@ def export(
         typer.Option(
             "--format",
             "-f",
-            help="For Gephi and yEd, or for Graphviz; by default as FILE ends, else graphml.",
+            help="graphml (Gephi, yEd) or dot (Graphviz); by default as FILE ends, else graphml.",
         ),
     ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="FILE", help="Where to; standard output else.")
+        str | None,
+        typer.Option("--to", metavar="FILE", help="The file to write; by default standard output."),
     ] = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,

@@ -63,16 +63,16 @@ def ingest(
     ] = None,
     kb: KnowledgeBaseOption = None,
     namespace: Annotated[
-        str, typer.Option("--namespace", metavar="NAME", help="The partition it goes into.")
+        str, typer.Option("--namespace", metavar="NAME", help="The namespace to put it into.")
     ] = "default",
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")
     ] = None,
     source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME", help="Say where it is from.")
+        str | None, typer.Option("--source", metavar="NAME", help="Where it comes from.")
     ] = None,
     session_id: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="The conversation it is of.")
+        str | None, typer.Option("--session", metavar="ID", help="The conversation it belongs to.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done, and estimate its cost.")

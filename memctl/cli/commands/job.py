@@ -62,7 +62,7 @@ def list_(
     limit: Limit = 20,
     output: Output = None,
 ) -> None:
-    """List what was done by itself or took a while, newest first."""
+    """List automatic and long jobs, the newest first."""
     with context.reading(kb) as bases:
         rows = [job for base in bases for job in base.jobs.list(limit=limit or None)]
     emit(rows, _COLUMNS, output)
@@ -80,26 +80,30 @@ def list_(
 def undo(
     context: CommandContext,
     job: Annotated[
-        int | None, typer.Argument(metavar="JOB", help="See memctl job list; else the latest.")
+        int | None,
+        typer.Argument(metavar="JOB", help="See memctl job list; by default the latest."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Have the next consolidation look at the same again.")
+        bool,
+        typer.Option("--again", help="Let the next consolidation look at the same memories again."),
     ] = False,
     yes: Yes = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.")
+    ] = False,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Take back a consolidation, or a comparison of facts.
 
-    Insights and connections that it made go; insights and facts that it ended hold again.  What
-    was taken in, edited or deleted since stays as it is, and so does what would rest on nothing
-    that holds.  Run again, it takes back the job before that.  Each knowledge base keeps the way
-    back from its latest 20 jobs of each kind, until a snapshot is restored.
+    Its insights and connections go; insights and facts that it ended hold again.  What was
+    ingested, edited or deleted since stays as it is.  Run again, it takes back the job before.
+    Each knowledge base can take back its latest 20 jobs of each kind, until a snapshot is
+    restored.
 
-    The memories count as looked at, so that the next consolidation does not say the same again:
-    only when they change, or with others that are new.  With --again it looks at them anew, as
-    with another model or other settings.
+    The memories count as processed, so the next consolidation says the same again only if they
+    change, or together with new ones.  With --again it looks at them anew, for example with
+    another model or other settings.
     """
     with context.reading_one(kb) as base:
         report = base.jobs.undo(job, again=again, dry_run=True)

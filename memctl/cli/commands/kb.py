@@ -49,7 +49,7 @@ EmbedderOption = Annotated[
     typer.Option(
         "--embedder",
         metavar="ID",
-        help="Where its vectors are from: builtin, endpoint/MODEL or onnx/FOLDER.",
+        help="The model of its vectors: builtin, endpoint/MODEL or onnx/FOLDER.",
     ),
 ]
 PrivateNamespaces = Annotated[
@@ -262,7 +262,7 @@ def _inboxes(
 def pause(context: CommandContext, name: ExistingName) -> None:
     """Stop watching and consolidating a knowledge base.
 
-    It can still be asked and written to.
+    It can still be queried and written to.
     """
     context.home.set_status(name, "paused")
     context.say(f"paused {name}")
@@ -277,7 +277,7 @@ def resume(context: CommandContext, name: ExistingName) -> None:
 
 @command(app, "archive", "memctl kb archive notes-2024")
 def archive(context: CommandContext, name: ExistingName) -> None:
-    """Make a knowledge base read-only, asked only when named."""
+    """Make a knowledge base read-only, queried only if named."""
     context.home.set_status(name, "archived")
     context.say(f"archived {name}")
 
@@ -308,9 +308,7 @@ def reembed(
     context: CommandContext,
     name: ExistingName,
     embedder: EmbedderOption = "",
-    back: Annotated[
-        bool, typer.Option("--back", help="Back to the vectors that it had before.")
-    ] = False,
+    back: Annotated[bool, typer.Option("--back", help="Go back to the previous vectors.")] = False,
     drop_old: Annotated[
         bool, typer.Option("--drop-old", help="Remove the vectors of other embedders.")
     ] = False,
@@ -318,8 +316,9 @@ def reembed(
 ) -> None:
     """Give a knowledge base the vectors of another embedder.
 
-    It is asked and written to as before meanwhile, and changes over in one step at the end.
-    Interrupted, it goes on where it was.  The old vectors are kept until --drop-old.
+    Meanwhile it can be queried and written to as before; the change is one step at the end.  If
+    interrupted, the same command continues where it was.  The old vectors are kept until
+    --drop-old.
     """
     if bool(embedder) + back + drop_old == 0 or (embedder and back):
         raise UsageError("to which embedder?", "say --embedder ID or --back, or --drop-old alone")
@@ -356,7 +355,9 @@ def delete(
     context: CommandContext,
     name: ExistingName,
     yes: Yes = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
 ) -> None:
     """Remove a knowledge base with all its files.
 

@@ -51,7 +51,8 @@ TypeOption = Annotated[
 ]
 TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")]
 ImportanceOption = Annotated[
-    float | None, typer.Option("--importance", metavar="0-1", min=0, max=1, help="How important.")
+    float | None,
+    typer.Option("--importance", metavar="0-1", min=0, max=1, help="Importance, 0 to 1."),
 ]
 
 _LIST = (
@@ -180,13 +181,13 @@ def add(
     tag: TagsOption = None,
     importance: ImportanceOption = None,
     namespace: Annotated[
-        str, typer.Option("--namespace", metavar="NAME", help="The partition it goes into.")
+        str, typer.Option("--namespace", metavar="NAME", help="The namespace to put it into.")
     ] = "default",
     session_id: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="The conversation it is of.")
+        str | None, typer.Option("--session", metavar="ID", help="The conversation it belongs to.")
     ] = None,
     date: Annotated[
-        str | None, typer.Option("--date", metavar="DATE", help="When it happened; now else.")
+        str | None, typer.Option("--date", metavar="DATE", help="When it happened; by default now.")
     ] = None,
     ttl: Annotated[
         str | None,
@@ -197,7 +198,7 @@ def add(
     ] = None,
     evidence: Annotated[
         list[str] | None,
-        typer.Option("--evidence", metavar="ID", help="A memory it rests on; repeatable."),
+        typer.Option("--evidence", metavar="ID", help="A memory that it rests on; repeatable."),
     ] = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
@@ -254,7 +255,7 @@ def edit(
     context: CommandContext,
     id_: Id,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="What it says now; - is stdin.")
+        str | None, typer.Option("--text", metavar="TEXT", help="The new text; - is stdin.")
     ] = None,
     type_: TypeOption = None,
     tag: TagsOption = None,
@@ -284,12 +285,14 @@ def delete(
     context: CommandContext,
     id_: Id,
     yes: Yes = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
     kb: KnowledgeBasesOption = None,
 ) -> None:
     """Delete a memory with all its versions.
 
-    Insights that rest on it go too.  `memctl forget` takes it off the disk as well.
+    Insights that rest on it go too.  `memctl forget` erases it from the disk as well.
     """
     with context.owning("memories", id_, kb) as base:
         view = base.memories.get(id_)

@@ -80,10 +80,10 @@ def try_out(
     ] = None,
     output: Output = None,
 ) -> None:
-    """Ask each model that is configured for something small.
+    """Ask each configured model for something small.
 
-    It says how long that took and how many tokens it used; with a model that does not do it the
-    exit code is 1.  Nothing of yours is sent.
+    It shows how long that took and how many tokens it used; the exit code is 1 if a model fails.
+    Nothing of yours is sent.
     """
     from memctl.models.model_status import probe_models
 

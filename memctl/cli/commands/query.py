@@ -49,7 +49,7 @@ HopsOption = Annotated[
 ]
 FusionOption = Annotated[
     Fusion | None,
-    typer.Option("--fusion", help="How hybrid joins words and meaning; zscore by default."),
+    typer.Option("--fusion", help="How hybrid combines keywords and vectors; zscore by default."),
 ]
 LimitOption = Annotated[
     int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
@@ -61,7 +61,7 @@ DiversityOption = Annotated[
         metavar="X",
         min=0,
         max=1,
-        help="How much it counts against a hit that it is like a better one, 0 to 1; 0 by default.",
+        help="How much similarity to a better hit lowers a hit, 0 to 1; 0 by default.",
     ),
 ]
 PerDocumentOption = Annotated[
@@ -71,13 +71,14 @@ PerDocumentOption = Annotated[
         metavar="N",
         min=0,
         max=10_000,
-        help="So many hits of one document at most; 0, any number, by default.",
+        help="At most this many hits per document; 0, the default, means no limit.",
     ),
 ]
 DuplicatesOption = Annotated[
     Duplicates | None,
     typer.Option(
-        "--duplicates", help="What is one hit; memories in the same words (exact) by default."
+        "--duplicates",
+        help="Which memories become one hit: with the same text (exact, the default) or nearly so.",
     ),
 ]
 
@@ -120,11 +121,15 @@ def query(
     diversity: DiversityOption = None,
     per_document: PerDocumentOption = None,
     duplicates: DuplicatesOption = None,
-    no_answer: Annotated[bool, typer.Option("--no-answer", help="Only find memories.")] = False,
+    no_answer: Annotated[
+        bool, typer.Option("--no-answer", help="Show memories, but no answer.")
+    ] = False,
     stream: Annotated[
         bool, typer.Option("--stream", help="Print the answer while the model writes it.")
     ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what each leg gave.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what each retriever and signal contributed.")
+    ] = False,
     exit_code: Annotated[
         bool,
         typer.Option("--exit-code", help="Exit with 4 when nothing was found, or no sure answer."),
@@ -132,28 +137,30 @@ def query(
     feedback: Annotated[
         str | None,
         typer.Option(
-            "--feedback", metavar="ID", help="Note that an earlier one was good or bad; last."
+            "--feedback",
+            metavar="ID",
+            help="Judge an earlier question as good or bad; last is the latest.",
         ),
     ] = None,
     output: Output = None,
 ) -> None:
     """Ask, and get an answer with citations.
 
-    A citation [n] names the document, page, row or time, and the characters that say so.  Where it
-    cannot be told whether they answer the question, they are given as what is closest.
+    A citation [n] names the document, page, row or time, and the characters that support the
+    sentence.  If it is uncertain whether the hits answer the question, they are shown as the
+    closest ones.
 
-    In quotes stands an exact phrase; pars* is the beginning of a word, aurroa~ one that may be
+    "..." is an exact phrase; pars* matches words that begin like this, aurroa~ words that may be
     misspelt; +word, -word, AND, OR, NOT and (...) say what must be there.  A sentence is never
-    taken for any of that.
+    read as such an expression.
 
-    The same text remembered from several documents is one hit, which names the others;
-    --duplicates near folds what differs in a few words as well, keep nothing.  --diversity puts
-    hits that say something new before those that are like a better one, and --per-document 1 shows
-    the best of each document; both change the hits that are shown, not the answer.
+    A text remembered from several documents is one hit that names the others; --duplicates near
+    also folds texts that differ in a few words, keep folds none.  --diversity puts hits that say
+    something new before those similar to a better one, and --per-document 1 shows the best of
+    each document; both change the hits shown, not the answer.
 
-    Every question is noted in the query log of what was asked, which memctl stats --queries sums
-    up.  --feedback ID good|bad adds how good the answer was; the ID is the query_id in JSON, or
-    last.
+    Every question is written to the query log, which memctl stats --queries summarises.
+    --feedback ID good|bad judges an answer; the ID is the query_id in JSON, or last.
     """
     from memctl.queries import QueryOptions
 

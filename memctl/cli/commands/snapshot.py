@@ -34,7 +34,7 @@ app = group("Name the state of a knowledge base, and go back to it.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
 ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl snapshot list.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 
 _COLUMNS = (
     Column("name", "NAME"),
@@ -63,12 +63,11 @@ def register(root: typer.Typer) -> None:
 def create(
     context: CommandContext, name: Name, kb: KnowledgeBaseOption = None, output: Output = None
 ) -> None:
-    """Give what a knowledge base holds now a name, to go back to it.
+    """Name the present state of a knowledge base.
 
-    Nothing is copied, and nobody who writes is waited for.  A snapshot has all tables, decisions
-    on names and which files have been taken in; it does not have the files themselves (those in
-    processed/ and in inboxes), settings or logs.  What is changed later takes space until the
-    snapshot is deleted.
+    Nothing is copied, and it does not wait for writers.  A snapshot has all tables, decisions on
+    names, and which files were ingested; it does not have the files themselves (in processed/ and
+    inboxes), settings or logs.  Later changes take space until the snapshot is deleted.
     """
     with context.changing(kb) as base:
         made = base.snapshots.create(name)
@@ -108,12 +107,12 @@ def restore(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Make a knowledge base what it was at a snapshot.
+    """Take a knowledge base back to a snapshot.
 
-    What is there now becomes a snapshot first, so that restoring can be undone.  Files stay where
-    they are: one that was taken in since is not remembered any more, though it lies in processed/;
-    in an inbox that keeps its files it is taken in again when it is watched.  What was forgotten
-    since stays so.  Questions are answered meanwhile, and writers wait.
+    The present state becomes a snapshot first, so restoring can be undone.  Files stay where they
+    are: one that was ingested since is no longer remembered, though it is in processed/; one in
+    an inbox that keeps its files is ingested again when that is watched.  What was forgotten
+    since stays forgotten.  Queries go on meanwhile, and writers wait.
     """
     with context.changing(kb) as base:
         snapshot = base.snapshots.get(name)

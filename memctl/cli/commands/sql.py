@@ -41,9 +41,9 @@ def sql(
 ) -> None:
     """Run SQL over documents, memories, entities and relations.
 
-    The ledger can be asked too: files, jobs, events, queries and model_usage.
+    The ledger can be queried too: files, jobs, events, queries and model_usage.
 
-    It is DuckDB, read-only, with no access to files or the network.
+    It is DuckDB, read-only, without access to files or the network.
     """
     refuse_empty({"--namespace": namespace})
     text = sys.stdin.read() if statement == "-" else statement

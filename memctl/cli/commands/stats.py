@@ -52,18 +52,19 @@ def stats(
         bool, typer.Option("--cost", help="What models used and cost, by task, model and day.")
     ] = False,
     queries: Annotated[
-        bool, typer.Option("--queries", help="What was asked, how fast and how well answered.")
+        bool,
+        typer.Option("--queries", help="What was asked, and how fast and well it was answered."),
     ] = False,
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
     """Show counts, sizes and rates, with bar charts.
 
-    With --cost they are calls, tokens and money instead, one row for each knowledge base, day
-    (UTC), task and model; what a model had replied before is a cached call and costs nothing.
+    --cost shows calls, tokens and money instead, one row for each knowledge base, day (UTC), task
+    and model; a reply that the model had given before is a cached call and costs nothing.
 
-    With --queries they are those of the query log: questions by mode and day (UTC), half and 95 %
-    of them answered within which time, how many found nothing, what was judged good or bad, and
+    --queries summarises the query log: questions by mode and day (UTC), the time within which
+    half and 95 % of them were answered, how many found nothing, what was judged good or bad, and
     what was asked most often without an answer.
     """
     if cost and queries:

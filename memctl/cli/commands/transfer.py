@@ -47,11 +47,11 @@ def export(
     table: Annotated[ExportTable, typer.Argument(help="A table, or all of them.")],
     format_: Annotated[
         ExportFormat | None,
-        typer.Option("-f", "--format", help="By default as FILE is called, else jsonl."),
+        typer.Option("-f", "--format", help="By default as FILE ends, else jsonl."),
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FILE", help="Where to; standard output else."),
+        typer.Option("--to", metavar="FILE", help="The file to write; by default standard output."),
     ] = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
@@ -94,13 +94,13 @@ def export(
 def import_(
     context: CommandContext,
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="What memctl export all wrote; - is stdin.")
+        str, typer.Argument(metavar="FILE", help="The output of memctl export all; - is stdin.")
     ],
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Bring back what `memctl export all` wrote.
 
-    The knowledge base must be empty; it is made if it is not there.
+    The knowledge base must be empty; it is created if it does not exist.
     """
     source = sys.stdin.buffer if file == "-" else input_file(file, _ARCHIVE_HINT)
     with ExitStack() as stack:

@@ -66,19 +66,20 @@ def register(root: typer.Typer) -> None:
 def watch(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="End when everything that is there is dealt with.")
-    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Process what is there and end.")] = False,
     poll: Annotated[
-        bool, typer.Option("--poll", help="Only look from time to time, as on network drives.")
+        bool,
+        typer.Option(
+            "--poll", help="Scan folders instead of using file events, as on network drives."
+        ),
     ] = False,
 ) -> None:
     """Remember whatever is dropped into an inbox.
 
-    Files are taken once they stand still, and moved to processed/, or to failed/ with a
-    .reason.json.  Each knowledge base is consolidated on its interval.  It says one line for each
-    thing that happens, as JSON where standard output is no terminal, and ends on Ctrl-C once the
-    file in hand is done.
+    Files are taken once they no longer change, and moved to processed/, or to failed/ with a
+    .reason.json.  Each knowledge base is consolidated on its interval.  One line reports each
+    thing that happens, as JSON if standard output is no terminal.  Ctrl-C ends it after the
+    current file.
     """
     from memctl.watch.kb_watcher import WatchOptions
     from memctl.watch.process_memory import limit_malloc_caching

@@ -77,18 +77,18 @@ def register(root: typer.Typer) -> None:
 def why(
     context: CommandContext,
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Its path, then or now, or its name.")
+        str, typer.Argument(metavar="FILE", help="Its path, at that time or now, or its name.")
     ],
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
     """Tell what became of a file, and why.
 
-    When it was seen, claimed, tried in vain, read, understood and moved, by which reader, what
-    models used for it, what it became and what came of that since, where it is now, or why it
-    failed and how to try again; each time that it was taken in, the newest first, and all files of
-    that name.  Of one in an inbox: who will take it, or why it is never taken.  The latest 50,000
-    readings are kept.  With a file that nothing is known of, the exit code is 4.
+    It shows every reading of the file, or of all files of that name, the newest first: when it
+    was seen, claimed, read, understood and moved, by which reader, what models used for it, what
+    it became and what happened to that since, where it is now, or why it failed and how to
+    retry.  For a file in an inbox it shows who will take it, or why it is never taken.  The
+    latest 50,000 readings are kept.  The exit code is 4 if nothing is known of the file.
     """
     refuse_empty({"FILE": file})
     with context.reading(kb) as bases:

@@ -1,5 +1,5 @@
-"""What commands print:
+"""What commands print.
 
-output formats, answers, progress and text that is safe on a terminal. It knows nothing of how
+Output formats, answers, progress and text that is safe on a terminal. It knows nothing of how
 commands are declared.
 """
