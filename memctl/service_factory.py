@@ -145,7 +145,7 @@ class ServiceFactory:
             self.embedder,
             self._understander(when_unavailable),
             self.clock,
-            enricher=self._perceiver(self.readers),
+            enricher=self._enricher(self.readers),
             private=self._private(when_unavailable),
             limits=IngestLimits(together=together),
             comparer=self._comparer(),
@@ -162,7 +162,7 @@ class ServiceFactory:
         return PrivateNamespaces(
             frozenset(self.settings.private_namespaces),
             stages._understander(when_unavailable),
-            stages._perceiver(self.readers),
+            stages._enricher(self.readers),
         )
 
     @cached_property
@@ -212,7 +212,7 @@ class ServiceFactory:
         at_once = self.config.endpoint.concurrency
         return FactComparer(self.store, models, prompt, at_once, self.clock) if models else None
 
-    def _perceiver(self, readers: Readers) -> MediaEnricher | None:
+    def _enricher(self, readers: Readers) -> MediaEnricher | None:
         """Return what looks at pictures and listens to recordings; None where no model does."""
         if not self.config.models.transcribe and not self.config.models.image:
             return None

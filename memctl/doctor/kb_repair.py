@@ -429,7 +429,7 @@ class Repair:
             drop = partial(_drop_lost, agreement=agreement, ids=bare)
             self._write(partial(drop, table="relations", column="memory_ids"))
             yield Step("relations", f"dropped memory_ids that are lost, of {len(bare):,}")
-        if unnamed := list(self._agreement.nameless()):
+        if unnamed := list(self._agreement.orphan_entities()):
             self._write(drop_orphan_entities)
             yield Step("entities", f"dropped {len(unnamed):,} that nothing names")
 

@@ -88,7 +88,7 @@ class CrossReferences:
         for column in ("source_id", "target_id"):
             yield from _naming(self.snapshot, "relations", column, known)
 
-    def nameless(self) -> Iterator[str]:
+    def orphan_entities(self) -> Iterator[str]:
         """Yield the names of entities that nothing names any more."""
         yield from (row["name"] for row in orphan_entities(self.snapshot))
 
@@ -188,7 +188,7 @@ def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
     if loose:
         told = f"{counted(len(loose), 'relation')} of what is not there: {_some(loose)}"
         yield warning("rows", "relations", told, REPAIR)
-    unnamed = list(agreement.nameless())
+    unnamed = list(agreement.orphan_entities())
     if unnamed:
         told = f"{counted(len(unnamed), 'entity', 'entities')} that nothing names"
         yield warning("rows", "entities", f"{told}: {_some(unnamed)}", REPAIR)

@@ -74,7 +74,7 @@ class ErasurePlan:
     """Whether those are names, which are looked for as people write them."""
 
     @property
-    def sought(self) -> tuple[SearchPattern, ...]:
+    def search_patterns(self) -> tuple[SearchPattern, ...]:
         """What is to be looked for."""
         return tuple(SearchPattern(text, is_name=self.is_names) for text in self.texts)
 

@@ -248,15 +248,15 @@ class Forgetter:
         sources |= found.sources
         texts |= dict.fromkeys(found.texts)
         gone.update(lost, found.memories)
-        sought = tuple(SearchPattern(text, is_name=made.is_names) for text in texts)
+        search_patterns = tuple(SearchPattern(text, is_name=made.is_names) for text in texts)
         before = selection.before if selection.namespace is None else None
         files = self._copies.older(before) if before else frozenset()
-        sources = replace(sources, sought=sought, files=files)
+        sources = replace(sources, search_patterns=search_patterns, files=files)
         if not (
             made.memories
             or sources.ids
             or files
-            or any(find_leftovers(self._store, sought))
+            or any(find_leftovers(self._store, search_patterns))
             or (before and has_older_entries(self._store.ledger, before))
         ):
             raise _nothing_of(selection)
@@ -286,12 +286,16 @@ class Forgetter:
         return report, job
 
     def _erased(self, found: _Planned, gone: ErasedRows) -> Erasure:
-        folder, made, sought = str(self._layout.folder), found.plan, found.sources.sought
+        folder, made, search_patterns = (
+            str(self._layout.folder),
+            found.plan,
+            found.sources.search_patterns,
+        )
 
         def says(text: str) -> bool:
             """Tell whether a text has it, elsewhere than in where everything stands."""
             rest = text.replace(folder, "")
-            return any(each.is_in(rest) for each in sought)
+            return any(each.is_in(rest) for each in search_patterns)
 
         def without(text: str) -> str:
             """Return a text with blocks in place of it."""
@@ -351,10 +355,10 @@ class Forgetter:
 
     def _search(self, job: Job, done: _Done, *, is_complete: bool) -> None:
         """Look for what a run was about in everything that is left."""
-        sought = _sources_of(job.detail).sought
-        done.too_short += sum(each.is_too_short for each in sought)
-        leftovers = Leftovers(self._layout, self._store, sought)
-        for trace in find_leftovers(self._store, sought):
+        search_patterns = _sources_of(job.detail).search_patterns
+        done.too_short += sum(each.is_too_short for each in search_patterns)
+        leftovers = Leftovers(self._layout, self._store, search_patterns)
+        for trace in find_leftovers(self._store, search_patterns):
             if is_complete or not trace.place.startswith(LEDGER_FILE):  # it is what is to be done
                 done.left.append(leftovers.of(trace))
 
@@ -428,8 +432,10 @@ def _sources_of(detail: Mapping[str, Any]) -> ErasedSources:
     keys = ("hashes", "sizes", "ids", "files")
     hashes, sizes, ids, files = (frozenset(detail.get(key, ())) for key in keys)
     is_name = detail.get("is_names", False)
-    sought = tuple(SearchPattern(text, is_name=is_name) for text in detail.get("texts", ()))
-    return ErasedSources(hashes, sizes, frozenset(), ids, sought, files)
+    search_patterns = tuple(
+        SearchPattern(text, is_name=is_name) for text in detail.get("texts", ())
+    )
+    return ErasedSources(hashes, sizes, frozenset(), ids, search_patterns, files)
 
 
 _COLUMNS = ("text", "summary", "source", "sha256", "size")

@@ -38,12 +38,12 @@ class Leftovers:
     Args:
         layout: Where the knowledge base stands.
         store: Its tables and ledger.
-        sought: What was looked for.
+        search_patterns: What was looked for.
     """
 
     layout: Layout
     store: Store
-    sought: Sequence[SearchPattern]
+    search_patterns: Sequence[SearchPattern]
 
     def of(self, trace: Leftover) -> RemainingPlace:
         """Say why a text is still somewhere, and what to do about it."""
@@ -81,7 +81,7 @@ class Leftovers:
         columns = list(dict.fromkeys(["id", own, "namespace"]))
         rows = self.store.snapshot().get(table, trace.ids, columns).to_pylist()
         namespaces = {row["namespace"] for row in rows}
-        if named := sorted(n for n in namespaces if any(s.is_in(n) for s in self.sought)):
+        if named := sorted(n for n in namespaces if any(s.is_in(n) for s in self.search_patterns)):
             return f"it is a namespace: {self._command('--namespace', named[0])}"
         documents = sorted({root_id(row[own]) for row in rows if row[own]})
         ids = documents or sorted(row["id"] for row in rows)
@@ -99,7 +99,7 @@ class Leftovers:
         there = [
             printable(path)
             for path in self._entries
-            if path.exists() and any(each.is_in(str(path)) for each in self.sought)
+            if path.exists() and any(each.is_in(str(path)) for each in self.search_patterns)
         ]
         if book == "files" and there:
             what = f"a file that is yours is called so: {', '.join(there[:_MOST_NAMED])}"

@@ -32,7 +32,7 @@ class ErasedSources:
     names: frozenset[str] = frozenset()
     """What they go by."""
     ids: frozenset[str] = frozenset()
-    sought: tuple[SearchPattern, ...] = ()
+    search_patterns: tuple[SearchPattern, ...] = ()
     """What is looked for; files that are called by a name, or failed with it, go too."""
     files: frozenset[str] = frozenset()
     """Files that go whatever they have, those of the knowledge base from its folder on."""
@@ -44,14 +44,14 @@ class ErasedSources:
             self.sizes | other.sizes,
             self.names | other.names,
             self.ids | other.ids,
-            self.sought,
+            self.search_patterns,
             self.files | other.files,
         )
 
     @property
     def called(self) -> tuple[SearchPattern, ...]:
         """The names among what is looked for."""
-        return tuple(each for each in self.sought if each.is_name)
+        return tuple(each for each in self.search_patterns if each.is_name)
 
     def calls(self, path: str) -> bool:
         """Tell whether a path has one of the names."""

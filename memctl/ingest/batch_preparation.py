@@ -63,12 +63,12 @@ class _Filling:
     bytes: int = 0
     since: float = field(default_factory=time.monotonic)
 
-    def add(self, worked: ProcessedGroup) -> None:
+    def add(self, processed: ProcessedGroup) -> None:
         """Put what was worked on into the batch."""
-        self.batch.worked.append(worked)
-        self.documents += worked.documents.num_rows
-        self.memories += worked.memories.num_rows
-        self.bytes += worked.documents.nbytes
+        self.batch.groups.append(processed)
+        self.documents += processed.documents.num_rows
+        self.memories += processed.memories.num_rows
+        self.bytes += processed.documents.nbytes
 
     @property
     def is_full(self) -> bool:
@@ -85,7 +85,7 @@ class _Filling:
         batch = self.batch
         self.batch, self.documents, self.memories, self.bytes = Batch(), 0, 0, 0
         self.since = time.monotonic()
-        if batch.worked or batch.outcomes:
+        if batch.groups or batch.outcomes:
             yield batch
 
 
@@ -95,12 +95,12 @@ class Preparer:
     def __init__(
         self,
         known: Deduplicator,
-        crew: WorkerPool,
+        pool: WorkerPool,
         clock: Callable[[], datetime],
         limits: IngestLimits,
     ) -> None:
         self._known = known
-        self._crew = crew
+        self._worker_pool = pool
         self._clock = clock
         self._limits = limits
         self._filling = _Filling(limits)
@@ -183,28 +183,28 @@ class Preparer:
     def _worked(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
         for group in _portions(wanted, self._limits.together or WORKED_TOGETHER):
             self._known.begun(group)
-            self._flying.append(self._crew.submit(group, self._clock()))
-            yield from self._landed(self._crew.capacity)
+            self._flying.append(self._worker_pool.submit(group, self._clock()))
+            yield from self._landed(self._worker_pool.capacity)
             if self._filling.is_full:
                 yield from self._filling.take()
 
     def _landed(self, still_flying: int) -> Generator[Batch, None, None]:
         """Put groups that are done into the batch, until no more than so many are in work."""
         while len(self._flying) > still_flying:
-            for worked in self._flying.popleft().result():
-                yield from self._received(worked)
+            for processed in self._flying.popleft().result():
+                yield from self._received(processed)
 
-    def _received(self, worked: ProcessedGroup) -> Generator[Batch, None, None]:
+    def _received(self, processed: ProcessedGroup) -> Generator[Batch, None, None]:
         in_parts: list[WantedSource] = []
-        self._known.prepared([wanted for wanted, _ in worked.taken()])
-        for wanted, fate in zip(worked.wanted, worked.fates, strict=True):
-            if isinstance(fate, ReadFailure):
+        self._known.prepared([wanted for wanted, _ in processed.ingested()])
+        for wanted, result in zip(processed.wanted, processed.results, strict=True):
+            if isinstance(result, ReadFailure):
                 self._known.committed([wanted])
-                self._fail(wanted.item.source, fate)
-            elif isinstance(fate, SeveralParts):
+                self._fail(wanted.item.source, result)
+            elif isinstance(result, SeveralParts):
                 in_parts.append(wanted)
-        self._filling.add(worked)
-        self.read += len(worked.wanted)
+        self._filling.add(processed)
+        self.read += len(processed.wanted)
         for wanted in in_parts:
             yield from self._filling.take()
             yield from self._in_parts(wanted)
@@ -213,8 +213,8 @@ class Preparer:
         """One batch for each part; an error half-way makes the final one a failure."""
         final = Batch()
         try:
-            for worked in self._parts_worked(wanted):
-                yield Batch(worked=[worked], last=False)
+            for processed in self._parts_worked(wanted):
+                yield Batch(groups=[processed], last=False)
         except Unreadable as error:
             final.failure = failed_outcome(wanted.item.source, _not_read(error))
         except WorkerDied as error:
@@ -227,9 +227,9 @@ class Preparer:
     def _parts_worked(self, wanted: WantedSource) -> Iterator[ProcessedGroup]:
         """The parts of a source in order, several in work at once."""
         flying: deque[Future[ProcessedGroup]] = deque()
-        for text in texts_of(wanted, self._crew.readers):
-            flying.append(self._crew.submit_part(wanted, text, self._clock()))
-            while len(flying) > self._crew.capacity:
+        for text in texts_of(wanted, self._worker_pool.readers):
+            flying.append(self._worker_pool.submit_part(wanted, text, self._clock()))
+            while len(flying) > self._worker_pool.capacity:
                 yield flying.popleft().result()
         while flying:
             yield flying.popleft().result()

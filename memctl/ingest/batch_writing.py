@@ -70,7 +70,7 @@ def write_batch(
     Returns:
         What became of each source.
     """
-    if not batch.worked:
+    if not batch.groups:
         return [*batch.outcomes, *([batch.failure] if batch.failure else [])]
     try:
         with store.write() as transaction:
@@ -128,18 +128,23 @@ class _Writing:
 
     def add(self, batch: Batch) -> None:
         """Add the rows of a batch, but for documents that somebody else has added meanwhile."""
-        first = [pair for worked in batch.worked if not worked.part for pair in worked.taken()]
+        first = [
+            pair
+            for processed in batch.groups
+            if not processed.part
+            for pair in processed.ingested()
+        ]
         self._refuse([wanted for wanted, _ in first if not wanted.redo])
         kept = [wanted for wanted, _ in first if wanted.document_id not in self._refused]
-        if batch.worked:
-            self._now = batch.worked[0].now
+        if batch.groups:
+            self._now = batch.groups[0].now
             self._close_replaced(kept, self._now)
         cleared = _clear_redone(self._transaction, kept)
         self._edited |= cleared.edited
         self._withdrawn |= cleared.withdrawn
         self._names |= cleared.names
-        for worked in batch.worked:
-            self._append(worked)
+        for processed in batch.groups:
+            self._append(processed)
 
     def finish(self) -> list[FileOutcome]:
         """Add what follows from all documents together; return what became of each source."""
@@ -187,28 +192,28 @@ class _Writing:
             self._refused.add(row["id"])
             self._outcomes[row["id"]] = _overtaken(wanted[row["id"]], row["sha256"])
 
-    def _append(self, worked: ProcessedGroup) -> None:
-        documents = without(worked.documents, "root_id", self._refused)
+    def _append(self, processed: ProcessedGroup) -> None:
+        documents = without(processed.documents, "root_id", self._refused)
         if self._refused:
             kept = set(documents["id"].to_pylist())
-            away = set(worked.documents["id"].to_pylist()) - kept
-            memories = without(worked.memories, "document_id", away)
+            away = set(processed.documents["id"].to_pylist()) - kept
+            memories = without(processed.memories, "document_id", away)
         else:
-            memories = worked.memories
+            memories = processed.memories
         append_rows(self._transaction, "documents", documents)
         memories = without(memories, "id", self._edited)
-        if any(wanted.redo for wanted in worked.wanted):
+        if any(wanted.redo for wanted in processed.wanted):
             memories = _without_deleted(memories, self._transaction.deletions.ids)
         append_rows(self._transaction, "memories", memories)
         self._facts += facts_of_model(memories)
-        if any(wanted.redo for wanted in worked.wanted):
-            add_up(self._entities_again, worked.entities.values())
+        if any(wanted.redo for wanted in processed.wanted):
+            add_up(self._entities_again, processed.entities.values())
         else:
-            add_up(self._entities, worked.entities.values())
-            self._relations |= {relation.id: relation for relation in worked.relations}
-        for wanted, taken in worked.taken():
+            add_up(self._entities, processed.entities.values())
+            self._relations |= {relation.id: relation for relation in processed.relations}
+        for wanted, taken in processed.ingested():
             if wanted.document_id not in self._refused:
-                self._note(wanted, taken, worked.readings.get(wanted.document_id))
+                self._note(wanted, taken, processed.readings.get(wanted.document_id))
 
     def _note(
         self, wanted: WantedSource, taken: DocumentSummary, reading: ReadTiming | None

@@ -127,9 +127,9 @@ class ReadTiming(NamedTuple):
 
 @dataclass(slots=True)
 class ProcessedGroup:
-    """What was made of a group of sources: finished rows, and the fate of each source."""
+    """What was made of a group of sources: finished rows, and the result of each source."""
 
-    fates: list[SourceResult]
+    results: list[SourceResult]
     now: datetime
     """When it was made, which is when it becomes known."""
     documents: pa.Table
@@ -139,14 +139,14 @@ class ProcessedGroup:
     part: int = 0
     """Which part of a single source this is."""
     wanted: tuple[WantedSource, ...] = ()
-    """The sources, in the order of ``fates``."""
+    """The sources, in the order of ``results``."""
     readings: dict[str, ReadTiming] = field(default_factory=dict)
     """Of sources that are files, by the id of the document."""
 
-    def taken(self) -> list[tuple[WantedSource, DocumentSummary]]:
+    def ingested(self) -> list[tuple[WantedSource, DocumentSummary]]:
         """The sources whose rows these are."""
-        pairs = zip(self.wanted, self.fates, strict=True)
-        return [(wanted, fate) for wanted, fate in pairs if isinstance(fate, DocumentSummary)]
+        pairs = zip(self.wanted, self.results, strict=True)
+        return [(wanted, result) for wanted, result in pairs if isinstance(result, DocumentSummary)]
 
 
 @dataclass(slots=True)
@@ -157,7 +157,7 @@ class Batch:
     they are one commit.  ``failure`` on such a batch means that all of them are to be dropped.
     """
 
-    worked: list[ProcessedGroup] = field(default_factory=list)
+    groups: list[ProcessedGroup] = field(default_factory=list)
     outcomes: list[FileOutcome] = field(default_factory=list)
     last: bool = True
     failure: FileOutcome | None = None
@@ -226,7 +226,7 @@ class IngestCounters:
 
     @property
     def done(self) -> int:
-        """How many sources have met their fate."""
+        """How many sources have met their result."""
         return self.ingested + self.skipped + self.failed
 
     def add(self, outcomes: Iterable[FileOutcome]) -> None:

@@ -79,8 +79,8 @@ class DocumentProcessor:
     def work(
         self, group: Sequence[WantedSource], now: datetime, weigh: NoveltyWeighing | None = None
     ) -> ProcessedGroup:
-        """Make the rows of a group of sources; one that cannot be read has that as its fate."""
-        fates: list[SourceResult] = []
+        """Make the rows of a group of sources; one that cannot be read has that as its result."""
+        results: list[SourceResult] = []
         made: list[PreparedDocument | ReadFailure] = []
         waiting: list[tuple[WantedSource, SourceText]] = []
         readings: dict[str, ReadTiming] = {}
@@ -96,9 +96,9 @@ class DocumentProcessor:
                 waiting.append((wanted, read))
                 lengths[wanted.document_id] = len(read.text)
                 characters += len(read.text)
-                fates.append(_PLACEHOLDER)
+                results.append(_PLACEHOLDER)
             else:
-                fates.append(read)
+                results.append(read)
             if len(waiting) >= UNDERSTOOD_TOGETHER or characters >= CHARACTERS_TOGETHER:
                 made += self._timed(waiting, now, readings)
                 waiting.clear()
@@ -106,10 +106,10 @@ class DocumentProcessor:
         made += self._timed(waiting, now, readings)
         good = [item for item in made if isinstance(item, PreparedDocument)]
         began = time.perf_counter()
-        worked = self._finished(_told(fates, made), good, now, weigh)
+        processed = self._finished(_told(results, made), good, now, weigh)
         _share(readings, lengths, time.perf_counter() - began)
-        worked.readings = readings
-        return worked
+        processed.readings = readings
+        return processed
 
     def work_on_part(self, wanted: WantedSource, text: SourceText, now: datetime) -> ProcessedGroup:
         """Make the rows of one part of a source.
@@ -120,9 +120,9 @@ class DocumentProcessor:
         [made] = self._prepared([(wanted, text)], now)
         if isinstance(made, ReadFailure):
             raise Unreadable(made.reason, made.hint, made.error)
-        worked = self._finished([_taken(made)], [made], now, None)
-        worked.part, worked.wanted = text.part, (wanted,)
-        return worked
+        processed = self._finished([_taken(made)], [made], now, None)
+        processed.part, processed.wanted = text.part, (wanted,)
+        return processed
 
     def _timed(
         self,
@@ -185,7 +185,7 @@ class DocumentProcessor:
 
     def _finished(
         self,
-        fates: list[SourceResult],
+        results: list[SourceResult],
         made: Sequence[PreparedDocument],
         now: datetime,
         weigh: NoveltyWeighing | None,
@@ -197,7 +197,7 @@ class DocumentProcessor:
             made = weigh(made, vectors)
         memories = [memory for item in made for memory in item.memories]
         return ProcessedGroup(
-            fates,
+            results,
             now,
             documents_table([item.document for item in made]),
             memories_table(memories, vectors),
@@ -267,14 +267,16 @@ def _with_origin(wanted: WantedSource, text: SourceText) -> SourceText:
 
 
 def _told(
-    fates: Sequence[SourceResult], made: Sequence[PreparedDocument | ReadFailure]
+    results: Sequence[SourceResult], made: Sequence[PreparedDocument | ReadFailure]
 ) -> list[SourceResult]:
-    """The fates with what is known of those that were taken, which stand in the same order."""
+    """The results with what is known of those that were taken, which stand in the same order."""
     rest = iter(made)
-    return [_fate(next(rest)) if isinstance(fate, DocumentSummary) else fate for fate in fates]
+    return [
+        _result(next(rest)) if isinstance(result, DocumentSummary) else result for result in results
+    ]
 
 
-def _fate(item: PreparedDocument | ReadFailure) -> DocumentSummary | ReadFailure:
+def _result(item: PreparedDocument | ReadFailure) -> DocumentSummary | ReadFailure:
     return item if isinstance(item, ReadFailure) else _taken(item)
 
 

@@ -106,7 +106,7 @@ class Ingestor:
         self._settings = settings
         self._embedder = embedder
         self._understander = understander
-        self._perceiver = enricher
+        self._enricher = enricher
         self._comparer = comparer
         self._clock = clock
         self._limits = limits or IngestLimits()
@@ -185,7 +185,7 @@ class Ingestor:
         return self._run(lambda preparer: preparer.judged(again), progress, len(lost))
 
     def compare(self) -> FactComparison:
-        """Compare what still waits to be compared with what is known; see ``Comparer``."""
+        """Compare what still waits to be compared with what is known; see ``FactComparer``."""
         return self._comparer.run() if self._comparer is not None else FactComparison()
 
     def rename(self, document_id: str, source: str) -> None:
@@ -208,20 +208,22 @@ class Ingestor:
             return private.understander.method
         return self._understander.method
 
-    def _crew(self, total: int | None) -> WorkerPool:
+    def _worker_pool(self, total: int | None) -> WorkerPool:
         from memctl.understanding import BuiltinUnderstander
 
         made = load_processor(
             self._settings,
             self._embedder,
             self._understander,
-            self._perceiver,
+            self._enricher,
             self._readers,
             self._private,
         )
         builtin = isinstance(self._understander, BuiltinUnderstander)
-        hires = builtin and self._perceiver is None and self._embedder.id == BUILTIN_EMBEDDER
-        settings = self._settings if hires else None
+        may_start_workers = (
+            builtin and self._enricher is None and self._embedder.id == BUILTIN_EMBEDDER
+        )
+        settings = self._settings if may_start_workers else None
         is_bulk = total is not None and total >= MANY_SOURCES
         start_workers_after = 0.0 if is_bulk else self._limits.start_workers_after
         # What a model says of importance, it says of the whole; nothing is added to that.
@@ -235,21 +237,21 @@ class Ingestor:
         total: int | None,
         settled: OutcomeListener | None = None,
     ) -> IngestReport:
-        tally = IngestCounters()
+        counters = IngestCounters()
         try:
-            self._commit(batches, tally, progress, total, settled)
-            tally.facts = self._compare(tally, progress, total)
-            self._tidy(tally)
+            self._commit(batches, counters, progress, total, settled)
+            counters.facts = self._compare(counters, progress, total)
+            self._tidy(counters)
         except (MemctlError, OSError) as error:
-            if not tally.ingested:
+            if not counters.ingested:
                 raise
-            raise IngestStopped(error, tally.report()) from error
-        return tally.report()
+            raise IngestStopped(error, counters.report()) from error
+        return counters.report()
 
     def _commit(
         self,
         batches: Callable[[Preparer], Generator[Batch, None, None]],
-        tally: IngestCounters,
+        counters: IngestCounters,
         progress: ProgressListener | None,
         total: int | None,
         settled: OutcomeListener | None,
@@ -260,28 +262,30 @@ class Ingestor:
             if settled is not None:
                 settled(self._told_of(outcomes))
 
-        known, crew, counts = Deduplicator(self._store), self._crew(total), EntityCounts()
-        preparer = Preparer(known, crew, self._clock, self._limits)
+        known, pool, counts = Deduplicator(self._store), self._worker_pool(total), EntityCounts()
+        preparer = Preparer(known, pool, self._clock, self._limits)
 
         def tell() -> None:
             """Say how far the reading is, which is ahead of what is committed."""
             if progress is not None:
                 note = f"{preparer.read:,} read" if preparer.read else "reading"
-                progress(Progress(tally.done, total, "documents", note))
+                progress(Progress(counters.done, total, "documents", note))
 
         tell()
         prepared = prefetch(batches(preparer), DEPTH, tell)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
-        with closing(prepared), closing(known), closing(crew):
+        with closing(prepared), closing(known), closing(pool):
             for batch in prepared:
-                parts = _told(batch, prepared, progress, Progress(tally.done, total, "documents"))
+                parts = _told(
+                    batch, prepared, progress, Progress(counters.done, total, "documents")
+                )
                 written = write_batch(self._store, batch, parts, known, counts, noted)
                 outcomes = self._told_of(written)
                 self._note(item for item in outcomes if item.outcome not in WRITTEN_OUTCOMES)
-                tally.add(outcomes)
-                known.committed(wanted for worked in batch.worked for wanted in worked.wanted)
+                counters.add(outcomes)
+                known.committed(wanted for processed in batch.groups for wanted in processed.wanted)
                 if progress is not None:
-                    progress(Progress(tally.done, total, "documents"))
+                    progress(Progress(counters.done, total, "documents"))
             if counts.is_waiting:
                 with self._store.write() as transaction:
                     counts.write_waiting(transaction)
@@ -295,17 +299,17 @@ class Ingestor:
         self._store.ledger.provenance.add(outcomes, self._clock(), PIPELINE_VERSION)
 
     def _compare(
-        self, tally: IngestCounters, progress: ProgressListener | None, total: int | None
+        self, counters: IngestCounters, progress: ProgressListener | None, total: int | None
     ) -> FactComparison:
         """Compare new facts, and those that have waited, with what is known."""
         if self._comparer is None:
             return FactComparison()
-        told = Progress(tally.done, total, "documents", "comparing facts")
+        told = Progress(counters.done, total, "documents", "comparing facts")
         return self._comparer.run(lambda: progress(told) if progress is not None else None)
 
-    def _tidy(self, tally: IngestCounters) -> None:
+    def _tidy(self, counters: IngestCounters) -> None:
         """Index what is new, where there is enough of it; whoever writes next can do it too."""
-        if not tally.ingested:
+        if not counters.ingested:
             return
         began = self._clock()
         try:
@@ -314,7 +318,7 @@ class Ingestor:
         except LockedError as error:
             _log.info("no upkeep now: %s", error.message)
             return
-        if tally.memories >= MANY_MEMORIES:
+        if counters.memories >= MANY_MEMORIES:
             jobs = self._store.ledger.jobs
             jobs.finish(jobs.start(UPKEEP, began), "done", self._clock())
 
@@ -326,7 +330,7 @@ def _told(
     so_far: Progress,
 ) -> Iterator[Batch]:
     """The batches that continue one, each told of: a source in many parts takes its time."""
-    source = first.worked[0].wanted[0].item.source.source
+    source = first.groups[0].wanted[0].item.source.source
     memories, size = _amount(first)
     for batch in rest:
         if listener is not None:
@@ -341,9 +345,9 @@ def _amount(batch: Batch) -> tuple[int, int]:
     """How many memories a batch has, and how many bytes of text they are made of."""
     import pyarrow.compute as pc
 
-    texts = (pc.binary_length(worked.documents["text"]) for worked in batch.worked)
+    texts = (pc.binary_length(processed.documents["text"]) for processed in batch.groups)
     size = sum(pc.sum(lengths).as_py() or 0 for lengths in texts)
-    return sum(worked.memories.num_rows for worked in batch.worked), size
+    return sum(processed.memories.num_rows for processed in batch.groups), size
 
 
 T = TypeVar("T")

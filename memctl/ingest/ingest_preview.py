@@ -66,14 +66,14 @@ def preview(
         progress: Told how many sources are dealt with.
         total: How many sources there are, where that is known.
     """
-    tally = IngestCounters()
+    counters = IngestCounters()
     with closing(Deduplicator(store)) as known:
         stream = iter(sources)
         while group := list(itertools.islice(stream, JUDGED_TOGETHER)):
-            tally.add(_group(known, group, estimators, readers))
+            counters.add(_group(known, group, estimators, readers))
             if progress is not None:
-                progress(Progress(tally.done, total, "documents"))
-    return replace(tally.report(), dry_run=True, estimates=estimators.estimates())
+                progress(Progress(counters.done, total, "documents"))
+    return replace(counters.report(), dry_run=True, estimates=estimators.estimates())
 
 
 def _group(

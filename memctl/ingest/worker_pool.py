@@ -38,42 +38,42 @@ class WorkerPool:
     """Works on groups of sources, here until that has taken some time, then in workers.
 
     Args:
-        workshop: What the work is done with here.
-        settings: What workers make their own workshop of; None where they could not.
+        processor: What the work is done with here.
+        settings: What workers make their own processor of; None where they could not.
         hire_after: Seconds of work here after which workers are started; 0 for at once.
         weigh: Weighs the documents of small groups by what is known.
     """
 
     def __init__(
         self,
-        workshop: DocumentProcessor,
+        processor: DocumentProcessor,
         settings: KnowledgeBaseSettings | None,
         start_workers_after: float,
         weigh: NoveltyWeighing | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._workshop = workshop
+        self._processor = processor
         self._settings = settings
         self._hire_after = start_workers_after
         self._weigh = weigh
         self._monotonic = monotonic
         self._spent = 0.0
-        self._hiring: threading.Thread | None = None
-        self._hired: list[Worker] = []
+        self._starting: threading.Thread | None = None
+        self._workers: list[Worker] = []
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
-        self._hire_if_worth_it()
+        self._start_if_worth_it()
 
     @property
     def readers(self) -> Readers:
         """What reads files here."""
-        return self._workshop.readers
+        return self._processor.readers
 
     @property
     def capacity(self) -> int:
         """How many groups may be in work at once; 0 while the work is done here."""
-        return 2 * len(self._hired) if self._threads else 0
+        return 2 * len(self._workers) if self._threads else 0
 
     def submit(self, group: Sequence[WantedSource], now: datetime) -> Future[list[ProcessedGroup]]:
         """Have a group worked on; done already when the work was done here."""
@@ -91,15 +91,15 @@ class WorkerPool:
         if self._threads is not None:
             return self._threads.submit(self._sent_part, wanted, text, now)
         done: Future[ProcessedGroup] = Future()
-        done.set_result(self._timed(lambda: self._workshop.work_on_part(wanted, text, now)))
+        done.set_result(self._timed(lambda: self._processor.work_on_part(wanted, text, now)))
         return done
 
     def close(self) -> None:
         """End the workers, whatever they are doing."""
         self._closed = True
         self._end_workers()
-        if self._hiring is not None:
-            self._hiring.join()
+        if self._starting is not None:
+            self._starting.join()
         self._end_workers()
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
@@ -110,42 +110,44 @@ class WorkerPool:
     def _here(self, group: Sequence[WantedSource], now: datetime) -> ProcessedGroup:
         again = any(wanted.redo for wanted in group)  # what is known includes what is redone
         weigh = self._weigh if len(group) <= WEIGHED_AT_MOST and not again else None
-        worked = self._timed(lambda: self._workshop.work(group, now, weigh))
-        return replace(worked, wanted=tuple(group))
+        processed = self._timed(lambda: self._processor.work(group, now, weigh))
+        return replace(processed, wanted=tuple(group))
 
     def _timed(self, work: Callable[[], ProcessedGroup]) -> ProcessedGroup:
         """Do some work here, and see whether others should be had for the rest."""
         began = self._monotonic()
-        worked = work()
+        processed = work()
         self._spent += self._monotonic() - began
-        self._hire_if_worth_it()
-        return worked
+        self._start_if_worth_it()
+        return processed
 
-    def _hire_if_worth_it(self) -> None:
-        if self._hiring is not None or self._settings is None:
+    def _start_if_worth_it(self) -> None:
+        if self._starting is not None or self._settings is None:
             return
         if self._spent >= self._hire_after and processor_count() > 1:
-            self._hiring = threading.Thread(target=self._hire, args=(self._settings,), daemon=True)
-            self._hiring.start()
+            self._starting = threading.Thread(
+                target=self._start_workers, args=(self._settings,), daemon=True
+            )
+            self._starting.start()
 
     def _wait_for_workers_wanted_at_once(self) -> None:
         """Leave the processors to them while they start: the model is not loaded here then, too."""
-        if self._hire_after == 0 and self._hiring is not None:
-            self._hiring.join()
+        if self._hire_after == 0 and self._starting is not None:
+            self._starting.join()
 
     # --- in workers ---
 
-    def _hire(self, settings: KnowledgeBaseSettings) -> None:
+    def _start_workers(self, settings: KnowledgeBaseSettings) -> None:
         """Start workers while the work goes on here."""
         try:
-            start_workers(self._terms(settings), processor_count(), self._hired)
+            start_workers(self._terms(settings), processor_count(), self._workers)
         except WorkerDied as error:
             if not self._closed:
                 _log.warning("working in one process, for no other could be started: %s", error)
             return
-        for worker in self._hired:
+        for worker in self._workers:
             self._idle.put(worker)
-        self._threads = ThreadPoolExecutor(len(self._hired))
+        self._threads = ThreadPoolExecutor(len(self._workers))
 
     def _terms(self, settings: KnowledgeBaseSettings) -> WorkerSettings:
         return WorkerSettings(settings, self.readers.limits)
@@ -183,11 +185,11 @@ class WorkerPool:
 
     def _put_in_place_of(self, dead: Worker, alive: Worker) -> Worker:
         """Note who works now; two threads may do so at once, each for its own."""
-        self._hired[self._hired.index(dead)] = alive
+        self._workers[self._workers.index(dead)] = alive
         return alive
 
     def _end_workers(self) -> None:
-        for worker in list(self._hired):
+        for worker in list(self._workers):
             worker.close()
 
 
@@ -212,7 +214,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What a worker makes its workshop of."""
+    """What a worker makes its processor of."""
 
     settings: KnowledgeBaseSettings
     limits: LimitSettings
@@ -297,7 +299,7 @@ def start_workers(terms: WorkerSettings, count: int, workers: list[Worker]) -> N
     """Start workers, all at once, and wait until they are ready.
 
     Args:
-        terms: What they make their workshop of.
+        terms: What they make their processor of.
         count: How many.
         workers: Gets each as soon as there is a process, so that whoever holds it can end them.
 
@@ -350,7 +352,7 @@ def _deadly(worker: Worker, wanted: WantedSource, now: datetime) -> ProcessedGro
     why = ReadFailure(
         f"{name}: reading it ended the process that did it", "the file may be damaged", "WorkerDied"
     )
-    return replace(nothing, fates=[why])
+    return replace(nothing, results=[why])
 
 
 # --- in the worker -------------------------------------------------------------------------------

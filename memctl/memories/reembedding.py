@@ -1,7 +1,7 @@
 """Giving every memory a vector of another embedder, while questions are answered by the old ones.
 
-New vectors gather on a shelf, and the old ones are put on another; then one commit switches.
-Killed at any instant, it goes on from what is on the shelf.
+New vectors gather in a cache, and the old ones are put into another; then one commit switches.
+Killed at any instant, it goes on from what is in the cache.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class EmbedderTarget:
 def reembed(
     store: Store, current: str, target: EmbedderTarget, progress: ProgressListener | None = None
 ) -> ReembedReport:
-    """Give every memory a vector of the target, and keep the old ones on a shelf.
+    """Give every memory a vector of the target, and keep the old ones in a cache.
 
     Args:
         store: The tables.
@@ -100,7 +100,7 @@ def require_shelf(store: Store, embedder: str, dimension: int) -> None:
 
 
 class VectorFilling:
-    """Puts what is missing on a shelf for new vectors and, where there is one, on that of old."""
+    """Puts missing vectors into a cache for new ones and, if given, into one for the old ones."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ def _require_found(before: Snapshot, after: Snapshot, made: VectorCache) -> None
 
 
 def vector_keys(batch: pa.RecordBatch) -> list[bytes]:
-    """Return what the vectors of these memories are found by on a shelf."""
+    """Return what the vectors of these memories are found by in a cache."""
     return [
         vector_key(id, text) for id, text in zip(_ids(batch), embedded_texts(batch), strict=True)
     ]

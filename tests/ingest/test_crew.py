@@ -84,12 +84,12 @@ def crew(two_processors: None) -> Iterator[WorkerPool]:
 
 
 def fates(results: list[ProcessedGroup]) -> list[type]:
-    return [type(fate) for worked in results for fate in worked.fates]
+    return [type(fate) for worked in results for fate in worked.results]
 
 
 def test_workers_make_the_same_rows_as_this_process(crew: WorkerPool) -> None:
     group = [wanted(str(record["text"])) for record in RECORDS[:40]]
-    here = crew._workshop.work(group, NOW)
+    here = crew._processor.work(group, NOW)
     (there,) = crew.submit(group, NOW).result()
     assert there.documents.equals(here.documents)
     assert there.memories.equals(here.memories)
@@ -114,13 +114,13 @@ def test_a_source_that_cannot_be_read_is_so_in_a_worker_too(bench: Bench, crew: 
 
 
 def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(crew: WorkerPool) -> None:
-    for worker in crew._hired:
+    for worker in crew._workers:
         worker._process.kill()
     groups = [[wanted(f"text {n}-{m}") for m in range(3)] for n in range(6)]
     results = [crew.submit(group, NOW) for group in groups]
     made = [future.result() for future in results]
     assert [fates(result) for result in made] == [[DocumentSummary] * 3] * 6
-    assert [worker._process.poll() for worker in crew._hired] == [None] * len(crew._hired)
+    assert [worker._process.poll() for worker in crew._workers] == [None] * len(crew._workers)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_closing_does_not_wait_for_workers_that_start_or_are_busy(
     busy = WorkerPool(load_processor(settings), settings, start_workers_after=0)
     busy.submit([wanted("one")], NOW)
     wait_for(lambda: busy.capacity)
-    for worker in busy._hired:
+    for worker in busy._workers:
         worker._process.send_signal(signal.SIGSTOP)  # so that its work never ends
     forever = busy.submit([wanted("two")], NOW)
     wait_for(lambda: forever.running())
