@@ -12,16 +12,94 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from memctl.errors import (
+        ConfigError,
+        DamagedError,
+        DiskRefused,
+        KnowledgeBaseNotFound,
+        KnowledgeBaseUnavailable,
+        LockedError,
+        MemctlError,
+        ModelError,
+        NotFoundError,
+        UsageError,
+    )
     from memctl.home import Home
-    from memctl.knowledge_base import KnowledgeBase
+    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+    from memctl.records import (
+        Answer,
+        Citation,
+        ConsolidationReport,
+        Context,
+        Document,
+        Filters,
+        Hit,
+        IngestReport,
+        Memory,
+        Progress,
+        QueryResult,
+        Question,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "open", "open_home"]
+_LAZY = {
+    "errors": (
+        "ConfigError", "DamagedError", "DiskRefused", "KnowledgeBaseNotFound",
+        "KnowledgeBaseUnavailable", "LockedError", "MemctlError", "ModelError", "NotFoundError",
+        "UsageError",
+    ),
+    "home": ("Home",),
+    "knowledge_base": ("KnowledgeBase", "KnowledgeBases"),
+    "records": (
+        "Answer", "Citation", "ConsolidationReport", "Context", "Document", "Filters", "Hit",
+        "IngestReport", "Memory", "Progress", "QueryResult", "Question",
+    ),
+}  # fmt: skip
+"""Names that are imported from modules of this package when they are first used."""
+__all__ = [
+    "Answer",
+    "Citation",
+    "ConfigError",
+    "ConsolidationReport",
+    "Context",
+    "DamagedError",
+    "DiskRefused",
+    "Document",
+    "Filters",
+    "Hit",
+    "Home",
+    "IngestReport",
+    "KnowledgeBase",
+    "KnowledgeBaseNotFound",
+    "KnowledgeBaseUnavailable",
+    "KnowledgeBases",
+    "LockedError",
+    "MemctlError",
+    "Memory",
+    "ModelError",
+    "NotFoundError",
+    "Progress",
+    "QueryResult",
+    "Question",
+    "UsageError",
+    "__version__",
+    "open",
+    "open_home",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used, so that ``import memctl`` stays light."""
+    for module, names in _LAZY.items():
+        if name in names:
+            return getattr(import_module(f"memctl.{module}"), name)
+    raise AttributeError(f"module 'memctl' has no attribute {name!r}")
 
 
 def open_home(folder: Path | str | None = None) -> Home:

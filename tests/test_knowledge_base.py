@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import io
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -202,3 +205,20 @@ def test_waiting_is_what_the_next_consolidation_would_look_at(notes: KnowledgeBa
         assert 0 < notes.statistics.content().waiting == would < unconsolidated
         notes.consolidate()
         assert notes.statistics.content().waiting == 0
+
+
+def test_an_option_that_there_is_not_is_refused_and_help_tells_all(notes: KnowledgeBase) -> None:
+    with notes:
+        with pytest.raises(TypeError):
+            notes.query("x", limt=1)  # type: ignore[call-arg]
+        parameters = inspect.signature(notes.query).parameters
+        assert {"mode", "limit", "filters", "answer", "explain"} <= set(parameters)
+        assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
+
+
+def test_errors_and_records_are_imported_from_memctl_only_when_they_are_used() -> None:
+    script = "import sys, memctl; print([m for m in sys.modules if m.startswith('memctl.')])"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert said.stdout.strip() == "[]"
+    assert memctl.UsageError is UsageError
+    assert all(getattr(memctl, name) is not None for name in memctl.__all__)

@@ -7,12 +7,15 @@ and taken for "none given" it would mean the whole folder, or everything that is
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from memctl.errors import UsageError
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
@@ -121,6 +124,10 @@ _TYPES = (
     "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
     "observation",
 )  # fmt: skip
+_META = re.compile(r"(?P<key>[^=!<>]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
+_META_OPERATORS = {
+    "=": "$eq", "!=": "$ne", ">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte",
+}  # fmt: skip
 _DATE_HINT = "write 2026-03-01, 2026-03-01T09:30, 2026-03, 7d, 24h, today or yesterday"
 
 
@@ -136,6 +143,8 @@ def parse_filters(
     session: str | None = None,
     source: str | None = None,
     where: str | None = None,
+    meta: Sequence[str] | None = None,
+    metadata: str | None = None,
     now: datetime | None = None,
 ) -> Filters:
     """Return what a query or listing is limited to.
@@ -163,7 +172,32 @@ def parse_filters(
         session=session,
         source=None if source is None else _as_remembered(source),
         where=where,
+        metadata=_metadata_filter(meta or (), metadata),
     )
+
+
+def _metadata_filter(pairs: Sequence[str], given: str | None) -> dict[str, Any] | None:
+    """Return the filter that conditions like ``year>=2024`` and one in JSON make together.
+
+    Raises:
+        UsageError: One of them cannot be read.
+    """
+    conditions: list[Any] = []
+    for pair in pairs:
+        match = _META.fullmatch(pair)
+        if match is None:
+            raise UsageError(f"{pair!r} is no condition", "write --meta year=2024 or 'year>=2024'")
+        value: object = match["value"].strip()
+        with suppress(ValueError):
+            number = json.loads(match["value"])
+            value = number if isinstance(number, (int, float)) else value
+        conditions.append({match["key"].strip(): {_META_OPERATORS[match["operator"]]: value}})
+    if given is not None:
+        try:
+            conditions.append(json.loads(given))
+        except ValueError:
+            raise UsageError("--filter is no JSON", 'write \'{"year": {"$gte": 2024}}\'') from None
+    return {"$and": conditions} if conditions else None
 
 
 def _as_remembered(source: str) -> str:

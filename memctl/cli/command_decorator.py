@@ -90,6 +90,13 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
     "where": Annotated[
         _Word, typer.Option("--where", metavar="SQL", help="Only where 'importance > 0.8'.")
     ],
+    "meta": Annotated[
+        _Words,
+        typer.Option("--meta", metavar="KEY=VALUE", help="Only with this metadata; also != >= <."),
+    ],
+    "metadata": Annotated[
+        _Word, typer.Option("--filter", metavar="JSON", help='Like \'{"year": {"$gte": 2024}}\'.')
+    ],
 }
 
 

@@ -208,10 +208,12 @@ class NameGraph:
         """
         from memctl.graph.graph_views import GraphView
         from memctl.store.tables.filter_expressions import memory_filter
+        from memctl.store.tables.metadata_filters import metadata_condition
 
-        kb = self._kb
+        kb, snapshot = self._kb, self._kb.snapshot()
         where = memory_filter(kb.settings.without_private(filters), kb.clock())
-        return GraphView(kb.name, kb.snapshot(), where, self.name_decisions())
+        where &= metadata_condition(filters, "memories", [snapshot])
+        return GraphView(kb.name, snapshot, where, self.name_decisions())
 
     def name_decisions(self) -> Decisions:
         """Return the user's decisions on which names mean the same."""

@@ -14,6 +14,7 @@ from memctl.rows.supersession import Lineage, is_next_version
 from memctl.schema.arrow_tables import VECTOR, document_rows, memory_rows, relation_rows
 from memctl.schema.table_names import TableName
 from memctl.store.tables.filter_expressions import col, document_filter, memory_filter, where
+from memctl.store.tables.metadata_filters import metadata_condition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,6 +82,7 @@ def list_memories(
     """Return memories, the newest first."""
     columns = visible_columns(snapshot, "memories")
     condition = memory_filter(filters, now)
+    condition &= metadata_condition(filters, "memories", [snapshot])
     order: Order = (("created_at", "desc"), ("id", "asc"))
     return snapshot.scan("memories", condition, columns, order, limit, offset)
 
@@ -96,6 +98,7 @@ def list_documents(
     """Return documents without their texts, those ingested last first."""
     columns = visible_columns(snapshot, "documents")
     condition = document_filter(filters)
+    condition &= metadata_condition(filters, "documents", [snapshot])
     if incomplete:
         condition &= where("array_length(missing) > 0")
     order: Order = (("ingested_at", "desc"), ("id", "asc"))

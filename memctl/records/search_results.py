@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from memctl.records.stored_rows import Level, Metadata
 
@@ -25,8 +27,9 @@ class Filters:
     ``since`` is inclusive and ``until`` exclusive, both on ``created_at``.  ``as_of`` shows what
     was known at that instant; without it only what is valid now is shown.  ``source`` is a glob on
     the source, matched against the whole and against its last part.  ``where`` is a SQL boolean
-    expression over the columns of the table.  ``private`` are namespaces that are left out unless
-    ``namespaces`` names them.
+    expression over the columns of the table.  ``metadata`` is an object, or its JSON, such as
+    ``{"year": {"$gte": 2024}}``, on the metadata of the documents.  ``private`` are namespaces that
+    are left out unless ``namespaces`` names them.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -40,6 +43,12 @@ class Filters:
     source: str | None = None
     where: str | None = None
     private: tuple[str, ...] = ()
+    metadata: str | Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Keep metadata as JSON, so that filters can be hashed."""
+        if isinstance(self.metadata, Mapping):
+            object.__setattr__(self, "metadata", json.dumps(self.metadata, sort_keys=True))
 
 
 @dataclass(frozen=True, slots=True)

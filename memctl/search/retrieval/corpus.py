@@ -30,6 +30,7 @@ from memctl.search.term_statistics import (
     sample_term_statistics,
 )
 from memctl.store.tables.filter_expressions import Expr, both, col, memory_filter, namespace_filter
+from memctl.store.tables.metadata_filters import metadata_condition
 from memctl.store.tables.snapshot import CachedSnapshot, Snapshot
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Corpus:
     def has_any(self, filters: Filters) -> bool:
         """Tell whether any memory matched the filters when they were first asked for."""
         if filters not in self._has_any:
-            where = memory_filter(filters, self._clock())
+            where = self._where(filters, self._clock())
             self._has_any[filters] = any(self._counts(where).values())
         return self._has_any[filters]
 
@@ -114,8 +115,13 @@ class Corpus:
         scope = self._read_scope(filters, now)
         return self._scopes.put(filters, scope, scope.valid)
 
+    def _where(self, filters: Filters, now: datetime) -> Expr:
+        return memory_filter(filters, now) & metadata_condition(
+            filters, "memories", self.sources.values()
+        )
+
     def _read_scope(self, filters: Filters, now: datetime) -> SearchScope:
-        where: Expr | None = memory_filter(filters, now)
+        where: Expr | None = self._where(filters, now)
         counts, valid = self._counts(where), ValiditySpan(now, self._first_expiry(filters, where))
         where = None if self._counts(None) == counts else where
         sources = {

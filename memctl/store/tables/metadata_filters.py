@@ -1,0 +1,198 @@
+"""Filters on metadata: an object like ``{"year": {"$gte": 2024}}`` becomes a condition on rows.
+
+A key that is a column of the table is compared there.  Any other is looked up in the metadata of
+the documents, whose ids then make the condition.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
+
+from memctl.errors import UsageError
+from memctl.store.tables.filter_expressions import EVERYTHING, NOTHING, Expr, col
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.records import Filters
+    from memctl.store.tables.snapshot import Snapshot
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+_NEGATIONS = {"$ne": "$eq", "$nin": "$in"}
+_OPERATORS = ("$eq", *_NEGATIONS, *_COMPARISONS, "$in", "$exists")
+_HINT = 'write \'{"year": {"$gte": 2024}}\'; operators are ' + ", ".join(_OPERATORS)
+
+Test = Callable[[Any], bool]
+
+
+def metadata_condition(
+    filters: Filters, table: Literal["documents", "memories"], snapshots: Iterable[Snapshot]
+) -> Expr:
+    """Return the condition that ``filters.metadata`` puts on the rows of a table.
+
+    Args:
+        filters: Whose metadata filter, if it has one.
+        table: Of whose rows; memories have the metadata of their documents.
+        snapshots: Where the documents are.
+
+    Raises:
+        UsageError: The filter isn't one.
+    """
+    if filters.metadata is None:
+        return EVERYTHING
+    try:
+        given = json.loads(str(filters.metadata))
+    except ValueError:
+        raise UsageError("the metadata filter is no JSON", _HINT) from None
+    return _Compiler(table, list(snapshots)).condition(given)
+
+
+class _Compiler:
+    """Compiles one filter for one table."""
+
+    def __init__(self, table: Literal["documents", "memories"], snapshots: list[Snapshot]) -> None:
+        self._snapshots = snapshots
+        self._columns = snapshots[0].schema(table)
+        self._id = "id" if table == "documents" else "document_id"
+        self._metadata: list[tuple[str, Any]] | None = None
+
+    def condition(self, given: object) -> Expr:
+        """Return the condition of an object: all of its keys hold."""
+        if not isinstance(given, dict) or not given:
+            raise UsageError("a metadata filter is an object with keys", _HINT)
+        return reduce(operator.and_, [self._entry(key, value) for key, value in given.items()])
+
+    def _entry(self, key: str, value: object) -> Expr:
+        if key in ("$and", "$or"):
+            if not isinstance(value, list) or not value:
+                raise UsageError(f"{key} takes a list of objects", _HINT)
+            combine = operator.and_ if key == "$and" else operator.or_
+            return reduce(combine, [self.condition(each) for each in value])
+        if key.startswith("$"):
+            raise UsageError(f"there is no operator {key}", _HINT)
+        tests = value if isinstance(value, dict) else {"$eq": value}
+        if not tests:
+            raise UsageError(f"nothing is asked of {key!r}", _HINT)
+        return reduce(operator.and_, [self._test(key, *each) for each in tests.items()])
+
+    def _test(self, key: str, name: str, value: Any) -> Expr:
+        if name not in _OPERATORS:
+            raise UsageError(f"there is no operator {name}", _HINT)
+        if name in ("$in", "$nin") and not isinstance(value, list):
+            raise UsageError(f"{name} takes a list", _HINT)
+        if name in _NEGATIONS:  # what has no value is not equal either
+            return self._none_of(key, self._test(key, _NEGATIONS[name], value))
+        if name == "$exists" and not value:
+            return self._none_of(key, self._test(key, name, True))
+        if self._is_column(key):
+            return self._column_test(key, name, value)
+        key = key.removeprefix("metadata.")
+        return col(self._id).is_in(self._documents(key, _tester(name, value)))
+
+    def _is_column(self, key: str) -> bool:
+        return key in self._columns.names and key not in ("metadata", "signals")
+
+    def _none_of(self, key: str, found: Expr) -> Expr:
+        column = key if self._is_column(key) else self._id
+        return ~found | col(column).is_null()
+
+    def _column_test(self, key: str, name: str, value: Any) -> Expr:
+        kind = self._columns.field(key).type
+        column = col(key)
+        if name == "$exists":
+            return ~column.is_null()
+        values = [_as_type(key, kind, each) for each in (value if name == "$in" else [value])]
+        if _is_list(kind):
+            if name in _COMPARISONS:
+                raise UsageError(f"{key!r} is a list, which {name} cannot compare", _HINT)
+            return column.has_any(map(str, values))
+        if name in _COMPARISONS:
+            compared: Expr = _COMPARISONS[name](column, values[0])  # type: ignore[assignment]
+            return compared
+        return column.is_in(values) if values else NOTHING
+
+    def _documents(self, key: str, test: Test) -> list[str]:
+        """Return the ids of the documents whose metadata pass a test."""
+        if self._metadata is None:
+            self._metadata = [
+                (row["id"], json.loads(row["metadata"] or "{}"))
+                for snapshot in self._snapshots
+                for batch in snapshot.batches("documents", None, ["id", "metadata"])
+                for row in batch.to_pylist()
+            ]
+        return [id_ for id_, metadata in self._metadata if any(map(test, _values(metadata, key)))]
+
+
+def _values(metadata: Any, key: str) -> Sequence[Any]:
+    """Return the values at a key, which may be a path with dots; of a list each of its items."""
+    if not isinstance(metadata, dict):
+        return ()
+    if key in metadata:
+        value = metadata[key]
+        return value if isinstance(value, list) else () if value is None else (value,)
+    first, _, rest = key.partition(".")
+    return _values(metadata.get(first), rest) if rest else ()
+
+
+def _tester(name: str, value: Any) -> Test:
+    if name == "$exists":
+        return lambda _: True
+    if name == "$in":
+        return lambda found: any(_is_equal(found, each) for each in value)
+    if name == "$eq":
+        return lambda found: _is_equal(found, value)
+    return lambda found: _compares(_COMPARISONS[name], found, value)
+
+
+def _is_equal(found: object, value: object) -> bool:
+    """Compare as a person writes them: 2024 is "2024"."""
+    return found == value or _written(found) == _written(value)
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _compares(compare: Callable[[Any, Any], bool], found: Any, value: Any) -> bool:
+    """Compare numbers as numbers, texts (dates among them) as texts, and nothing else."""
+    try:
+        return compare(float(found), float(value))
+    except (TypeError, ValueError):
+        return isinstance(found, str) and isinstance(value, str) and compare(found, value)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _as_type(key: str, kind: pa.DataType, value: Any) -> Any:
+    """Return a value as a column has it.
+
+    Raises:
+        UsageError: The column cannot have such a value.
+    """
+    import pyarrow as pa
+
+    try:
+        if pa.types.is_timestamp(kind):
+            instant = datetime.fromisoformat(str(value))
+            return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+        if pa.types.is_boolean(kind):
+            return {"true": True, "false": False}[_written(value)]
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            return float(value)
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(f"{key!r} cannot be {value!r}", _HINT) from None
+    return _written(value)

@@ -1,0 +1,98 @@
+"""Queries and lists limited by the metadata of documents."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+import memctl
+from memctl import Filters, KnowledgeBase, UsageError
+from memctl.cli.arguments import parse_filters
+from memctl.cli.main import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = [
+    {"text": "The red crane lifts ten tons.", "id": "red", "session_id": "s1",
+     "metadata": {"year": 2024, "agent": {"id": "a1"}, "colours": ["red", "white"]}},
+    {"text": "The blue crane lifts five tons.", "id": "blue", "session_id": "s2",
+     "metadata": {"year": 2025, "agent": {"id": "a2"}, "on": "2026-02-01"}},
+    {"text": "The old crane lifts nothing.", "id": "old"},
+]  # fmt: skip
+
+
+@pytest.fixture
+def cranes(tmp_path: Path) -> KnowledgeBase:
+    """A knowledge base with three documents, two of them with metadata."""
+    base = memctl.open("notes", home=tmp_path, create=True)
+    base.ingest(jsonl=io.BytesIO("\n".join(map(json.dumps, LINES)).encode()))
+    return base
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"year": 2024}, {"red"}),
+        ({"year": "2024"}, {"red"}),
+        ({"year": {"$gte": 2025}}, {"blue"}),
+        ({"year": {"$gt": 2023, "$lt": 2025}}, {"red"}),
+        ({"year": {"$ne": 2024}}, {"blue", "old"}),
+        ({"agent.id": "a2"}, {"blue"}),
+        ({"colours": "white"}, {"red"}),
+        ({"on": {"$lte": "2026-02-28"}}, {"blue"}),
+        ({"year": {"$in": [2024, 2026]}}, {"red"}),
+        ({"year": {"$nin": [2024, 2026]}}, {"blue", "old"}),
+        ({"year": {"$exists": False}}, {"old"}),
+        ({"year": {"$exists": True}}, {"red", "blue"}),
+        ({"session_id": {"$ne": "s2"}}, {"red", "old"}),
+        ({"external_id": "old"}, {"old"}),
+        ({"$or": [{"year": 2024}, {"external_id": "old"}]}, {"red", "old"}),
+        ({"$and": [{"year": {"$exists": True}}, {"session_id": "s2"}]}, {"blue"}),
+    ],
+)
+def test_memories_and_documents_are_found_by_metadata(
+    cranes: KnowledgeBase, given: dict[str, Any], expected: set[str]
+) -> None:
+    filters = Filters(metadata=given)
+    with cranes:
+        hits = cranes.query("crane", filters=filters, answer=False).hits
+        assert {hit.external_id for hit in hits} == expected
+        assert set(cranes.documents.list(filters)["external_id"].to_pylist()) == expected
+        assert set(cranes.memories.list(filters)["external_id"].to_pylist()) == expected
+
+
+@pytest.mark.parametrize(
+    "given", ["nonsense", "[]", "{}", '{"a": {"$near": 1}}', '{"$or": {}}', '{"importance": "x"}']
+)
+def test_a_filter_that_is_none_is_refused(cranes: KnowledgeBase, given: str) -> None:
+    with cranes, pytest.raises(UsageError):
+        cranes.query("crane", filters=Filters(metadata=given))
+
+
+def test_conditions_on_the_command_line_all_hold(cranes: KnowledgeBase) -> None:
+    home = cranes.layout.folder.parent.parent
+    cranes.close()
+
+    def found(*options: str) -> set[str]:
+        """Run a query and return the external ids of its hits."""
+        words = ["--home", str(home), "query", "crane", "-o", "json", *options]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+        return {hit["external_id"] for hit in json.loads(result.stdout)["hits"]}
+
+    assert found("--meta", "year>=2024", "--meta", "agent.id!=a1") == {"blue"}
+    assert found("--filter", '{"session_id": {"$ne": "s2"}}', "--meta", "year=2024") == {"red"}
+
+
+def test_values_on_the_command_line_are_numbers_or_words() -> None:
+    filters = parse_filters(meta=["year>=2024", "name = Ann Lee"])
+    assert json.loads(str(filters.metadata)) == {
+        "$and": [{"year": {"$gte": 2024}}, {"name": {"$eq": "Ann Lee"}}]
+    }
+    with pytest.raises(UsageError):
+        parse_filters(meta=["year"])
