@@ -103,7 +103,7 @@ def demo(
 def _folder(given: str | None) -> Path:
     if given is not None:
         return input_folder(given, "give a folder with files, or nothing")
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     for folder in (package / "sample_inbox", package.parent / "sample_inbox"):
         if folder.is_dir():
             return folder
