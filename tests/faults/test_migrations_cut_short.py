@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -144,7 +145,8 @@ def test_killed_at_any_instant_a_migration_is_done_or_has_not_begun(
             assert migrating.stdout.readline() == "ready\n", "it has to import the copy"
             began = time.monotonic()
             if number:
-                time.sleep(seconds * number / KILLS)
+                with suppress(subprocess.TimeoutExpired):
+                    migrating.wait(seconds * number / KILLS)
                 migrating.kill()
             migrating.wait(PATIENCE)
             seconds = seconds or time.monotonic() - began
