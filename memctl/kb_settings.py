@@ -18,6 +18,7 @@ from typing import Any
 from memctl.errors import (
     ConfigError,
     DamagedError,
+    DiskRefused,
     KnowledgeBaseUnavailable,
     LockedError,
     UsageError,
@@ -430,6 +431,19 @@ def pin_embedder(path: Path, embedder: str, dimension: int) -> KnowledgeBaseSett
         settings = replace(load_settings(path), embedder=embedder, dimension=dimension)
         save_settings(path, settings)
     return settings
+
+
+def follow_embedder(
+    path: Path, settings: KnowledgeBaseSettings, embedder: str, dimension: int
+) -> KnowledgeBaseSettings:
+    """Return the settings with the embedder that the ledger names, and write them if possible.
+
+    If kb.toml cannot be written, the next command that opens the knowledge base tries again.
+    """
+    try:
+        return pin_embedder(path, embedder, dimension)
+    except (OSError, DiskRefused):
+        return replace(settings, embedder=embedder, dimension=dimension)
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.kb_settings import (
+    follow_embedder,
     merge_imported_settings,
-    pin_embedder,
     portable_settings,
     save_settings,
 )
@@ -111,7 +111,9 @@ class Snapshots:
         kb.begin_change()
         restored = self._stored.restore(name, self._erase_forgotten)
         if kb.store.embedder is not None:
-            kb.settings = pin_embedder(kb.layout.settings, kb.store.embedder, kb.store.dimension)
+            kb.settings = follow_embedder(
+                kb.layout.settings, kb.settings, kb.store.embedder, kb.store.dimension
+            )
         return restored
 
     def _erase_forgotten(
@@ -227,7 +229,7 @@ class Vectors:
                 wanted, dimension, lambda: providers.embedder(wanted, dimension, kb.name)
             )
             report = reembed(store, current, target, progress)
-        kb.settings = pin_embedder(kb.layout.settings, wanted, dimension)
+        kb.settings = follow_embedder(kb.layout.settings, kb.settings, wanted, dimension)
         return report
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.config import Config
 from memctl.errors import KnowledgeBaseUnavailable, UsageError
 from memctl.files import clear_temporaries
-from memctl.kb_settings import KnowledgeBaseSettings, Layout, load_settings, pin_embedder
+from memctl.kb_settings import KnowledgeBaseSettings, Layout, follow_embedder, load_settings
 from memctl.queries import QueryService, QueryTarget
 from memctl.queries.query_log import QueryLog
 from memctl.schema.table_names import FORGET
@@ -183,7 +182,4 @@ def _with_current_embedder(
     """
     if store.embedder is None or (settings.embedder, settings.dimension) != store.former():
         return settings
-    try:
-        return pin_embedder(layout.settings, store.embedder, store.dimension)
-    except OSError:  # on a read-only mount it stays as it is
-        return replace(settings, embedder=store.embedder, dimension=store.dimension)
+    return follow_embedder(layout.settings, settings, store.embedder, store.dimension)

@@ -6,6 +6,7 @@ keeps the few rows of the ledger that belong to them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.errors import DamagedError, LockedError, NotFoundError, UsageError
+from memctl.errors import DamagedError, DiskRefused, LockedError, NotFoundError, UsageError
 from memctl.kb_settings import check_name
 from memctl.schema.table_names import TableName
 from memctl.store.integrity.checksums import Verifier
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
     from memctl.store.ledger.work_repositories import FileEntry
     from memctl.store.store import Store
+
+_log = logging.getLogger(__name__)
 
 Versions = Mapping[TableName, int]
 
@@ -254,10 +257,16 @@ class Snapshots:
         return name
 
     def _tag(self, name: str, versions: Versions) -> None:
-        """Tag the versions, so that LanceDB's own tools do not prune them."""
+        """Tag the versions, so that LanceDB's own tools do not prune them.
+
+        The ledger has named the snapshot by then, so it exists without tags, too.
+        """
         pinned = self._entry(name).pinned
-        for table, version in versions.items():
-            write_tag(self._datasets, table, name, version, pinned)
+        try:
+            for table, version in versions.items():
+                write_tag(self._datasets, table, name, version, pinned)
+        except (DiskRefused, OSError) as error:
+            _log.warning("snapshot %s has no tags, run `memctl doctor --repair`: %s", name, error)
 
     def _shown(self, entry: SnapshotEntry, heads: Mapping[str, Versions]) -> NamedSnapshot:
         embedder = entry.pinned.get(EMBEDDER, "")

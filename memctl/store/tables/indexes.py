@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.schema.arrow_tables import VECTOR
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TableName
+from memctl.store.tables.engine import translate_write_errors
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -47,23 +49,25 @@ def match_indexes(table: TableName, dataset: LanceDataset) -> None:
     declared = DECLARATIONS[table].scalar_indexes
     others = {DECLARATIONS[table].keyword_column, VECTOR}
     there: dict[str, str] = {}
-    for index in dataset.describe_indices():
-        column = index.field_names[0]
-        kind = declared.get(column)
-        if kind is not None and index.index_type.upper() == kind.replace("_", ""):
-            there[column] = kind
-        elif column not in others:
-            dataset.drop_index(index.name)
-    for column, kind in declared.items():
-        if column not in there:
-            dataset.create_scalar_index(column, kind)
+    with translate_write_errors(Path(dataset.uri)):
+        for index in dataset.describe_indices():
+            column = index.field_names[0]
+            kind = declared.get(column)
+            if kind is not None and index.index_type.upper() == kind.replace("_", ""):
+                there[column] = kind
+            elif column not in others:
+                dataset.drop_index(index.name)
+        for column, kind in declared.items():
+            if column not in there:
+                dataset.create_scalar_index(column, kind)
 
 
 def remake_indexes(table: TableName, dataset: LanceDataset) -> None:
     """Rebuild every index of a table; the vector index is dropped until upkeep builds it again."""
-    for index in dataset.describe_indices():
-        dataset.drop_index(index.name)
-    create_indexes(table, dataset)
+    with translate_write_errors(Path(dataset.uri)):
+        for index in dataset.describe_indices():
+            dataset.drop_index(index.name)
+        create_indexes(table, dataset)
 
 
 def create_vector_index(dataset: LanceDataset, rows: int) -> None:
