@@ -84,9 +84,7 @@ class FailingCommands:
         return Outcome(code, tuple(calls), error)
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        self._process.communicate()
 
 
 # --- in the server -------------------------------------------------------------------------------
