@@ -8,13 +8,17 @@ Loading it takes half a second and 75 MB, so plain English is recognised without
 
 from __future__ import annotations
 
+import io
+import lzma
 import re
+from array import array
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memctl.language.word_lists import COMMON_WORDS, all_languages, stop_words
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from py3langid.langid import LanguageIdentifier
 
 _SAMPLE = 400
@@ -65,11 +69,28 @@ def _only_english_words() -> frozenset[str]:
     return frozenset(word for word in words if len(word) > 1)
 
 
+def _plain_array(numbers: NDArray[Any]) -> array[int]:
+    """Return numbers as an array whose items are plain integers, which are faster to look up."""
+    return array({2: "H", 4: "I"}[numbers.dtype.itemsize], numbers.tobytes())
+
+
 @cache
 def _classifier() -> LanguageIdentifier:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    import numpy as np
+    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
 
-    classifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    # py3langid 0.4 unpacks its model into a temporary file, which fails where the disk is full.
+    with lzma.open(MODEL_DIR / MODEL_FILE) as packed:
+        model = np.load(io.BytesIO(packed.read()), allow_pickle=False)
+    classifier = LanguageIdentifier(
+        model["ptc"],
+        model["pc"],
+        model["classes"].tolist(),
+        _plain_array(model["nextmove"]),
+        model["out_feat"].tolist(),
+        norm_probs=True,
+        tk_row=_plain_array(model["nextmove_row"]),
+    )
     own = (language.code for language in all_languages())
     classifier.set_languages([*own, *_FURTHER_LANGUAGES.split()])
     return classifier

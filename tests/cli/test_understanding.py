@@ -149,7 +149,7 @@ def test_no_worker_processes_are_hired_to_wait_for_a_model(
     memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hired: list[WorkerPool] = []
-    monkeypatch.setattr(WorkerPool, "_hire", lambda self, _settings: hired.append(self))
+    monkeypatch.setattr(WorkerPool, "_start_workers", lambda self, _settings: hired.append(self))
     monkeypatch.setattr(worker_pool, "processor_count", lambda: 2)
     monkeypatch.setattr(ingest_pipeline, "MANY_SOURCES", 1)
     folder = notes(tmp_path / "notes", 10)
