@@ -12,12 +12,12 @@ HOUSE = Path(memctl.__file__).parent
 
 REASONS = {
     "files.py": "is that function, and makes the files that are locked",
-    "ingest/spool.py": "what standard input says, which is read again and then goes",
-    "models/overview.py": "sound made in memory",
-    "readers/sound.py": "sound made in memory",
-    "store/shelf.py": "grows at its end; only as many bytes count as its state file says",
-    "store/transfer.py": "what is exported into a pipe",
-    "watch/moving.py": "the copy of a file of the user's keeps its time and rights",
+    "ingest/discovery/sources.py": "what standard input says, which is read again and then goes",
+    "models/model_status.py": "sound made in memory",
+    "readers/media/clips.py": "sound made in memory",
+    "store/file_caches.py": "grows at its end; only as many bytes count as its state file says",
+    "store/transfer/exports.py": "what is exported into a pipe",
+    "watch/claims.py": "the copy of a file of the user's keeps its time and rights",
 }
 """The modules that write a file otherwise, and why."""
 

@@ -240,7 +240,7 @@ def test_an_ingest_goes_on_past_a_file_that_goes_over_a_cap(
 def test_a_watched_inbox_puts_such_a_file_into_failed_with_the_reason(
     memctl: Run, taken_over: TakeOver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("MEMCTL_LIMITS_PROCESSOR_SECONDS", "1")
+    monkeypatch.setenv("MEMCTL_LIMITS_PROCESSOR_SECONDS", "5")
     monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
     memctl("kb", "create", "default")
     inbox = tmp_path / "home" / "kb" / "default" / "inbox"

@@ -23,6 +23,7 @@ from memctl.errors import (
     RequestRefused,
     RequestTooLong,
 )
+from memctl.models import endpoint as model_endpoint
 from memctl.models.call_accounting import BudgetExceeded, ModelAccount
 from memctl.models.chat_model import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
@@ -250,7 +251,7 @@ def test_an_endpoint_that_hangs_is_given_up(endpoint: FakeEndpoint, ledger: Ledg
 def test_an_endpoint_that_is_down_is_left_alone(
     endpoint: FakeEndpoint, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoint, "FIRST_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(model_endpoint, "FIRST_PAUSE_SECONDS", 3600.0)
     model = model_of(endpoint, ledger)
     endpoint.fail(500, times=-1)
     for _ in range(3):
