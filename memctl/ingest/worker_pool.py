@@ -40,7 +40,7 @@ class WorkerPool:
     Args:
         processor: What the work is done with here.
         settings: What workers make their own processor of; None where they could not.
-        hire_after: Seconds of work here after which workers are started; 0 for at once.
+        start_workers_after: Seconds of work here after which workers are started; 0 for at once.
         weigh: Weighs the documents of small groups by what is known.
     """
 
@@ -54,7 +54,7 @@ class WorkerPool:
     ) -> None:
         self._processor = processor
         self._settings = settings
-        self._hire_after = start_workers_after
+        self._start_workers_after = start_workers_after
         self._weigh = weigh
         self._monotonic = monotonic
         self._spent = 0.0
@@ -124,7 +124,7 @@ class WorkerPool:
     def _start_if_worth_it(self) -> None:
         if self._starting is not None or self._settings is None:
             return
-        if self._spent >= self._hire_after and processor_count() > 1:
+        if self._spent >= self._start_workers_after and processor_count() > 1:
             self._starting = threading.Thread(
                 target=self._start_workers, args=(self._settings,), daemon=True
             )
@@ -132,7 +132,7 @@ class WorkerPool:
 
     def _wait_for_workers_wanted_at_once(self) -> None:
         """Leave the processors to them while they start: the model is not loaded here then, too."""
-        if self._hire_after == 0 and self._starting is not None:
+        if self._start_workers_after == 0 and self._starting is not None:
             self._starting.join()
 
     # --- in workers ---
