@@ -93,7 +93,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         LockedError: Somebody does.
         DiskRefused: There is no permission to.
     """
-    from memctl.store.write_lock import WriteLock
+    from memctl.store.locks import WriteLock
 
     watched = LockedError(
         f"{layout.name!r} is being watched",
@@ -346,7 +346,7 @@ class Home:
                 f"knowledge base {name!r} is there already", f"look at it: memctl kb show {name}"
             )
         if embedder or self.config.models.embed:
-            from memctl.models.embedders import resolve_embedder
+            from memctl.models.providers import resolve_embedder
 
             pinned = resolve_embedder(self.config, embedder)
             changes |= {"embedder": pinned.id, "dimension": pinned.dimension}

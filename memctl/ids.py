@@ -1,6 +1,6 @@
-"""Deterministic identifiers: the same thing always gets the same id.
+"""Deterministic identifiers: the same thing always gets the same id; and text that can be stored.
 
-So writing it twice changes nothing.
+So writing the same thing twice changes nothing.
 """
 
 from __future__ import annotations
@@ -61,3 +61,11 @@ def entity_id(name: str, type_: str) -> str:
 def relation_id(source: str, relation_type: str, target: str) -> str:
     """Id of the edge of one type between two nodes."""
     return f"r_{_digest(source, relation_type, target)}"
+
+
+def storable(text: str) -> str:
+    """Return a text as it is stored: with ``?`` for lone surrogates, which UTF-8 has no bytes for.
+
+    The name of a file that is no UTF-8 has some.
+    """
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -30,8 +30,8 @@ from memctl.errors import (
 from memctl.home import Home
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout
 from memctl.search.searcher import Searcher
+from memctl.store.locks import WriteLock
 from memctl.store.transfer.exports import export_batches
-from memctl.store.write_lock import WriteLock
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 

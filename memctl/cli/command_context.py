@@ -1,14 +1,16 @@
-"""What every command gets: settings, knowledge bases, and messages to the user."""
+"""What every command gets: settings, knowledge bases, messages to the user, and the log."""
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memctl.cli.rendering.terminal_text import terminal_safe
+from memctl.cli.rendering.terminal_text import json_text, one_line, terminal_safe
 from memctl.errors import MemctlError, UsageError
 
 if TYPE_CHECKING:
@@ -17,12 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from memctl.config import Config
+    from memctl.config import Config, LogSettings
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
     from memctl.records import Answer, ProgressListener
     from memctl.schema.table_names import TableName
-
 
 Fetch = Callable[["KnowledgeBase", int | None], "pa.Table"]
 
@@ -68,7 +69,6 @@ class CommandContext:
         Raises:
             KnowledgeBaseUnavailable: The home cannot be listed.
         """
-        from memctl.cli.log_output import configure_logging
         from memctl.home import Home
 
         configure_logging(self.config.log)
@@ -299,3 +299,42 @@ def _log_level(quiet: bool, verbose: bool) -> dict[str, str]:
     if quiet:
         return {"log.level": "error"}
     return {"log.level": "debug"} if verbose else {}
+
+
+# --- the log --------------------------------------------------------------------------------------
+
+
+def configure_logging(settings: LogSettings) -> None:
+    """Send the program's own log, not that of libraries, to standard error."""
+    is_text = settings.format == "text" or (settings.format == "auto" and sys.stderr.isatty())
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Text() if is_text else _Json())
+    log = logging.getLogger("memctl")
+    log.handlers = [handler]
+    log.setLevel(settings.level.upper())
+    log.propagate = False
+
+
+class _Text(logging.Formatter):
+    """One line, with the traceback below it where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as text."""
+        line = f"{record.levelname.lower()}: {one_line(record.getMessage())}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class _Json(logging.Formatter):
+    """One JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line of JSON."""
+        entry = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json_text(entry)

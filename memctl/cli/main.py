@@ -19,7 +19,6 @@ from memctl.cli.command_decorator import verbatim
 from memctl.cli.commands import config as config_commands
 from memctl.cli.commands import (
     consolidate,
-    context,
     demo,
     doctor,
     document,
@@ -104,7 +103,6 @@ def root(
 demo.register(app)
 ingest.register(app)
 query.register(app)
-context.register(app)
 kb.register(app)
 memory.register(app)
 document.register(app)

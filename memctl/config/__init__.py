@@ -4,13 +4,15 @@ The only room that reads the environment.  It knows what a setting is called, wh
 takes and where its value came from; it never knows what a setting is used for.
 """
 
-from memctl.config.endpoints import check_base_url, endpoint_key, without_password
 from memctl.config.loading import (
+    check_base_url,
     config_path,
+    endpoint_key,
     is_debugging,
     load_config,
     unknown_variables,
     variable_name,
+    without_password,
 )
 from memctl.config.sections import (
     SECTIONS,

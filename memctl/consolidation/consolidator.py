@@ -25,7 +25,7 @@ from memctl.consolidation.synthesis import BuiltinSynthesizer, Synthesizer
 from memctl.records import ConsolidationReport, Progress, ProgressListener
 from memctl.rows.row_changes import mark_consolidated, supersede_memories
 from memctl.schema.table_names import CONSOLIDATION
-from memctl.store.integrity.coverage import require_found
+from memctl.store.tables.coverage import require_found
 from memctl.store.tables.filter_expressions import col
 from memctl.store.tables.transaction import record_changes
 

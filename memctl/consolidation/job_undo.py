@@ -18,8 +18,8 @@ from memctl.rows.row_changes import amend_rows
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.rows.supersession import of_live_documents
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION
-from memctl.store.integrity.coverage import require_found
 from memctl.store.ledger.decision_repositories import CONSOLIDATED_FLAG
+from memctl.store.tables.coverage import require_found
 from memctl.store.tables.filter_expressions import col
 from memctl.store.tables.transaction import TRACKED_COLUMNS, rows_from_tracked, tracked_values
 

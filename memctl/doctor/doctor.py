@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.config import Config
-from memctl.doctor.document_checks import check_citations
 from memctl.doctor.findings import Check, Examined, Finding, damaged
 from memctl.doctor.folder_checks import (
     cannot_be_entered,
@@ -28,7 +27,7 @@ from memctl.doctor.folder_checks import (
     check_writer,
 )
 from memctl.doctor.inbox_checks import check_inboxes
-from memctl.doctor.row_checks import check_rows
+from memctl.doctor.row_checks import check_citations, check_rows
 from memctl.doctor.table_checks import (
     check_indexes,
     check_ledger,
@@ -43,16 +42,16 @@ from memctl.home import Home, utc_now
 from memctl.kb_settings import Layout
 from memctl.knowledge_base import KnowledgeBase
 from memctl.schema.table_names import TABLES
-from memctl.store.integrity.checksums import Verifier
 from memctl.store.ledger.ledger import Ledger
+from memctl.store.locks import WriteLock
 from memctl.store.store import DIMENSION, LEDGER_FILE, TABLES_FOLDER
+from memctl.store.tables.checksums import Verifier
 from memctl.store.tables.engine import Datasets
 from memctl.store.tables.snapshot import Snapshot
-from memctl.store.write_lock import WriteLock
 
 if TYPE_CHECKING:
     from memctl.records import ProgressListener
-    from memctl.store.integrity.store_repair import Step
+    from memctl.store.store_repair import Step
 
 
 class Doctor:
@@ -154,7 +153,7 @@ class Doctor:
         from memctl.doctor.folder_checks import repair_folders, repair_settings
         from memctl.doctor.inbox_checks import repair_file_entries
         from memctl.doctor.kb_repair import Losses, Repair
-        from memctl.store.integrity.store_repair import repair
+        from memctl.store.store_repair import repair
 
         config, clock = self._home.config, self._clock
         yield from repair_folders(layout)

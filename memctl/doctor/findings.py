@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from memctl.config import Config
     from memctl.kb_settings import Layout
     from memctl.schema.table_names import TableName
-    from memctl.store.integrity.checksums import Verifier
-    from memctl.store.integrity.inspection import TableState
     from memctl.store.ledger.ledger import Ledger
+    from memctl.store.tables.checksums import Verifier
+    from memctl.store.tables.inspection import TableState
     from memctl.store.tables.snapshot import Snapshot
 
 Verdict = Literal["ok", "warning", "damaged"]

@@ -19,8 +19,8 @@ from memctl.files import open_regular, quarantine, save_file
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout, load_settings, save_settings
 from memctl.knowledge_base import SETTINGS
 from memctl.paths import display_path, os_error_hint, os_error_reason
-from memctl.store.integrity.store_repair import Step
 from memctl.store.ledger.ledger import Ledger
+from memctl.store.locks import WriteLock, is_watched
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -29,7 +29,7 @@ from memctl.store.store import (
     TABLES_FOLDER,
     utc_now,
 )
-from memctl.store.write_lock import WriteLock, is_watched
+from memctl.store.store_repair import Step
 from memctl.validation import nearest
 
 LEAST_FREE = 256 << 20

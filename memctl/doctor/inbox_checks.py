@@ -17,10 +17,10 @@ from memctl.ingest.source_reading import Unreadable, identify
 from memctl.kb_settings import REASON_SUFFIX, Layout, reason_path
 from memctl.knowledge_base import KnowledgeBase
 from memctl.records import FileOutcome
-from memctl.store.integrity.store_repair import FILES_UNKNOWN, Step
 from memctl.store.ledger.work_repositories import FileEntry
+from memctl.store.locks import is_watched
 from memctl.store.snapshots import Snapshots
-from memctl.store.write_lock import is_watched
+from memctl.store.store_repair import FILES_UNKNOWN, Step
 from memctl.watch.claims import claim_name
 from memctl.watch.reporter import polled_folders
 

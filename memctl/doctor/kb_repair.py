@@ -12,7 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.doctor.document_checks import (
+from memctl.doctor.findings import counted
+from memctl.doctor.inbox_checks import inbox_source
+from memctl.doctor.rebuild import (
+    documents_from_passages,
+    end_predecessors,
+    unended_predecessors,
+)
+from memctl.doctor.row_checks import (
+    CrossReferences,
+    Ids,
     Passages,
     Row,
     documents_lacking_memories,
@@ -20,14 +29,6 @@ from memctl.doctor.document_checks import (
     has_gap,
     stands_there,
 )
-from memctl.doctor.findings import counted
-from memctl.doctor.inbox_checks import inbox_source
-from memctl.doctor.reconstruction import (
-    documents_from_passages,
-    end_predecessors,
-    unended_predecessors,
-)
-from memctl.doctor.row_checks import CrossReferences, Ids
 from memctl.doctor.table_checks import bad_vectors
 from memctl.errors import ChangedSource
 from memctl.graph.derivation import derive_all
@@ -51,15 +52,15 @@ from memctl.rows.row_changes import (
 )
 from memctl.rows.row_lifecycle import drop_orphan_entities, erase_rows, replace_rows
 from memctl.schema.table_names import FORGET, TABLES, TableName
-from memctl.store.integrity.inspection import LostRow
-from memctl.store.integrity.store_repair import Loss, Step
 from memctl.store.ledger.work_repositories import FileEntry
+from memctl.store.store_repair import Loss, Step
 from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.inspection import LostRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.store.integrity.checksums import Verifier
+    from memctl.store.tables.checksums import Verifier
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 

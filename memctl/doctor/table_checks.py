@@ -13,12 +13,12 @@ from memctl.errors import KnowledgeBaseUnavailable
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows
 from memctl.schema.migrations import SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import FORGET, TABLES, TableName
-from memctl.store.integrity.inspection import READ_BYTES, TableState, vector_length
 from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.ledger.ledger_schema import VERSION
 from memctl.store.store import DIMENSION, TABLES_FOLDER
 from memctl.store.tables.durability import lost_manifests
 from memctl.store.tables.engine import Datasets
+from memctl.store.tables.inspection import READ_BYTES, TableState, vector_length
 from memctl.store.tables.snapshot_tags import (
     damaged_tags,
     snapshot_tags,
@@ -134,7 +134,7 @@ def check_versions(examined: Examined) -> Iterator[Finding]:
 
 
 def _is_written_to(examined: Examined) -> bool:
-    from memctl.store.write_lock import WriteLock
+    from memctl.store.locks import WriteLock
 
     return WriteLock(examined.layout.folder, lambda: examined.now).is_held()
 

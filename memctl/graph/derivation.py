@@ -13,7 +13,7 @@ from memctl.ids import entity_id, relation_id
 from memctl.language.inline_tags import find_wikilinks
 from memctl.records import Document, Entity, EntityMention, Memory, Relation, SourceText
 from memctl.rows.derived_rows import add_up
-from memctl.rows.orphan_entities import page_of
+from memctl.rows.references import page_of
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:

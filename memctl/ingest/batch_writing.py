@@ -23,7 +23,7 @@ from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.fact_comparison import facts_of_model, is_by_model
 from memctl.records import Entity, FileOutcome, Relation
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
-from memctl.rows.orphan_entities import names_in
+from memctl.rows.references import names_in
 from memctl.rows.row_changes import append_rows, delete_rows, put_rows, set_columns
 from memctl.rows.row_lifecycle import drop_orphan_entities, erase_missing, supersede_documents
 from memctl.rows.supersession import reinstate_after

@@ -313,7 +313,7 @@ class FactComparer:
             run.count("added", len(settled))
             self._strike(run, settled)
             return
-        from memctl.store.integrity.coverage import require_found
+        from memctl.store.tables.coverage import require_found
         from memctl.store.tables.transaction import record_changes
 
         job, now = run.job, self._clock()

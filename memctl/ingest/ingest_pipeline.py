@@ -44,8 +44,7 @@ from memctl.records import (
     ProgressListener,
 )
 from memctl.redaction import redact_secrets
-from memctl.rows.access_counts import fold_accesses
-from memctl.rows.derived_rows import EntityCounts
+from memctl.rows.derived_rows import EntityCounts, fold_accesses
 from memctl.rows.row_lifecycle import retire_documents
 from memctl.schema.table_names import UPKEEP
 from memctl.understanding.importance_score import with_novelty

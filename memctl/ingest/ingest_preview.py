@@ -27,7 +27,7 @@ from memctl.literals import Purpose, Task
 from memctl.models import ENDPOINT
 from memctl.models.call_accounting import CallUsage, call_cost
 from memctl.models.protocols import estimate_tokens
-from memctl.models.remote_embedder import TEXTS_PER_CALL
+from memctl.models.remote_models import TEXTS_PER_CALL
 from memctl.prompts import load_prompt
 from memctl.readers.media.clips import MAX_SECONDS, recording_seconds
 from memctl.readers.media.recording_content import KEY_FRAMES, SECONDS_A_FRAME

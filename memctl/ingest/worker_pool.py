@@ -24,7 +24,7 @@ from memctl.errors import MemctlError
 from memctl.ingest.batches import ProcessedGroup, ReadFailure, WantedSource
 from memctl.ingest.document_processing import DocumentProcessor, NoveltyWeighing, load_processor
 from memctl.kb_settings import KnowledgeBaseSettings
-from memctl.processors import processor_count
+from memctl.machine import processor_count
 from memctl.readers import Readers
 from memctl.records import SourceText
 

@@ -3,8 +3,7 @@
 Each module holds parts of one kind; ``KnowledgeBases`` asks several at once.
 """
 
-from memctl.knowledge_base.knowledge_base import KnowledgeBase
-from memctl.knowledge_base.knowledge_bases import KnowledgeBases
+from memctl.knowledge_base.knowledge_base import KnowledgeBase, KnowledgeBases
 from memctl.knowledge_base.resources import SETTINGS
 
 __all__ = ["SETTINGS", "KnowledgeBase", "KnowledgeBases"]

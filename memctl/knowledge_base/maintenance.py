@@ -119,7 +119,7 @@ class Snapshots:
     def _erase_forgotten(
         self, transaction: Transaction, now: Snapshot, snapshot: SnapshotEntry
     ) -> LeftOut:
-        from memctl.forget.restored_snapshot import erase_forgotten
+        from memctl.forget.forgetter import erase_forgotten
         from memctl.store.store import DIMENSION, EMBEDDER
 
         kb, name = self._kb, snapshot.pinned.get(EMBEDDER, "")
@@ -178,7 +178,7 @@ class Vectors:
             LockedError: Another process does the same.
             ModelError: The endpoint cannot or will not do it; what was done is kept.
         """
-        from memctl.models.embedders import resolve_embedder
+        from memctl.models.providers import resolve_embedder
 
         if embedder.startswith("endpoint"):
             self._kb.refuse_remote_model("embed")

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from memctl.errors import UsageError
 from memctl.graph.derivation import derive_statement, pages_of
-from memctl.ids import root_id, stated_memory_id
+from memctl.ids import root_id, stated_memory_id, storable
 from memctl.ingest.fact_comparison import STATED
 from memctl.language.inline_tags import find_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
@@ -32,7 +32,6 @@ from memctl.rows.derived_rows import EntityCounts, add_missing
 from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import memories_table
-from memctl.schema.storable_text import storable
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from memctl.models.protocols import Embedder
 from memctl.records import Progress, ProgressListener, ReembedReport
 from memctl.schema.arrow_tables import VECTOR, vector_rows
 from memctl.store.file_caches import VectorCache, lock_vector_caches, vector_key
-from memctl.store.integrity.coverage import SAMPLED, require_found_by, require_there
+from memctl.store.tables.coverage import SAMPLED, require_found_by, require_there
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from memctl.errors import ConfigError, MemctlError
+from memctl.machine import processor_count
 from memctl.models import ONNX
 from memctl.models.vector_math import normalize_rows
 from memctl.paths import display_path
-from memctl.processors import processor_count
 
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 MOST_TOKENS = 512

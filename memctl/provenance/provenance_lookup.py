@@ -22,8 +22,8 @@ from memctl.provenance.document_outcomes import DocumentOutcomes
 from memctl.provenance.file_provenance import FileProvenance, FileReference
 from memctl.records import WRITTEN_OUTCOMES
 from memctl.schema.table_names import WAITS_FOR
+from memctl.store.locks import is_watched
 from memctl.store.tables.filter_expressions import col
-from memctl.store.write_lock import is_watched
 
 if TYPE_CHECKING:
     from datetime import datetime

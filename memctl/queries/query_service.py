@@ -9,18 +9,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError, UsageError
+from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Mode, Verdict
 from memctl.queries.query_log import LoggedQuestion, shown_text, without_text
 from memctl.queries.search_context import (
     NO_FILTERS,
+    CorpusCache,
     QueryOptions,
     QueryTarget,
     SearchContext,
     SearchOptions,
 )
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
-from memctl.schema.storable_text import storable
-from memctl.search.retrieval.corpus_cache import CorpusCache
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,6 +5,7 @@ Knows no knowledge base as a whole, only what a query needs of one.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from memctl.search.answering.model_answer import ModelAnswerer
     from memctl.search.ranking.reranking import Reranking
     from memctl.search.ranking.scoring_context import Priors
-    from memctl.search.retrieval.corpus_cache import CorpusCache
+    from memctl.search.retrieval.corpus import Corpus
     from memctl.search.searcher import Searcher
+    from memctl.search.term_statistics import Sources
     from memctl.service_factory import ServiceFactory
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
@@ -179,7 +181,7 @@ class SearchContext:
         An embedder that the configuration rules out fails only when it is used: the other targets
         may be enough.
         """
-        from memctl.models.embedders import AbsentEmbedder
+        from memctl.models.providers import AbsentEmbedder
 
         loaded: dict[tuple[str, int], Embedder] = {}
         found: dict[str, Embedder] = {}
@@ -279,3 +281,28 @@ class SearchContext:
 
     def _target(self, name: str) -> QueryTarget:
         return next(target for target in self.targets if target.name == name)
+
+
+class CorpusCache:
+    """The corpus that was searched last, kept until one of its tables changes."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._corpus: Corpus | None = None
+
+    def of(self, snapshots: Sources, clock: Callable[[], datetime]) -> Corpus:
+        """Return the corpus of some snapshots: the last one where the tables are the same.
+
+        Between questions it does not keep table versions from being pruned; see ``Corpus``.
+        """
+        from memctl.search.retrieval.corpus import Corpus
+
+        with self._mutex:
+            if self._corpus is None or not self._corpus.is_of(snapshots):
+                self._corpus = Corpus(snapshots, clock)
+            return self._corpus
+
+    def drop(self) -> None:
+        """Forget the last corpus."""
+        with self._mutex:
+            self._corpus = None

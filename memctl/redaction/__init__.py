@@ -12,10 +12,9 @@ from hashlib import sha256
 from itertools import accumulate
 
 from memctl.redaction.assigned_secrets import ASSIGNED
-from memctl.redaction.secret_files import FILES
 from memctl.redaction.secret_rule import Rule, Span, lower_same_length
+from memctl.redaction.secret_shapes import BLOCKS, FILES, KEYS, RANDOM
 from memctl.redaction.spoken_secrets import SPOKEN
-from memctl.redaction.token_shapes import BLOCKS, KEYS, RANDOM
 
 MARK = "[redacted]"
 

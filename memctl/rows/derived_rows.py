@@ -1,4 +1,4 @@
-"""Entities and links that documents give, written into the tables: caches that can be rebuilt.
+"""Entities, links and access counts, written into the tables: they can be rebuilt or done without.
 
 What they are ``graph.derivation`` finds out.  A new entity is written together with the documents
 that name it.  The counts of one that is already there are written too; in bulk only now and then,
@@ -11,12 +11,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memctl.rows.row_changes import amend_rows, append_rows, delete_rows
+from memctl.rows.row_changes import amend_rows, append_rows, delete_rows, set_columns
 from memctl.store.tables.filter_expressions import EVERYTHING
 
 if TYPE_CHECKING:
     from memctl.records import Entity, Relation
     from memctl.schema.table_names import TableName
+    from memctl.store.store import Store
     from memctl.store.tables.transaction import Transaction
 
 T = TypeVar("T")
@@ -155,3 +156,36 @@ def _stored(transaction: Transaction, table: TableName, found: Collection[str]) 
 
 def _without(found: Mapping[str, T], known: Collection[str]) -> dict[str, T]:
     return {id_: row for id_, row in found.items() if id_ not in known}
+
+
+# --- access counts --------------------------------------------------------------------------------
+
+
+def fold_accesses(store: Store) -> int:
+    """Add logged accesses to ``access_count`` and ``last_accessed_at``; waits for no writer.
+
+    Returns:
+        How many memories were changed.
+
+    Raises:
+        LockedError: Another process is writing.
+    """
+    if not store.ledger.accesses.pending():
+        return 0
+    with store.write(0) as transaction:
+        pending = {access.memory_id: access for access in store.ledger.accesses.pending()}
+        columns = ["id", "access_count", "last_accessed_at"]
+        found = transaction.snapshot().get("memories", list(pending), columns).to_pylist()
+        rows = [(row, pending[row["id"]]) for row in found]
+        set_columns(
+            transaction,
+            "memories",
+            [row["id"] for row, _ in rows],
+            access_count=[row["access_count"] + access.count for row, access in rows],
+            last_accessed_at=[
+                max(row["last_accessed_at"] or access.last_at, access.last_at)
+                for row, access in rows
+            ],
+        )
+        transaction.ledger(lambda _: store.ledger.accesses.clear(pending.values()))
+    return len(rows)

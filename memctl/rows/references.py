@@ -1,8 +1,8 @@
-"""Which rows refer to which, as the tables declare it."""
+"""Which rows refer to which, as the tables declare it, and entities that nothing names any more."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memctl.schema.declarations import DECLARATIONS, Reference
@@ -49,3 +49,81 @@ def in_portions(items: Sequence[str]) -> Iterator[list[str]]:
     """Yield ids or names, as many at once as one condition may have."""
     for at in range(0, len(items), MAX_IDS_A_CONDITION):
         yield list(items[at : at + MAX_IDS_A_CONDITION])
+
+
+# --- entities that nothing names any more ---------------------------------------------------------
+
+_COLUMNS = ("id", "name", "type", "aliases")
+
+Row = Mapping[str, Any]
+
+
+def names_in(snapshot: Snapshot, documents: Expr, memories: Expr) -> set[str]:
+    """Return the names that some documents and memories have, and the pages they link to."""
+    found = set(_pages(snapshot, documents))
+    for batch in snapshot.batches("documents", documents, ["entities"]):
+        found.update(batch["entities"].flatten().to_pylist())
+    for batch in snapshot.batches("memories", memories, ["entities"]):
+        found.update(batch["entities"].flatten().to_pylist())
+    return found
+
+
+def orphan_entities(snapshot: Snapshot, names: Collection[str] | None = None) -> Iterator[Row]:
+    """Yield id, name, type and aliases of entities that no document and no memory names.
+
+    Args:
+        snapshot: The tables.
+        names: Of what has changed: only entities with one of them are looked at; by default all.
+    """
+    if names is None:
+        yield from _orphans_among(snapshot, None, set(_in_documents(snapshot, None)))
+    for some in in_portions(sorted(names or ())):
+        where = col("name").is_in(some) | col("aliases").has_any(some)
+        rows = snapshot.scan("entities", where, _COLUMNS).to_pylist()
+        yield from _orphans_among(snapshot, where, set(_in_documents(snapshot, _all_names(rows))))
+
+
+def _orphans_among(snapshot: Snapshot, where: Expr | None, known: Collection[str]) -> Iterator[Row]:
+    for batch in snapshot.batches("entities", where, _COLUMNS):
+        bare = [row for row in batch.to_pylist() if _own(row).isdisjoint(known)]
+        held = set(_in_memories(snapshot, _all_names(bare)))
+        yield from (row for row in bare if _own(row).isdisjoint(held))
+
+
+def _own(row: Row) -> set[str]:
+    return {row["name"], *(row["aliases"] or ())}
+
+
+def _all_names(rows: Iterable[Row]) -> list[str]:
+    return sorted({name for row in rows for name in _own(row)})
+
+
+def _in_documents(snapshot: Snapshot, names: Sequence[str] | None) -> Iterator[str]:
+    """Yield the names that documents have, perhaps of some alone, and all pages they link to."""
+    for where in _having_any(names):
+        for batch in snapshot.batches("documents", where, ["entities"]):
+            yield from batch["entities"].flatten().unique().to_pylist()
+    yield from _pages(snapshot, None)
+
+
+def _in_memories(snapshot: Snapshot, names: Sequence[str]) -> Iterator[str]:
+    for where in _having_any(names):
+        for batch in snapshot.batches("memories", where, ["entities"]):
+            yield from batch["entities"].flatten().unique().to_pylist()
+
+
+def _having_any(names: Sequence[str] | None) -> Iterator[Expr | None]:
+    if names is None:
+        yield None
+    for some in in_portions(names or ()):
+        yield col("entities").has_any(some)
+
+
+def _pages(snapshot: Snapshot, where: Expr | None) -> Iterator[str]:
+    for batch in snapshot.batches("documents", where, ["links"]):
+        yield from map(page_of, batch["links"].flatten().to_pylist())
+
+
+def page_of(link: str) -> str:
+    """Return the page that a link names, without its section and its label."""
+    return link.partition("|")[0].partition("#")[0].strip()

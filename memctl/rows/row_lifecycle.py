@@ -11,8 +11,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memctl.rows.orphan_entities import names_in, orphan_entities
-from memctl.rows.references import in_portions, references_to, referring_rows
+from memctl.rows.references import (
+    in_portions,
+    names_in,
+    orphan_entities,
+    references_to,
+    referring_rows,
+)
 from memctl.rows.row_changes import delete_rows, mark_consolidated, put_rows, set_columns
 from memctl.rows.supersession import LIVE_STATUSES, reinstate_after, reinstate_without
 from memctl.store.tables.filter_expressions import col

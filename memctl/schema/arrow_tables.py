@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from memctl.ids import storable
 from memctl.records import Document, Entity, Memory, Relation
 from memctl.schema.declarations import DECLARATIONS, JSON_COLUMNS
 from memctl.schema.migrations import SCHEMA_VERSION, columns_after, tables_at
-from memctl.schema.storable_text import storable
 from memctl.schema.table_names import TABLES, TableName
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from memctl.errors import DamagedError
 from memctl.files import NotRegular, open_regular
-from memctl.schema.storable_text import storable
+from memctl.ids import storable
 from memctl.schema.table_names import TableName
 from memctl.store.search_patterns import LIST_SEPARATOR, SearchPattern
 from memctl.store.store import LEDGER_FILE, TABLES_FOLDER

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 from memctl.errors import DamagedError, DiskRefused, LockedError, NotFoundError, UsageError
 from memctl.kb_settings import check_name
 from memctl.schema.table_names import TableName
-from memctl.store.integrity.checksums import Verifier
-from memctl.store.integrity.inspection import damaged_files, version_entries
 from memctl.store.ledger.ledger import HEAD
 from memctl.store.ledger.version_repositories import SnapshotEntry
+from memctl.store.locks import AS_SET, Wait
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -29,12 +28,13 @@ from memctl.store.store import (
     FORMER_EMBEDDER,
     TABLES_FOLDER,
 )
+from memctl.store.tables.checksums import Verifier
 from memctl.store.tables.engine import Datasets
+from memctl.store.tables.inspection import damaged_files, version_entries
 from memctl.store.tables.snapshot import Snapshot
 from memctl.store.tables.snapshot_tags import write_tag
 from memctl.store.tables.transaction import Transaction
 from memctl.store.tables.upkeep import VECTOR_ROWS
-from memctl.store.write_lock import AS_SET, Wait
 
 if TYPE_CHECKING:
     import sqlite3

@@ -17,13 +17,13 @@ from memctl.schema.arrow_tables import schemas
 from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import TABLES, UPKEEP, TableName
 from memctl.store.file_caches import DerivedCache, drop_derived_cache
-from memctl.store.integrity.checksums import CHECKSUM_BATCH_BYTES, add_missing_checksums
-from memctl.store.integrity.coverage import require_all_found, require_there
-from memctl.store.integrity.inspection import damaged_files, require_written
 from memctl.store.ledger.ledger import Ledger
+from memctl.store.locks import AS_SET, WAIT_SECONDS, Holder, ReaderLeases, Wait, WriteLock
+from memctl.store.tables.checksums import CHECKSUM_BATCH_BYTES, add_missing_checksums
+from memctl.store.tables.coverage import require_all_found, require_there
 from memctl.store.tables.durability import copy_manifests, sync_new
 from memctl.store.tables.engine import Datasets, lancedb, translate_write_errors
-from memctl.store.tables.reader_leases import ReaderLeases
+from memctl.store.tables.inspection import damaged_files, require_written
 from memctl.store.tables.snapshot import Snapshot
 from memctl.store.tables.transaction import Transaction, created, migrate
 from memctl.store.tables.upkeep import (
@@ -37,7 +37,6 @@ from memctl.store.tables.upkeep import (
     purge,
     rewrite_without_deleted,
 )
-from memctl.store.write_lock import AS_SET, WAIT_SECONDS, Holder, Wait, WriteLock
 
 if TYPE_CHECKING:
     import sqlite3

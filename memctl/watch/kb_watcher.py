@@ -19,13 +19,12 @@ from memctl.errors import (
     ModelError,
 )
 from memctl.ingest.ingest_pipeline import IngestStopped
-from memctl.rows.access_counts import fold_accesses
+from memctl.rows.derived_rows import fold_accesses
 from memctl.schema.table_names import WAITS_FOR
 from memctl.watch.claims import Claims
+from memctl.watch.inbox_modes import KeepMode, MoveMode
 from memctl.watch.inbox_scanner import InboxScanner
 from memctl.watch.intake import Intake, Schedule
-from memctl.watch.keep_mode import KeepMode
-from memctl.watch.move_mode import MoveMode
 from memctl.watch.reporter import (
     Listener,
     PollingNotice,

@@ -15,9 +15,9 @@ from memctl.ingest.discovery.sources import printable
 from memctl.locking import is_locked
 from memctl.records import SkipReason
 from memctl.schema.table_names import CONSOLIDATION, FORGET, WAITS_FOR, WORKS_ON
-from memctl.store.write_lock import is_watched
+from memctl.store.locks import is_watched
+from memctl.watch.inbox_modes import KeptInbox
 from memctl.watch.inbox_scanner import out_of_reach
-from memctl.watch.keep_mode import KeptInbox
 from memctl.watch.reporter import polled_folders
 
 if TYPE_CHECKING:

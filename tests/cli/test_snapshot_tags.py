@@ -12,8 +12,8 @@ from damaged import lose_copies_of_manifests, manifests
 from fake_endpoint import FakeEndpoint
 
 from memctl.schema.table_names import TABLES
-from memctl.store.integrity.store_repair import FILES_UNKNOWN
 from memctl.store.ledger.ledger import Ledger
+from memctl.store.store_repair import FILES_UNKNOWN
 from memctl.store.tables.durability import manifest_version
 
 from .conftest import Result, Run

@@ -9,7 +9,7 @@ import pytest
 
 from memctl.config import load_config
 from memctl.home import Home
-from memctl.rows.access_counts import fold_accesses
+from memctl.rows.derived_rows import fold_accesses
 
 if TYPE_CHECKING:
     from pathlib import Path

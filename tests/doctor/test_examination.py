@@ -14,17 +14,17 @@ import pyarrow as pa
 import pytest
 from damaged import manifests
 
-from memctl.doctor import document_checks, folder_checks
+from memctl.doctor import folder_checks, row_checks
 from memctl.doctor.doctor import Doctor
 from memctl.doctor.findings import Finding
 from memctl.doctor.folder_checks import LEAST_FREE
 from memctl.home import Home
 from memctl.schema.arrow_tables import memory_rows, vector_array
+from memctl.store.locks import WriteLock
 from memctl.store.store import utc_now
 from memctl.store.tables import upkeep
 from memctl.store.tables.filter_expressions import col
 from memctl.store.tables.transaction import Transaction
-from memctl.store.write_lock import WriteLock
 
 from .conftest import leave_names, not_ok
 
@@ -215,7 +215,7 @@ def test_a_document_that_misses_a_passage_is_told(home: Home, doctor: Doctor) ->
 def test_of_a_large_table_a_sample_is_cited_unless_all_is_asked_for(
     home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_checks, "MANY_MEMORIES", 5)
+    monkeypatch.setattr(row_checks, "MANY_MEMORIES", 5)
 
     def told(**options: bool) -> str:
         return only(

@@ -19,9 +19,9 @@ from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
 from memctl.home import Home
 from memctl.schema.arrow_tables import vector_array
+from memctl.store.locks import WriteLock
 from memctl.store.store import utc_now
 from memctl.store.tables.filter_expressions import Expr, col
-from memctl.store.write_lock import WriteLock
 
 from .conftest import not_ok
 

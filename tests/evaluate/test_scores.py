@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from memctl.evaluation.metrics import (
+from memctl.evaluation.evaluation_runs import (
     METRICS,
     QuestionResult,
     bootstrap_interval,

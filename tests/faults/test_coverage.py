@@ -18,7 +18,7 @@ from memctl.consolidation import consolidator
 from memctl.errors import CoverageLost
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store import store as store_module
-from memctl.store.integrity import coverage
+from memctl.store.tables import coverage
 from memctl.store.tables.filter_expressions import Expr, col
 from memctl.store.tables.transaction import Transaction
 

@@ -15,8 +15,7 @@ from memctl.config import BudgetSettings
 from memctl.errors import BadReply, ModelUnavailable
 from memctl.models.call_accounting import ModelAccount
 from memctl.models.endpoint import Connection, Endpoint
-from memctl.models.remote_embedder import RemoteEmbedder, probe_dimension
-from memctl.models.remote_reranker import RemoteReranker
+from memctl.models.remote_models import RemoteEmbedder, RemoteReranker, probe_dimension
 from memctl.store.ledger.ledger import Ledger
 
 

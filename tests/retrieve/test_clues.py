@@ -441,7 +441,7 @@ def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
     mode: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memctl.search.search_pipeline.MIN_CANDIDATES", 1)
+    monkeypatch.setattr("memctl.search.searcher.MIN_CANDIDATES", 1)
     painting, painter, *rest = two_hops(memory_of)
     painter = replace(painter, text="Odile Marchetti swam.", title="", search_text="odil marchetti")
     shelf.put([replace(each, importance=0.5) for each in (painting, painter, *rest[12:])])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memctl.errors import UsageError
 from memctl.literals import Fusion
-from memctl.search.ranking.fusion import (
+from memctl.search.ranking.scored_candidates import (
     NO_SPACE,
     fuse,
     normalize_within,

@@ -15,10 +15,10 @@ from damaged import lose_copies_of_manifests, manifests
 
 from memctl.errors import DamagedError
 from memctl.schema.arrow_tables import documents_table
-from memctl.store.integrity.checksums import Verifier
-from memctl.store.integrity.store_repair import repair
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.store import Store, utc_now
+from memctl.store.store_repair import repair
+from memctl.store.tables.checksums import Verifier
 from memctl.store.tables.engine import Datasets
 from memctl.store.tables.filter_expressions import col
 

@@ -18,10 +18,10 @@ import pytest
 from store.test_transactions import PRELUDE
 
 from memctl.errors import LockedError
+from memctl.store.locks import ReaderLeases
 from memctl.store.store import UPKEEPS_A_CONNECTION, Store
 from memctl.store.tables import upkeep
 from memctl.store.tables.filter_expressions import col
-from memctl.store.tables.reader_leases import ReaderLeases
 from memctl.store.tables.snapshot import Snapshot
 from memctl.store.tables.upkeep import GRACE, MAX_SMALL_FILES
 
@@ -239,7 +239,7 @@ def test_what_a_reader_in_another_process_holds_stays_until_it_dies(
     program = """
 import sys
 from pathlib import Path
-from memctl.store.tables.reader_leases import ReaderLeases
+from memctl.store.locks import ReaderLeases
 from memctl.store.tables.snapshot import Snapshot
 from memctl.store.store import UPKEEPS_A_CONNECTION, Store
 store = Store.open(Path(sys.argv[1]))

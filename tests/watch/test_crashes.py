@@ -101,7 +101,7 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
 
 
 TURNING_AWAY = [
-    ("memctl.watch.keep_mode", "KeptInbox.note", "after", 0),
+    ("memctl.watch.inbox_modes", "KeptInbox.note", "after", 0),
     ("memctl.ingest.ingest_pipeline", "Ingestor.ingest", "after", 0),
     ("memctl.ingest.ingest_pipeline", "Ingestor.retire", "before", 0),
     ("memctl.ingest.ingest_pipeline", "Ingestor.retire", "after", 0),

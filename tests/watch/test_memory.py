@@ -13,7 +13,7 @@ from waiting import PATIENCE
 ALLOCATING = """
 import ctypes, os, sys, threading
 from pathlib import Path
-from memctl.watch.process_memory import limit_malloc_caching
+from memctl.machine import limit_malloc_caching
 
 if sys.argv[1] == "yes":
     limit_malloc_caching()

@@ -19,7 +19,7 @@ from memctl.paths import os_error_hint, os_error_message
 
 if TYPE_CHECKING:
     from memctl.doctor.doctor import Doctor
-    from memctl.store.integrity.store_repair import Step
+    from memctl.store.store_repair import Step
 
 _COLUMNS = (
     Column("kb", "KB"),
@@ -70,7 +70,7 @@ def doctor(
     and 0 for warnings alone.
     """
     from memctl.doctor.doctor import Doctor
-    from memctl.watch.process_memory import limit_malloc_caching
+    from memctl.machine import limit_malloc_caching
 
     limit_malloc_caching()
     if dry_run and not repair:

@@ -27,8 +27,7 @@ from memctl.errors import PartialFailure, UsageError
 from memctl.literals import Mode
 
 if TYPE_CHECKING:
-    from memctl.evaluation.evaluation_runs import Run
-    from memctl.evaluation.metrics import Comparison, QuestionResult, Score
+    from memctl.evaluation.evaluation_runs import Comparison, QuestionResult, Run, Score
     from memctl.evaluation.question_sets import QuestionSet
     from memctl.knowledge_base import KnowledgeBases
 
@@ -311,7 +310,7 @@ def _run(
 
 
 def _write(context: CommandContext, run: Run, saved: Run | None, output: Output) -> None:
-    from memctl.evaluation.metrics import summarize
+    from memctl.evaluation.evaluation_runs import summarize
 
     scores = [_flat(score) for mode, found in run.items() for score in summarize(mode, found)]
     comparisons = None if saved is None else _compared(context, run, saved)
@@ -347,7 +346,7 @@ def _flat(score: Score) -> dict[str, Any]:
 
 
 def _compared(context: CommandContext, run: Run, saved: Run) -> list[Comparison]:
-    from memctl.evaluation.metrics import comparable_mode, compare_runs
+    from memctl.evaluation.evaluation_runs import comparable_mode, compare_runs
 
     found: list[Comparison] = []
     for mode, outcomes in run.items():

@@ -264,7 +264,7 @@ def export(
     Beside the names it has the memories that consolidation connected, with those connections.
     """
     from memctl.files import atomic_write
-    from memctl.graph.graph_export import write_graph
+    from memctl.graph.graph_views import write_graph
 
     is_dot = to is not None and parse_path(to).suffix in _DOT_ENDINGS
     chosen: GraphFormat = format_ or ("dot" if is_dot else "graphml")

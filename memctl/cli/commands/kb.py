@@ -21,7 +21,7 @@ from memctl.cli.rendering.output_formats import (
 )
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import UsageError
-from memctl.schema.storable_text import storable
+from memctl.ids import storable
 
 if TYPE_CHECKING:
     from pathlib import Path

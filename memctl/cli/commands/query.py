@@ -1,4 +1,4 @@
-"""memctl query: questions become answers with citations, which can be judged."""
+"""memctl query and context: questions become answers with citations, or context for a prompt."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from memctl.cli.rendering.output_formats import (
     print_json,
     print_line,
     print_piece,
+    print_text,
     resolve_format,
     to_plain,
 )
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBases
     from memctl.literals import Verdict
     from memctl.queries import QueryOptions
-    from memctl.records import Filters, QueryResult, Question
-
+    from memctl.records import Context, Filters, QueryResult, Question
 
 _HITS = (
     Column("rank", "#", right=True),
@@ -84,7 +84,7 @@ DuplicatesOption = Annotated[
 
 
 def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
+    """Add these verbs to the command line."""
     command(
         root,
         "query",
@@ -100,6 +100,15 @@ def register(root: typer.Typer) -> None:
         memctl query --feedback last good
         """,
     )(query)
+    command(
+        root,
+        "context",
+        """
+        memctl context "the launch" --budget 2000
+        memctl context "the launch" -o json | jq '.tokens'
+        memctl context --auto "what did we decide about the launch?"
+        """,
+    )(context)
 
 
 def query(
@@ -362,3 +371,53 @@ def _parsed(line: str) -> Question:
     if namespace is not None and not isinstance(namespace, str):
         raise ValueError("namespace must be a text")
     return Question(text, None if id_ is None else str(id_), namespace)
+
+
+# --- memctl context -------------------------------------------------------------------------------
+
+
+def context(
+    context: CommandContext,
+    filters: Filters,
+    question: Annotated[
+        list[str], typer.Argument(metavar="QUESTION", help="The question; - is standard input.")
+    ],
+    budget: Annotated[
+        int, typer.Option("--budget", metavar="TOKENS", min=16, help="At most this many tokens.")
+    ] = 2000,
+    kb: KnowledgeBasesOption = None,
+    mode: ModeOption = None,
+    auto: Annotated[
+        bool,
+        typer.Option("--auto", help="Print nothing unless the message looks like it needs memory."),
+    ] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Print what is known, ready to paste above a prompt.
+
+    The text stays within a budget of tokens and cites its sources.  It is empty if nothing known
+    bears on the question.  With --auto it can run before every prompt: it stays empty for small
+    talk, for orders, and if memory has nothing clear to say.
+    """
+    with context.reading(kb) as bases:
+        found = bases.context(
+            read_question(question), budget=budget, mode=mode, filters=filters, auto=auto
+        )
+        context.note_all(found.notes)
+    _write_context(found, output)
+    if not found.text:
+        if not auto:
+            context.say("note: nothing in memory has to do with that")
+            context.suggest(type_hint(filters.types))
+        if exit_code:
+            raise NothingFound("nothing was found")
+
+
+def _write_context(found: Context, output: Output) -> None:
+    if output is not None and output != "table":
+        emit_one(found, output, lambda: None)
+    elif found.text:
+        print_text(found.text)

@@ -81,8 +81,8 @@ def watch(
     thing that happens, as JSON if standard output is no terminal.  Ctrl-C ends it after the
     current file.
     """
+    from memctl.machine import limit_malloc_caching
     from memctl.watch.kb_watcher import WatchOptions
-    from memctl.watch.process_memory import limit_malloc_caching
     from memctl.watch.service import WatchedBases, WatchService
 
     bases = WatchedBases(context.home, kb or ([context.config.kb] if context.config.kb else []))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from memctl.errors import BadRecord
+from memctl.ids import storable
 from memctl.ingest.discovery.sources import (
     Labels,
     Source,
@@ -25,7 +26,6 @@ from memctl.ingest.discovery.sources import (
 )
 from memctl.records import FileOutcome, SkipListener
 from memctl.redaction import redact_name
-from memctl.schema.storable_text import storable
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ from typing import Any, BinaryIO, TypeVar
 
 from memctl.errors import UnreadableSource
 from memctl.files import clear_temporaries, is_temporary, new_temporary
+from memctl.ids import storable
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER, TOO_DEEP, IgnoreRules, skip_reason
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource
-from memctl.schema.storable_text import storable
 from memctl.swift import swift
 
 T = TypeVar("T")

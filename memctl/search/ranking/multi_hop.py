@@ -22,8 +22,12 @@ import numpy as np
 
 from memctl.language.term_analysis import terms
 from memctl.search.query.question import Slot
-from memctl.search.ranking.fusion import zscore
-from memctl.search.ranking.scored_candidates import ScoredCandidate, boost_score, sort_by_score
+from memctl.search.ranking.scored_candidates import (
+    ScoredCandidate,
+    boost_score,
+    sort_by_score,
+    zscore,
+)
 from memctl.search.ranking.scoring_context import ScoringContext
 from memctl.search.retrieval.candidates import Candidate, Key
 

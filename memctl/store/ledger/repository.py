@@ -30,7 +30,7 @@ from typing import (
     get_type_hints,
 )
 
-from memctl.schema.storable_text import storable
+from memctl.ids import storable
 
 R = TypeVar("R")
 LedgerConnection = sqlite3.Connection

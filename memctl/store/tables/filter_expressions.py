@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from memctl.errors import UsageError
+from memctl.ids import storable
 from memctl.records import Filters
-from memctl.schema.storable_text import storable
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

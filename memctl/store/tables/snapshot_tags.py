@@ -15,9 +15,9 @@ from pathlib import Path
 
 from memctl.files import save_file, sync_folder
 from memctl.schema.table_names import TableName
-from memctl.store.integrity.inspection import ENGINE_ERRORS, can_be_opened
 from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.tables.engine import Datasets, translate_write_errors
+from memctl.store.tables.inspection import ENGINE_ERRORS, can_be_opened
 
 _PREFIX = "snapshot."
 """How the tags of snapshots begin; other tags are not ours."""

@@ -20,8 +20,6 @@ from memctl.schema.arrow_tables import VECTOR, defaults, repeated, schemas, vect
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.migrations import SCHEMA_VERSION, migrations_after, tables_at
 from memctl.schema.table_names import TABLES, TableName
-from memctl.store.integrity.checksums import Verifier, checksums_of
-from memctl.store.integrity.inspection import ENGINE_ERRORS, require_written
 from memctl.store.ledger.decision_repositories import (
     DELETABLE,
     Deletions,
@@ -30,6 +28,7 @@ from memctl.store.ledger.decision_repositories import (
 )
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.ledger.version_repositories import Checksums
+from memctl.store.tables.checksums import Verifier, checksums_of
 from memctl.store.tables.durability import (
     copy_manifests,
     drop_unfinished,
@@ -46,6 +45,7 @@ from memctl.store.tables.engine import (
 )
 from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col, render
 from memctl.store.tables.indexes import create_indexes, match_indexes
+from memctl.store.tables.inspection import ENGINE_ERRORS, require_written
 from memctl.store.tables.snapshot import IDS_A_LOOKUP, Snapshot
 
 if TYPE_CHECKING:

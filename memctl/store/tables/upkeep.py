@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 from memctl.errors import DamagedError
 from memctl.schema.arrow_tables import VECTOR
 from memctl.schema.table_names import TABLES, TableName
-from memctl.store.integrity.checksums import drop_checksums
-from memctl.store.integrity.inspection import version_entries
+from memctl.store.tables.checksums import drop_checksums
 from memctl.store.tables.engine import translate_write_errors
 from memctl.store.tables.indexes import VECTOR_INDEX_ROWS, create_indexes, create_vector_index
+from memctl.store.tables.inspection import version_entries
 from memctl.store.tables.snapshot_tags import damaged_tags, repair_tags
 
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import FragmentMetadata
 
-    from memctl.store.integrity.checksums import Verifier
     from memctl.store.ledger.ledger import Ledger
+    from memctl.store.tables.checksums import Verifier
     from memctl.store.tables.engine import Datasets
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction

@@ -21,16 +21,9 @@ from memctl.schema.arrow_tables import VECTOR, schemas
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.migrations import FIRST_VERSION, require_known, tables_at, version_of
 from memctl.schema.table_names import TABLES, TableName
-from memctl.store.integrity.checksums import Verifier, add_missing_checksums
-from memctl.store.integrity.inspection import (
-    LostRow,
-    can_be_opened,
-    damaged_files,
-    require_written,
-    versions_on_disk,
-)
-from memctl.store.integrity.rescue import Believed, Rescued, Trust, rescue
 from memctl.store.ledger.ledger import HEAD, Ledger
+from memctl.store.locks import WriteLock
+from memctl.store.rescue import Believed, Rescued, Trust, rescue
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -39,6 +32,7 @@ from memctl.store.store import (
     LEDGER_FILE,
     TABLES_FOLDER,
 )
+from memctl.store.tables.checksums import Verifier, add_missing_checksums
 from memctl.store.tables.durability import (
     copy_manifests,
     files_below,
@@ -49,9 +43,15 @@ from memctl.store.tables.durability import (
 )
 from memctl.store.tables.engine import Datasets, translate_open_errors
 from memctl.store.tables.indexes import remake_indexes
+from memctl.store.tables.inspection import (
+    LostRow,
+    can_be_opened,
+    damaged_files,
+    require_written,
+    versions_on_disk,
+)
 from memctl.store.tables.snapshot_tags import Tag, damaged_tags, repair_tags, snapshot_tags
 from memctl.store.tables.upkeep import VECTOR_ROWS
-from memctl.store.write_lock import WriteLock
 
 if TYPE_CHECKING:
     from lance import LanceDataset

@@ -19,7 +19,10 @@ from memctl.ids import root_id
 from memctl.schema.arrow_tables import with_all_columns
 from memctl.schema.migrations import FIRST_VERSION, columns_after
 from memctl.schema.table_names import TableName
-from memctl.store.integrity.inspection import (
+from memctl.store.tables.engine import Datasets, lance
+from memctl.store.tables.filter_expressions import col, render
+from memctl.store.tables.indexes import create_indexes
+from memctl.store.tables.inspection import (
     ENGINE_ERRORS,
     LostRow,
     can_be_opened,
@@ -30,9 +33,6 @@ from memctl.store.integrity.inspection import (
     rows_of,
     versions_on_disk,
 )
-from memctl.store.tables.engine import Datasets, lance
-from memctl.store.tables.filter_expressions import col, render
-from memctl.store.tables.indexes import create_indexes
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment

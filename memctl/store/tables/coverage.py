@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import CoverageLost
-from memctl.processors import processor_count
+from memctl.machine import processor_count
 from memctl.schema.arrow_tables import VECTOR
 from memctl.schema.table_names import TABLES
 from memctl.store.tables.filter_expressions import EVERYTHING, col

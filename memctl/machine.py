@@ -1,8 +1,9 @@
-"""Keeping a process that runs for days small; knows nothing but the memory allocator."""
+"""What a process takes of this machine: how many processors, and how much memory it keeps."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -28,3 +29,10 @@ def limit_malloc_caching() -> None:
     mallopt(_ARENA_MAX, 2)
     mallopt(_MMAP_THRESHOLD, _LARGE)
     mallopt(_TRIM_THRESHOLD, _UNUSED)
+
+
+def processor_count() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

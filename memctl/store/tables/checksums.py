@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Literal
 from memctl.errors import DamagedError
 from memctl.files import open_regular
 from memctl.schema.table_names import TABLES, TableName
-from memctl.store.integrity.inspection import (
+from memctl.store.ledger.version_repositories import Checksum
+from memctl.store.tables.durability import files_below
+from memctl.store.tables.inspection import (
     INDEXES,
     LostRow,
     TableState,
@@ -27,8 +29,6 @@ from memctl.store.integrity.inspection import (
     version_files,
     versions_on_disk,
 )
-from memctl.store.ledger.version_repositories import Checksum
-from memctl.store.tables.durability import files_below
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
