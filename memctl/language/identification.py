@@ -12,6 +12,8 @@ import io
 import lzma
 import re
 from array import array
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,8 @@ _CONFIDENCE = 0.6
 _MIN_WORDS = 3
 _MIN_ENGLISH_WORDS, _LEAST_ENGLISH_SHARE = 2, 0.05
 """Stop words that no other language has, from which on a text is English."""
+_LEAST_STOP_WORD_SHARE = 0.15
+"""The share of stop words from which on a text is English if no other language has as many."""
 _COMMON_SHARE = 0.6
 """The share of common English words from which on a text in ASCII is English."""
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
@@ -56,9 +60,29 @@ def _is_plain_english(sample: str) -> bool:
         return sum(map(only_english.__contains__, words)) >= _LEAST_ENGLISH_SHARE * len(words)
     if not sample.isascii():
         return False
+    if len(words) >= _MIN_WORDS and _has_most_stop_words(words):
+        return True
     words = _WORD.findall(sample.lower())
     common = sum(word in COMMON_WORDS or word in stop_words("en") for word in words)
     return len(words) >= _MIN_WORDS and common >= _COMMON_SHARE * len(words)
+
+
+def _has_most_stop_words(words: Sequence[str]) -> bool:
+    """Whether words are stop words of English more often than of any other language."""
+    languages = _languages_by_stop_word()
+    counts = Counter(code for word in words for code in languages.get(word, ()))
+    english = counts.pop("en", 0)
+    is_english = english > max(counts.values(), default=0)
+    return is_english and english >= _LEAST_STOP_WORD_SHARE * len(words)
+
+
+@cache
+def _languages_by_stop_word() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for language in all_languages():
+        for word in language.stop_words:
+            found.setdefault(word, []).append(language.code)
+    return found
 
 
 @cache
@@ -71,26 +95,29 @@ def _only_english_words() -> frozenset[str]:
 
 def _plain_array(numbers: NDArray[Any]) -> array[int]:
     """Return numbers as an array whose items are plain integers, which are faster to look up."""
-    return array({2: "H", 4: "I"}[numbers.dtype.itemsize], numbers.tobytes())
+    plain = array({2: "H", 4: "I"}[numbers.dtype.itemsize])
+    plain.frombytes(memoryview(numbers).cast("B"))
+    return plain
 
 
 @cache
 def _classifier() -> LanguageIdentifier:
+    """Return the classifier with its weights of the languages that are recognised, no others."""
     import numpy as np
     from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
 
     # py3langid 0.4 unpacks its model into a temporary file, which fails where the disk is full.
     with lzma.open(MODEL_DIR / MODEL_FILE) as packed:
         model = np.load(io.BytesIO(packed.read()), allow_pickle=False)
-    classifier = LanguageIdentifier(
-        model["ptc"],
-        model["pc"],
-        model["classes"].tolist(),
+    recognised = {language.code for language in all_languages()} | {*_FURTHER_LANGUAGES.split()}
+    codes: list[str] = model["classes"].tolist()
+    kept = [at for at, code in enumerate(codes) if code in recognised]
+    return LanguageIdentifier(
+        model["ptc"][:, kept],
+        model["pc"][kept],
+        [codes[at] for at in kept],
         _plain_array(model["nextmove"]),
         model["out_feat"].tolist(),
         norm_probs=True,
         tk_row=_plain_array(model["nextmove_row"]),
     )
-    own = (language.code for language in all_languages())
-    classifier.set_languages([*own, *_FURTHER_LANGUAGES.split()])
-    return classifier

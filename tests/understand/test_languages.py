@@ -88,11 +88,29 @@ def test_short_messages_are_told_apart() -> None:
     assert identify_language("") == identify_language("12:30") == identify_language("ok") == ""
 
 
+_LOAD_NOTHING = """
+import sys
+from memctl.language.identification import identify_language
+print(*map(identify_language, sys.argv[1:]), 'py3langid' in sys.modules)
+"""
+
+
 def test_plain_english_is_told_without_loading_the_classifier() -> None:
-    code = (
-        "import sys; from memctl.language.identification import identify_language;"
-        "print(identify_language('We will meet again in front of the station tomorrow.'),"
-        " 'py3langid' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["en", "False"]
+    told = [
+        "We will meet again in front of the station tomorrow.",
+        "Directed in and was marine reserved praw clo factors",
+        "Bought tickets for seat 12 to Lund",
+    ]
+    command = [sys.executable, "-c", _LOAD_NOTHING, *told]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["en", "en", "en", "False"]
+
+
+def test_words_that_english_shares_with_another_language_do_not_make_a_text_english() -> None:
+    said = {
+        "Er was veel drukte in de stad": "nl",
+        "In casa di un amico a Roma": "it",
+        "To jest bardzo dobry pomysł": "pl",
+        "Hun er klar for en ny jobb": "no",
+    }
+    assert {text: identify_language(text) for text in said} == said
