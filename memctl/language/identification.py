@@ -96,7 +96,7 @@ def _only_english_words() -> frozenset[str]:
 def _plain_array(numbers: NDArray[Any]) -> array[int]:
     """Return numbers as an array whose items are plain integers, which are faster to look up."""
     plain = array({2: "H", 4: "I"}[numbers.dtype.itemsize])
-    plain.frombytes(memoryview(numbers).cast("B"))
+    plain.frombytes(numbers.data.cast("B"))
     return plain
 
 
