@@ -76,7 +76,7 @@ def grown_package(folder: Path) -> Path:
     """Copy the package into a folder and declare the columns and the table."""
     package = folder / "memctl"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    _add_record(package / "records" / "stored_rows.py")
+    _add_record(package / "records.py")
     schema = package / "schema"
     _replace(schema / "table_names.py", '"relations"]', '"relations", "remarks"]')
     _replace(schema / "table_names.py", '"relations")', '"relations", "remarks")')
@@ -84,7 +84,7 @@ def grown_package(folder: Path) -> Path:
     _replace(
         schema / "declarations.py",
         "from memctl.schema.table_names",
-        "from memctl.records.stored_rows import Remark\nfrom memctl.schema.table_names",
+        "from memctl.records import Remark\nfrom memctl.schema.table_names",
     )
     _replace(
         schema / "migrations.py", "SCHEMA_VERSION = FIRST", f"{MIGRATION}SCHEMA_VERSION = FIRST"

@@ -1,0 +1,771 @@
+"""The values that travel between packages, all frozen; nothing here does any work.
+
+Offsets are character offsets (Unicode code points) into the text of the document they belong
+to, half open: ``document.text[start:end]``.  Times inside a recording are seconds from its start.
+Instants are timezone-aware UTC datetimes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from memctl.swift import swift
+
+# --- what is stored: documents, memories, and the graph derived from them ------------------------
+
+Level = Literal["evidence", "memory", "insight"]
+LEVELS: tuple[Level, ...] = ("evidence", "memory", "insight")
+Metadata = Mapping[str, Any]
+
+
+DocumentStatus = Literal["pending", "processing", "indexed", "failed", "superseded", "gone"]
+
+
+@swift
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One row of the ``documents`` table; see ``schema.arrow_tables`` for the Arrow types."""
+
+    id: str
+    root_id: str
+    """The id of the source's first part; equal to ``id`` for a source of one part."""
+    part: int
+    external_id: str | None
+    namespace: str
+    source: str
+    """Where it came from: the file's path or name, ``stdin``, ``text``, a URL."""
+    title: str
+    media_type: str
+    sha256: str
+    size: int
+    status: DocumentStatus
+    text: str
+    summary: str
+    entities: tuple[str, ...]
+    topics: tuple[str, ...]
+    keywords: tuple[str, ...]
+    importance: float
+    language: str
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    authors: tuple[str, ...]
+    dates: tuple[str, ...]
+    missing: tuple[str, ...]
+    reader: str
+    method: str
+    signals: Mapping[str, float]
+    pipeline_version: int
+    created_at: datetime
+    ingested_at: datetime
+    superseded_by: str | None = None
+    session_id: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+@swift
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One row of the ``memories`` table, without its vector."""
+
+    id: str
+    document_id: str | None
+    level: Level
+    type: str
+    text: str
+    namespace: str
+    created_at: datetime
+    """When it happened or was said: the source's own date."""
+    valid_from: datetime
+    """When it became known here; ``--as-of`` compares with it."""
+    search_text: str = ""
+    """What the keyword index sees: title, heading and text as analysed terms."""
+    title: str = ""
+    source: str = ""
+    external_id: str | None = None
+    start: int | None = None
+    end: int | None = None
+    page: int | None = None
+    row: int | None = None
+    time_start: float | None = None
+    time_end: float | None = None
+    heading: str = ""
+    speaker: str | None = None
+    session_id: str | None = None
+    turn: int | None = None
+    source_ids: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    confidence: float = 1.0
+    method: str = ""
+    is_consolidated: bool = False
+    valid_to: datetime | None = None
+    superseded_by: str | None = None
+    version: int = 1
+    access_count: int = 0
+    last_accessed_at: datetime | None = None
+    expires_at: datetime | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One row of the ``entities`` table: a node of the graph, derived from memories."""
+
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    mention_count: int
+    first_seen: datetime
+    last_seen: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One row of the ``relations`` table: a typed, weighted edge between entities or memories."""
+
+    id: str
+    source_id: str
+    target_id: str
+    relation_type: str
+    text: str
+    weight: float
+    confidence: float
+    memory_ids: tuple[str, ...]
+    valid_from: datetime
+    valid_to: datetime | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+# --- what a reader and the understanding make of a file -------------------------------------------
+
+SegmentKind = Literal["prose", "heading", "table", "code", "turn", "caption", "properties"]
+
+
+@swift
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of a document's text that one locator describes; segments are in order, disjoint.
+
+    ``page`` counts from 1; ``row`` is the 1-based number of the first data row (header not
+    counted); ``time_start``/``time_end`` are seconds; ``heading`` is the path of headings above,
+    joined by " > ".  A chunker may join small neighbouring segments and split large prose ones,
+    but never splits a ``table`` segment (a row or group of rows with its header) that fits.
+    """
+
+    start: int
+    end: int
+    kind: SegmentKind = "prose"
+    heading: str = ""
+    page: int | None = None
+    row: int | None = None
+    time_start: float | None = None
+    time_end: float | None = None
+    speaker: str | None = None
+    said_at: datetime | None = None
+
+
+@swift
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """What a reader got out of one source, or out of one part of a source too big for memory.
+
+    Most readers yield exactly one.  A streaming reader (CSV, JSON lines, logs, huge text) yields
+    parts of bounded size, numbered from 0; each part has its own text and offsets.
+    """
+
+    text: str
+    media_type: str
+    reader: str
+    """Name and version of the reader, such as ``pdf/1``."""
+    segments: tuple[Segment, ...] = ()
+    title: str = ""
+    authors: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    """The source's own date (front matter, e-mail header, EXIF), not the file's mtime."""
+    tags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    """Targets of ``[[wikilinks]]``."""
+    metadata: Metadata = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """What could not be read now: ``transcript``, ``image text``; empty when all was read."""
+    part: int = 0
+    share: float = 1.0
+    """How much of the whole source this part is, about."""
+    origin: Metadata = field(default_factory=dict)
+    """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
+    document_id: str = ""
+    """The document that it becomes, for the account of what a model uses; "" for that of none."""
+    redacted: int = 0
+    """How many secrets were taken out of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMention:
+    """An entity named in a document: a person, place, organization, product, thing."""
+
+    name: str
+    type: str = "other"
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """A statement worth remembering on its own, with where it stands in the document."""
+
+    text: str
+    type: str
+    """fact, important_fact, decision, preference, plan or observation."""
+    start: int
+    end: int
+    importance: float
+    confidence: float
+    reason: str
+    """The signal that made it: ``trigger: remember``, ``pattern: we decided``, ``model: ...``."""
+    subject: str = ""
+    relation: str = ""
+    object: str = ""
+    """Who or what, how, and what it says, where the method can tell them apart."""
+
+
+@swift
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """What was understood of one document."""
+
+    method: str
+    """Which method made it, such as ``builtin/1``, so that a better one can redo it."""
+    gist: str
+    language: str
+    """ISO 639-1 code, or "" when it cannot be told."""
+    entities: tuple[EntityMention, ...]
+    topics: tuple[str, ...]
+    keywords: tuple[str, ...]
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    dates: tuple[str, ...]
+    """ISO 8601 dates (or months, years) that the text mentions."""
+    importance: float
+    """0 to 1."""
+    signals: Mapping[str, float]
+    """What the importance is made of: signal name to its share; they add up to ``importance``."""
+    distilled: tuple[Distilled, ...]
+    reason: str = ""
+    """Why it matters as much as it does, where the method can say it in words."""
+    missing: tuple[str, ...] = ()
+    """What could not be done as configured: ``model understanding``."""
+    dropped: int = 0
+    """Facts that were left out because their quotes are not in the document."""
+
+
+# --- how far a job is, what it came to, and what models used for it -------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long job is; ``total`` is None where it cannot be known."""
+
+    done: int
+    total: int | None
+    unit: str
+    note: str = ""
+    source: str = ""
+    """The source being read, where a single one has many parts."""
+
+
+ProgressListener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedReport:
+    """What a change of the embedder came to."""
+
+    embedder: str
+    dimension: int
+    memories: int
+    """How many have a vector of it now."""
+    embedded: int
+    """How many texts were embedded for it; the others were there from before."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as it is shown."""
+
+    id: int
+    kb: str
+    kind: str
+    state: str
+    """``running``, ``done``, ``failed``, ``abandoned`` (it was cut off) or ``undone``."""
+    started_at: datetime
+    finished_at: datetime | None
+    detail: Mapping[str, int] = field(default_factory=dict)
+    """What it came to."""
+    error: str = ""
+    can_be_undone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndoReport:
+    """What taking a job back came to, or with ``dry_run`` would come to."""
+
+    kb: str
+    job: int
+    kind: str
+    started_at: datetime
+    removed: tuple[str, ...]
+    """Ids of the insights that it had made."""
+    disconnected: int
+    """How many connections between memories it had made."""
+    restored: tuple[str, ...]
+    """Ids of the rows that are again as they were before it."""
+    kept: tuple[str, ...]
+    """Ids of the rows that stay as they are, because something else changed them since."""
+    waiting: int
+    """How many memories the next consolidation looks at again."""
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one model used for one task: in one call, on one day, or for one document."""
+
+    task: str
+    model: str
+    calls: int = 0
+    """Calls that were sent and answered."""
+    cached: int = 0
+    """Calls that were not sent, because the reply was known."""
+    failed: int = 0
+    """Calls that were sent and failed, retries not counted."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """In the currency of the configured prices."""
+    seconds: float = 0.0
+    """How long the answers took, summed over calls even where they ran at the same time."""
+
+
+OutcomeKind = Literal["ingested", "known", "superseded", "failed"]
+WRITTEN_OUTCOMES: tuple[OutcomeKind, ...] = ("ingested", "superseded")
+"""Outcomes of sources that have been written."""
+
+
+@swift
+@dataclass(frozen=True, slots=True)
+class FileOutcome:
+    """What became of one source: ``ingested``, ``known``, ``superseded``, ``failed``."""
+
+    source: str
+    outcome: OutcomeKind
+    document_id: str | None = None
+    memories: int = 0
+    title: str = ""
+    summary: str = ""
+    missing: tuple[str, ...] = ()
+    dropped: int = 0
+    """Facts of a model that were left out because their quotes are not in the document."""
+    reason: str = ""
+    hint: str = ""
+    line: int | None = None
+    """The line of a JSON lines file, from 1."""
+    error: str = ""
+    """What went wrong, as the name of its class; never empty for a failure, always for the rest.
+
+    It is one of Python's own, such as ``FileNotFoundError`` or ``PermissionError``, or one of
+    memctl's, such as ``EncryptedSource``, ``EmptySource`` or ``BadRecord``.
+    """
+    path: str | None = None
+    """Where its file was read; None for what is no file of its own."""
+    reader: str = ""
+    """Name and version of the reader; empty where none was needed or none could read it."""
+    read_seconds: float | None = None
+    """How long it took to turn the file into text, where that was done in one piece."""
+    understand_seconds: float | None = None
+    """How long it took to make memories of the text; of texts that were worked on together, its
+    share by length."""
+    redacted: int = 0
+    """How many secrets were taken out of the text."""
+
+
+SkipReason = Literal[
+    "hidden", "unfinished", "system", "own", "ignored", "subtitles", "link", "pipe", "socket",
+    "device", "other",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedSource:
+    """Something in a folder that is not taken in; ``subtitles`` are read with their recording."""
+
+    source: str
+    reason: SkipReason
+
+
+SkipListener = Callable[[SkippedSource], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one model would be asked, and cost, at a rough guess."""
+
+    task: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    """In the currency of the configured prices."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactComparison:
+    """What became of new facts when they were compared with what was known."""
+
+    added: int = 0
+    """Facts that say something new."""
+    updated: int = 0
+    """Facts that ended an older one, or that a newer one had already replaced."""
+    contradicted: int = 0
+    """Facts that cannot be true together with another one; both stay."""
+    restated: int = 0
+    """Facts that say again what was known; both stay."""
+    dropped: int = 0
+    """Verdicts of the model about memories that it had not been given to compare."""
+    waiting: int = 0
+    """Facts that are still to be compared."""
+    note: str = ""
+    """Why they wait."""
+    hint: str = ""
+    """What to do about that."""
+
+    @property
+    def told(self) -> str:
+        """In words, such as ``3 added, 1 updated``; "" where nothing was compared."""
+        kinds = ("added", "updated", "contradicted", "restated")
+        return ", ".join(f"{n:,} {kind}" for kind in kinds if (n := getattr(self, kind)))
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What one ingest did, or with ``dry_run`` would do.
+
+    ``outcomes`` keeps every failure and the first thousand others.
+    """
+
+    ingested: int
+    skipped: int
+    failed: int
+    memories: int
+    seconds: float
+    outcomes: tuple[FileOutcome, ...]
+    incomplete: int = 0
+    """Documents that were taken in and of which something is missing."""
+    dropped: int = 0
+    """Facts of a model that were left out because their quotes are not in their documents."""
+    facts: FactComparison = field(default_factory=FactComparison)
+    """How a model's facts compare with what was known; those that had waited are among them."""
+    dry_run: bool = False
+    estimates: tuple[Estimate, ...] = ()
+    """Of a dry run: what models would be asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How two memories are connected."""
+
+    source_id: str
+    target_id: str
+    relationship: str
+    """``similar``, ``near_duplicate``, ``same_entity``, ``follows``, ``contradicts``."""
+    weight: float
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What several memories say together."""
+
+    id: str
+    text: str
+    source_ids: tuple[str, ...]
+    entities: tuple[str, ...]
+    connections: tuple[Connection, ...]
+    importance: float
+    confidence: float
+    kind: str
+    """``common``, ``change`` or ``contradiction``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationReport:
+    """What one consolidation did, or with ``dry_run`` would do."""
+
+    kb: str
+    examined: int
+    groups: int
+    insights: tuple[Insight, ...]
+    duplicates: int
+    dry_run: bool
+    seconds: float
+    by_model: int = 0
+    """Groups whose insight a model wrote."""
+    dropped: int = 0
+    """What a model cited without having been given it."""
+    waiting: int = 0
+    """Groups that are not consolidated yet, because they wait for a model."""
+    note: str = ""
+    """Why a model that is configured did not write, where it did not."""
+    hint: str = ""
+    """What to do about that."""
+
+
+# --- what is asked, and what is found for it ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One of many questions; a namespace of its own stands in for that of the filters."""
+
+    text: str
+    id: str | None = None
+    namespace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a query or a listing is limited to; an empty field does not limit.
+
+    ``since`` is inclusive and ``until`` exclusive, both on ``created_at``.  ``as_of`` shows what
+    was known at that instant; without it only what is valid now is shown.  ``source`` is a glob on
+    the source, matched against the whole and against its last part.  ``where`` is a SQL boolean
+    expression over the columns of the table.  ``metadata`` is an object, or its JSON, such as
+    ``{"year": {"$gte": 2024}}``, on the metadata of the documents.  ``private`` are namespaces that
+    are left out unless ``namespaces`` names them.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    session: str | None = None
+    source: str | None = None
+    where: str | None = None
+    private: tuple[str, ...] = ()
+    metadata: str | Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Keep metadata as JSON, so that filters can be hashed."""
+        if isinstance(self.metadata, Mapping):
+            object.__setattr__(self, "metadata", json.dumps(self.metadata, sort_keys=True))
+
+
+@dataclass(frozen=True, slots=True)
+class EndedFact:
+    """A fact that no longer holds: where it is in its document, and what replaced it."""
+
+    start: int
+    end: int
+    at: datetime
+    """When memctl came to know that."""
+    by: str
+    """Id of the memory that replaced it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateHit:
+    """Where else the text of a hit stands."""
+
+    kb: str
+    memory_id: str
+    document_id: str | None
+    external_id: str | None
+    source: str
+    title: str
+    namespace: str
+    start: int | None
+    end: int | None
+    page: int | None
+    row: int | None
+    time_start: float | None
+    created_at: datetime
+    likeness: float
+    """1 for the same text; less where a few words differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One thing found, best first; ``score`` is comparable within one result only."""
+
+    rank: int
+    score: float
+    kb: str
+    memory_id: str
+    document_id: str | None
+    external_id: str | None
+    source: str
+    title: str
+    text: str
+    start: int | None
+    end: int | None
+    page: int | None
+    row: int | None
+    time_start: float | None
+    time_end: float | None
+    heading: str
+    level: Level
+    type: str
+    namespace: str
+    session_id: str | None
+    turn: int | None
+    tags: tuple[str, ...]
+    source_ids: tuple[str, ...]
+    importance: float
+    created_at: datetime
+    legs: Mapping[str, float] = field(default_factory=dict)
+    """What each retriever and each step contributed, for ``--explain``."""
+    ended: tuple[EndedFact, ...] = ()
+    """What no longer holds in it, as offsets in its document."""
+    also_in: tuple[DuplicateHit, ...] = ()
+    """Other memories that were found and say the same."""
+    more_in_document: tuple[str, ...] = ()
+    """Ids of further memories of its document, beyond the limit of hits per document."""
+
+    @property
+    def document(self) -> tuple[str, str]:
+        """Knowledge base and document, or memory where that belongs to none."""
+        return self.kb, self.document_id or self.memory_id
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a sentence of an answer stands: ``document.text[start:end] == quote``."""
+
+    number: int
+    kb: str
+    memory_id: str
+    document_id: str | None
+    source: str
+    title: str
+    quote: str
+    start: int | None
+    end: int | None
+    page: int | None
+    row: int | None
+    time_start: float | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """How two names are connected, with the memories that show it."""
+
+    name: str
+    relation: str
+    other: str
+    memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Connected names that a question is about, and what memories say of them."""
+
+    kb: str
+    score: float
+    """How much of what the question and its best hits name is among them; an order, no more."""
+    size: int
+    members: tuple[str, ...]
+    """The best connected of them."""
+    seeds: tuple[str, ...]
+    """Those that the question or its best hits name."""
+    relations: tuple[Related, ...]
+    """The strongest between members."""
+    summary: str
+    """The sentences in which most of them stand; no model wrote it."""
+    citations: tuple[Citation, ...]
+    """Of its sentences, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSentence:
+    """A sentence that a model wrote, checked against the memories that it cites."""
+
+    text: str
+    citations: tuple[int, ...]
+    """Numbers of the citations that it rests on."""
+    unsupported: bool
+    """Whether it cites nothing, or the cited text lacks its words, numbers or names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer whose every sentence is cited.
+
+    ``found`` is False for "not in memory", and where it is unsure whether it is the answer.
+    """
+
+    text: str
+    """Sentences, each followed by its ``[n]``, and by ``[unsupported]`` where it is."""
+    found: bool
+    method: str
+    """``extractive/1``, or a model's name and prompt: ``model/llama3.1/answer/1``."""
+    confidence: float
+    citations: tuple[Citation, ...] = ()
+    sentences: tuple[AnswerSentence, ...] = ()
+    """Those of an answer that a model wrote."""
+    note: str = ""
+    """Why the model that is configured did not write it."""
+    hint: str = ""
+    """What to do about that."""
+    unsure: bool = False
+    """Whether the text is only what is closest, which may or may not be the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """What one question gave."""
+
+    question: str
+    hits: tuple[Hit, ...]
+    insights: tuple[Hit, ...]
+    """Insights that bear on the question, apart from the hits."""
+    answer: Answer | None
+    mode: str
+    seconds: float
+    id: str | None = None
+    explain: Metadata = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What had to be left out because a model was not available."""
+    query_id: str | None = None
+    """Its id in the query log; None if it is not logged."""
+    communities: tuple[Community, ...] = ()
+    """What the names in question and hits are part of; only in the mode ``graph``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Evidence within a token budget, ready to stand above a prompt."""
+
+    question: str
+    text: str
+    tokens: int
+    budget: int
+    citations: tuple[Citation, ...]
+    notes: tuple[str, ...] = ()
+    """What had to be left out because a model was not available."""
+    why: str = ""
+    """What decided whether the message needs memory, or whether what was found bears on it, where
+    that was in doubt."""
+    query_id: str | None = None
+    """Its id in the query log; None if it is not logged."""
