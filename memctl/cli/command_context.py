@@ -83,21 +83,17 @@ class CommandContext:
 
         return console()
 
-    @contextmanager
-    def writing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
+    def writing(self, names: Sequence[str] | None) -> KnowledgeBase:
         """Open the knowledge base to write to.
 
         Raises:
             UsageError: Several are named.
         """
-        with self.home.open_for_writing(_only(names)) as opened:
-            yield opened
+        return self.home.open_for_writing(_only(names))
 
-    @contextmanager
-    def changing(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
+    def changing(self, names: Sequence[str] | None) -> KnowledgeBase:
         """Open a knowledge base to change what it already holds; see ``Home.name_to_change``."""
-        with self.home.open_for_writing(self.home.name_to_change(_only(names))) as opened:
-            yield opened
+        return self.home.open_for_writing(self.home.name_to_change(_only(names)))
 
     @contextmanager
     def trying(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
@@ -136,22 +132,18 @@ class CommandContext:
                     resources.settings = replace(resources.settings, embedder=f"{ENDPOINT}{embed}")
                 yield opened
 
-    @contextmanager
-    def reading(self, names: Sequence[str] | None) -> Iterator[KnowledgeBases]:
+    def reading(self, names: Sequence[str] | None) -> KnowledgeBases:
         """Open the knowledge bases to query; if none is named, warn of unreadable ones."""
-        if not names and self.config.kb is None:
-            self._readable()
-        with self.home.open_for_reading(names or ()) as opened:
-            yield opened
+        self.all_names(names)
+        return self.home.open_for_reading(names or ())
 
     def all_names(self, names: Sequence[str] | None) -> Sequence[str] | None:
-        """Return the given names; if there are none, those of all readable knowledge bases."""
+        """Return the given names; if there are none, those of all readable knowledge bases.
+
+        Warns of the others.
+        """
         if names or self.config.kb is not None:
             return names
-        return self._readable()
-
-    def _readable(self) -> list[str]:
-        """Return the knowledge bases whose settings can be read, and warn of the others."""
         entries = self.home.entries()
         for entry in entries:
             if entry.problem:

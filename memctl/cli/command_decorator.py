@@ -48,6 +48,18 @@ NamespacesOption = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+NamespaceOption = Annotated[
+    str, typer.Option("--namespace", metavar="NAME", help="The namespace to put it into.")
+]
+SessionOption = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="The conversation it belongs to.")
+]
+TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")]
+TargetOption = Annotated[
+    str | None,
+    typer.Option("--to", metavar="FILE", help="The file to write; by default standard output."),
+]
 Limit = Annotated[
     int, typer.Option("-n", "--limit", min=0, help="At most this many rows; 0 for all.")
 ]
@@ -100,10 +112,10 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
 }
 
 
-def group(help_text: str) -> typer.Typer:
+def group(name: str, help_text: str) -> typer.Typer:
     """Return a group of commands on one noun."""
     return typer.Typer(
-        help=help_text, no_args_is_help=True, add_completion=False, rich_markup_mode=None
+        name=name, help=help_text, no_args_is_help=True, add_completion=False, rich_markup_mode=None
     )
 
 

@@ -100,26 +100,13 @@ def root(
     """Take the options that stand before the command; commands read them from the context."""
 
 
-demo.register(app)
-ingest.register(app)
-query.register(app)
-kb.register(app)
-memory.register(app)
-document.register(app)
-job.register(app)
-graph.register(app)
-consolidate.register(app)
-watch.register(app)
-why.register(app)
-stats.register(app)
-models.register(app)
-sql.register(app)
-evaluate.register(app)
-transfer.register(app)
-snapshot.register(app)
-forget.register(app)
-doctor.register(app)
-config_commands.register(app)
+for group in (
+    demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app,
+    sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
+    kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
+    snapshot.app, config_commands.app,
+):  # fmt: skip
+    app.add_typer(group)
 _commands = cache(partial(typer.main.get_command, app))
 """Returns the commands with all their options, which take 20 ms to put together."""
 

@@ -12,12 +12,7 @@ from memctl.cli.command_decorator import Output, command, group
 from memctl.cli.rendering.output_formats import Column, emit
 from memctl.errors import UsageError
 
-app = group("Show and initialise the settings.")
-
-
-def register(root: typer.Typer) -> None:
-    """Add this noun to the command line."""
-    root.add_typer(app, name="config")
+app = group("config", "Show and initialise the settings.")
 
 
 @command(app, "show", "memctl config show\nmemctl config show --origin")

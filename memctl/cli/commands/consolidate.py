@@ -9,7 +9,7 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
-from memctl.cli.rendering.output_formats import emit, print_paragraph, resolve_format
+from memctl.cli.rendering.output_formats import emit_each, print_paragraph
 from memctl.cli.rendering.terminal_text import format_count, format_duration
 from memctl.errors import ModelUnavailable, PartialFailure
 
@@ -19,19 +19,18 @@ if TYPE_CHECKING:
     from memctl.records import ConsolidationReport
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "consolidate",
-        """
-        memctl consolidate
-        memctl consolidate -k notes --dry-run
-        memctl consolidate -o json | jq '.[].insights[].text'
-        """,
-    )(consolidate)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "consolidate",
+    """
+    memctl consolidate
+    memctl consolidate -k notes --dry-run
+    memctl consolidate -o json | jq '.[].insights[].text'
+    """,
+)
 def consolidate(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
@@ -52,11 +51,7 @@ def consolidate(
             with ExitStack() as stack:
                 listener = stack.enter_context(context.progress(f"consolidating {base.name}"))
                 reports.append(base.consolidate(dry_run=dry_run, progress=listener))
-    if resolve_format(output) == "table":
-        for report in reports:
-            show_report(context, report)
-    else:
-        emit(reports, (), output)
+    emit_each(reports, output, lambda report: show_report(context, report))
     if dry_run and context.config.models.consolidate:
         context.say("note: a dry run asks no model: these are the built-in insights")
     _tell_waiting(context, reports)

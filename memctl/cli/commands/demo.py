@@ -18,7 +18,7 @@ from memctl.cli.arguments import input_folder
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import command
 from memctl.cli.commands.consolidate import show_report
-from memctl.cli.commands.graph import show_steps
+from memctl.cli.commands.graph import show_step
 from memctl.cli.rendering.answer_view import show_result
 from memctl.cli.rendering.output_formats import Column, emit, plain_rows, print_paragraph
 from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
@@ -62,18 +62,17 @@ _DISTILLED = (
 )
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "demo",
-        """
-        memctl demo
-        memctl demo ~/notes
-        """,
-    )(demo)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "demo",
+    """
+    memctl demo
+    memctl demo ~/notes
+    """,
+)
 def demo(
     context: CommandContext,
     folder: Annotated[
@@ -262,7 +261,8 @@ def _show_graph(tour: _Tour, base: KnowledgeBase) -> None:
     if farther is not None:
         tour.out.print()
         tour.command(f'graph path "{name}" "{farther}"')
-        show_steps(tour.out, view.path(name, farther), indent=2)
+        for step in view.path(name, farther):
+            show_step(tour.out, step, indent=2)
 
 
 def _listed(names: Sequence[str]) -> str:

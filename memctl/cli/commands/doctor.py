@@ -32,21 +32,20 @@ _COLUMNS = (
 _STEPS = (Column("kb", "KB"), Column("subject", "WHAT"), Column("message", "DONE", wrap=True))
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "doctor",
-        """
-        memctl doctor
-        memctl doctor -k notes --verbose
-        memctl doctor -k notes --repair --dry-run
-        memctl doctor -k notes --repair
-        memctl doctor -k notes --rebuild
-        """,
-    )(doctor)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "doctor",
+    """
+    memctl doctor
+    memctl doctor -k notes --verbose
+    memctl doctor -k notes --repair --dry-run
+    memctl doctor -k notes --repair
+    memctl doctor -k notes --rebuild
+    """,
+)
 def doctor(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,

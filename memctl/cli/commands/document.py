@@ -9,6 +9,7 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
+    DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Limit,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from memctl.memories.memory_views import DocumentView
     from memctl.records import Filters
 
-app = group("List, show, delete and read again what was ingested.")
+app = group("document", "List, show, delete and read again what was ingested.")
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: d_3fa2b1.")
@@ -58,11 +59,6 @@ _LIST = (
     Column("source", "SOURCE", lambda text: shortened(text.rsplit("/", 1)[-1], 40)),
 )
 _TEXT_SHOWN = 2000
-
-
-def register(root: typer.Typer) -> None:
-    """Add this noun to the command line."""
-    root.add_typer(app, name="document")
 
 
 @command(
@@ -169,9 +165,7 @@ def delete(
     context: CommandContext,
     id_: Id,
     yes: Yes = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be removed.")
-    ] = False,
+    dry_run: DryRun = False,
     kb: KnowledgeBasesOption = None,
 ) -> None:
     """Delete a document and every memory made from it.

@@ -68,21 +68,20 @@ _COMPARISONS = (
 )
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "eval",
-        """
-        memctl eval questions/ --mode hybrid --mode keyword
-        memctl eval questions/ --save before.json
-        memctl eval questions/ --compare before.json
-        memctl eval --make mine.jsonl -k notes    # then correct mine.jsonl
-        memctl eval mine.jsonl -k notes
-        """,
-    )(evaluate)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "eval",
+    """
+    memctl eval questions/ --mode hybrid --mode keyword
+    memctl eval questions/ --save before.json
+    memctl eval questions/ --compare before.json
+    memctl eval --make mine.jsonl -k notes    # then correct mine.jsonl
+    memctl eval mine.jsonl -k notes
+    """,
+)
 def evaluate(
     context: CommandContext,
     folder: Annotated[

@@ -10,7 +10,7 @@ import typer
 
 from memctl.cli.arguments import refuse_empty
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBaseOption, Output, Yes, command
+from memctl.cli.command_decorator import DryRun, KnowledgeBaseOption, Output, Yes, command
 from memctl.cli.rendering.output_formats import emit_one, print_facts, to_plain
 from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, PartialFailure, UsageError
@@ -23,20 +23,19 @@ if TYPE_CHECKING:
 _Words = list[str] | None
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "forget",
-        """
-        memctl forget --document d_3fa2b1 --dry-run
-        memctl forget --memory m_77c0de --snapshots
-        memctl forget --entity "Ann Lee"
-        memctl forget --namespace user:ann --before 2025-01-01 --yes
-        """,
-    )(forget)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "forget",
+    """
+    memctl forget --document d_3fa2b1 --dry-run
+    memctl forget --memory m_77c0de --snapshots
+    memctl forget --entity "Ann Lee"
+    memctl forget --namespace user:ann --before 2025-01-01 --yes
+    """,
+)
 def forget(
     context: CommandContext,
     document: Annotated[
@@ -69,9 +68,7 @@ def forget(
         bool, typer.Option("--snapshots", help="Also delete all snapshots, which may contain it.")
     ] = False,
     yes: Yes = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be removed.")
-    ] = False,
+    dry_run: DryRun = False,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
@@ -15,16 +14,17 @@ from memctl.cli.command_decorator import (
     Limit,
     NamespacesOption,
     Output,
+    TargetOption,
     command,
     group,
 )
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
+    emit_each,
     emit_one,
     print_facts,
     print_paragraph,
-    resolve_format,
 )
 from memctl.cli.rendering.terminal_text import describe_location, format_count, one_line, short_id
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from memctl.graph.graph_views import CommunityView, GraphView, Overview, Step
     from memctl.graph.name_index import Node
 
-app = group("Who and what is named, and how it hangs together.")
+app = group("graph", "Who and what is named, and how it hangs together.")
 
+T = TypeVar("T")
 GraphFormat = Literal["graphml", "dot"]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
-One = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another name, alias or id.")]
 
 _NEIGHBOURS = (
@@ -58,11 +58,6 @@ _COMMUNITIES = (
 )
 _DOT_ENDINGS = frozenset((".dot", ".gv"))
 _NOTHING = "memctl ingest FILE takes in what names something"
-
-
-def register(root: typer.Typer) -> None:
-    """Add this noun to the command line."""
-    root.add_typer(app, name="graph")
 
 
 @command(app, "show", "memctl graph show\nmemctl graph show -k work -o json")
@@ -145,10 +140,7 @@ def neighbors(
         view = base.graph.view(parse_filters(namespaces=namespace))
         _tell_of_others(context, view, name)
         rows = view.neighbours(name, hops, limit + 1 if limit else None)
-    if limit and len(rows) > limit:
-        context.say(f"note: only the first {limit} are shown; -n 0 shows all")
-        rows = rows[:limit]
-    emit(rows, _NEIGHBOURS, output)
+    emit(_first(context, rows, limit), _NEIGHBOURS, output)
     if not rows:
         context.say(f"note: nothing stands together with {name!r}")
 
@@ -168,7 +160,7 @@ def _told(node: Node) -> str:
 @command(app, "path", 'memctl graph path "Ann Lee" Berlin\nmemctl graph path Ann Aurora -o json')
 def path(
     context: CommandContext,
-    name: One,
+    name: Name,
     other: Other,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
@@ -183,34 +175,19 @@ def path(
         for each in (name, other):
             _tell_of_others(context, view, each)
         steps = view.path(name, other)
-    if resolve_format(output) == "table":
-        show_steps(context.console, steps)
-    else:
-        emit(steps, (), output)
+    emit_each(steps, output, lambda step: show_step(context.console, step))
     if not steps:
         context.say(f"note: {name!r} and {other!r} are one")
 
 
-def show_steps(console: Console, steps: Sequence[Step], indent: int = 0) -> None:
-    """Print the steps from one name to another, each with the sentence that shows it."""
-    for step in steps:
-        way = f"{step.name} → {step.other} ({step.relation})"
-        print_paragraph(console, f"{step.step}. {one_line(way)}", "bold", indent)
-        if step.created_at is not None:
-            print_paragraph(console, f"“{one_line(step.text, 300)}”", indent=indent + 3)
-            print_paragraph(console, f"{_place(step)}  {step.memory_id}", "cyan", indent + 3)
-
-
-def _place(step: Step) -> str:
-    from memctl.records import Citation
-
-    assert step.created_at is not None
-    return describe_location(
-        Citation(
-            step.step, "", step.memory_id, None, step.source, step.title, step.text, step.start,
-            step.end, step.page, step.row, step.time_start, step.created_at,
-        )
-    )  # fmt: skip
+def show_step(console: Console, step: Step, indent: int = 0) -> None:
+    """Print a step from one name to another, with the sentence that shows it."""
+    way = f"{step.name} → {step.other} ({step.relation})"
+    print_paragraph(console, f"{step.step}. {one_line(way)}", "bold", indent)
+    if step.created_at is not None:
+        print_paragraph(console, f"“{one_line(step.text, 300)}”", indent=indent + 3)
+        where = f"{describe_location(step)}  {step.memory_id}"
+        print_paragraph(console, where, "cyan", indent + 3)
 
 
 @command(app, "communities", "memctl graph communities\nmemctl graph communities -n 5 -o json")
@@ -226,12 +203,17 @@ def communities(
         rows = base.graph.view(parse_filters(namespaces=namespace)).communities(
             limit + 1 if limit else None
         )
-    if limit and len(rows) > limit:
-        context.say(f"note: only the first {limit} are shown; -n 0 shows all")
-        rows = rows[:limit]
-    emit(rows, _COMMUNITIES, output)
+    emit(_first(context, rows, limit), _COMMUNITIES, output)
     if not rows:
         context.suggest(_NOTHING)
+
+
+def _first(context: CommandContext, rows: list[T], limit: int) -> list[T]:
+    """Return at most ``limit`` rows, all for 0, and say so if there are more."""
+    if not limit or len(rows) <= limit:
+        return rows
+    context.say(f"note: only the first {limit} are shown; -n 0 shows all")
+    return rows[:limit]
 
 
 @command(
@@ -252,10 +234,7 @@ def export(
             help="graphml (Gephi, yEd) or dot (Graphviz); by default as FILE ends, else graphml.",
         ),
     ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="FILE", help="The file to write; by default standard output."),
-    ] = None,
+    to: TargetOption = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
 ) -> None:
@@ -283,7 +262,7 @@ def export(
 @command(app, "merge", 'memctl graph merge "Bob" "Robert Lee"')
 def merge(
     context: CommandContext,
-    name: One,
+    name: Name,
     other: Other,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
@@ -297,7 +276,7 @@ def merge(
 @command(app, "unmerge", 'memctl graph unmerge "Ann" "Ann Lee"')
 def unmerge(
     context: CommandContext,
-    name: One,
+    name: Name,
     other: Other,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
@@ -308,11 +287,7 @@ def unmerge(
     """
     with context.changing(kb) as base:
         nodes = base.graph.unmerge_names(name, other)
-    if resolve_format(output) == "table":
-        for node in nodes:
-            _show_node(context, node)
-    else:
-        emit(nodes, (), output)
+    emit_each(nodes, output, lambda node: _show_node(context, node))
 
 
 def _show_node(context: CommandContext, node: Node) -> None:

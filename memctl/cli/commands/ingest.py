@@ -12,7 +12,14 @@ import typer
 
 from memctl.cli.arguments import input_file, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBaseOption, Output, command
+from memctl.cli.command_decorator import (
+    KnowledgeBaseOption,
+    NamespaceOption,
+    Output,
+    SessionOption,
+    TagsOption,
+    command,
+)
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -33,21 +40,20 @@ _SHOWN_NOTES = 20
 _USUAL = ("hidden", "ignored", "subtitles")
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "ingest",
-        """
-        memctl ingest notes.md report.pdf ~/mail
-        cat notes.md | memctl ingest -
-        memctl ingest --text "remember: the door code is 4711" --tag home
-        memctl ingest --jsonl records.jsonl -k archive
-        memctl ingest ~/mail --dry-run
-        """,
-    )(ingest)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "ingest",
+    """
+    memctl ingest notes.md report.pdf ~/mail
+    cat notes.md | memctl ingest -
+    memctl ingest --text "remember: the door code is 4711" --tag home
+    memctl ingest --jsonl records.jsonl -k archive
+    memctl ingest ~/mail --dry-run
+    """,
+)
 def ingest(
     context: CommandContext,
     paths: Annotated[
@@ -62,18 +68,12 @@ def ingest(
         typer.Option("--jsonl", metavar="FILE", help="One document a line; - is standard input."),
     ] = None,
     kb: KnowledgeBaseOption = None,
-    namespace: Annotated[
-        str, typer.Option("--namespace", metavar="NAME", help="The namespace to put it into.")
-    ] = "default",
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")
-    ] = None,
+    namespace: NamespaceOption = "default",
+    tag: TagsOption = None,
     source: Annotated[
         str | None, typer.Option("--source", metavar="NAME", help="Where it comes from.")
     ] = None,
-    session_id: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="The conversation it belongs to.")
-    ] = None,
+    session_id: SessionOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done, and estimate its cost.")
     ] = False,

@@ -8,6 +8,7 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
+    DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Limit,
@@ -16,14 +17,7 @@ from memctl.cli.command_decorator import (
     command,
     group,
 )
-from memctl.cli.rendering.output_formats import (
-    Column,
-    emit,
-    emit_one,
-    format_instant,
-    print_facts,
-    to_plain,
-)
+from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant
 from memctl.cli.rendering.terminal_text import format_count, format_moment
 
 if TYPE_CHECKING:
@@ -31,7 +25,7 @@ if TYPE_CHECKING:
 
     from memctl.records import UndoReport
 
-app = group("List what was done by itself, and take it back.")
+app = group("job", "List what was done by itself, and take it back.")
 
 
 def _told(detail: Mapping[str, int]) -> str:
@@ -48,11 +42,6 @@ _COLUMNS = (
     Column("detail", "CAME TO", _told),
     Column("error", "ERROR", wrap=True),
 )
-
-
-def register(root: typer.Typer) -> None:
-    """Add this noun to the command line."""
-    root.add_typer(app, name="job")
 
 
 @command(app, "list", "memctl job list\nmemctl job list -k notes -n 0 -o json")
@@ -88,9 +77,7 @@ def undo(
         typer.Option("--again", help="Let the next consolidation look at the same memories again."),
     ] = False,
     yes: Yes = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.")
-    ] = False,
+    dry_run: DryRun = False,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -109,7 +96,7 @@ def undo(
         report = base.jobs.undo(job, again=again, dry_run=True)
         which = f"{report.kind} {report.job} of {base.name}, {format_moment(report.started_at)}"
         if dry_run and output is not None:
-            emit_one(report, output, lambda: _show(context, report))
+            emit_facts(report, output)
             return
         what = f"take back {which}: {_gist(report)}"
         if not context.confirm_or_preview(what, f"{what}?", yes=yes, dry_run=dry_run):
@@ -117,7 +104,7 @@ def undo(
         report = base.jobs.undo(report.job, again=again)
         context.say(f"took back {which}: {_gist(report)}")
         if output is not None:
-            emit_one(report, output, lambda: _show(context, report))
+            emit_facts(report, output)
 
 
 def _gist(report: UndoReport) -> str:
@@ -133,10 +120,3 @@ def _gist(report: UndoReport) -> str:
     if report.waiting:
         parts.append(f"{format_count(report.waiting, 'memory', 'memories')} to be looked at again")
     return ", ".join(parts)
-
-
-def _show(context: CommandContext, report: UndoReport) -> None:
-    values = {
-        key: ", ".join(v) if isinstance(v, list) else v for key, v in to_plain(report).items()
-    }
-    print_facts(context.console, values, indent=0)

@@ -10,14 +10,14 @@ import typer
 
 from memctl.cli.arguments import input_folder, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import Output, Yes, command, group
+from memctl.cli.command_decorator import DryRun, Output, Yes, command, group
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
+    emit_facts,
     emit_one,
     format_instant,
     print_facts,
-    to_plain,
 )
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import UsageError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import ReembedReport
 
-app = group("Create, list, change, archive and delete knowledge bases.")
+app = group("kb", "Create, list, change, archive and delete knowledge bases.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
 ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl kb list.")]
@@ -70,11 +70,6 @@ _COLUMNS = (
     Column("inbox", "INBOX"),
     Column("problem", "PROBLEM", wrap=True),
 )
-
-
-def register(root: typer.Typer) -> None:
-    """Add this noun to the command line."""
-    root.add_typer(app, name="kb")
 
 
 @command(
@@ -331,9 +326,7 @@ def reembed(
                     report = base.vectors.reembed(embedder, progress=listener)
             _tell_of(context, base, report)
             if report is not None and output is not None:
-                emit_one(
-                    report, output, lambda: print_facts(context.console, to_plain(report), indent=0)
-                )
+                emit_facts(report, output)
         if drop_old:
             freed = base.vectors.drop_former()
             context.say(f"removed {freed:,} bytes of former vectors")
@@ -355,9 +348,7 @@ def delete(
     context: CommandContext,
     name: ExistingName,
     yes: Yes = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be removed.")
-    ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Remove a knowledge base with all its files.
 

@@ -10,10 +10,14 @@ import typer
 from memctl.cli.arguments import refuse_empty, type_hint
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
+    DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Limit,
+    NamespaceOption,
     Output,
+    SessionOption,
+    TagsOption,
     Yes,
     command,
     group,
@@ -40,8 +44,8 @@ if TYPE_CHECKING:
     from memctl.memories.memory_views import MemoryView
     from memctl.records import Filters, Memory
 
-app = group("List, show, add, edit and delete single memories.")
-insight_app = group("List and show what memories say together.")
+app = group("memory", "List, show, add, edit and delete single memories.")
+insight_app = group("insight", "List and show what memories say together.")
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: m_3fa2b1.")
@@ -49,7 +53,6 @@ Id = Annotated[
 TypeOption = Annotated[
     str | None, typer.Option("--type", metavar="TYPE", help="fact, decision, preference, plan, ...")
 ]
-TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")]
 ImportanceOption = Annotated[
     float | None,
     typer.Option("--importance", metavar="0-1", min=0, max=1, help="Importance, 0 to 1."),
@@ -79,12 +82,6 @@ _HISTORY = (
 
 
 _QUOTE = 300
-
-
-def register(root: typer.Typer) -> None:
-    """Add these nouns to the command line."""
-    root.add_typer(app, name="memory")
-    root.add_typer(insight_app, name="insight")
 
 
 @command(
@@ -180,12 +177,8 @@ def add(
     type_: TypeOption = None,
     tag: TagsOption = None,
     importance: ImportanceOption = None,
-    namespace: Annotated[
-        str, typer.Option("--namespace", metavar="NAME", help="The namespace to put it into.")
-    ] = "default",
-    session_id: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="The conversation it belongs to.")
-    ] = None,
+    namespace: NamespaceOption = "default",
+    session_id: SessionOption = None,
     date: Annotated[
         str | None, typer.Option("--date", metavar="DATE", help="When it happened; by default now.")
     ] = None,
@@ -285,9 +278,7 @@ def delete(
     context: CommandContext,
     id_: Id,
     yes: Yes = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be removed.")
-    ] = False,
+    dry_run: DryRun = False,
     kb: KnowledgeBasesOption = None,
 ) -> None:
     """Delete a memory with all its versions.

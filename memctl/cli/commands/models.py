@@ -17,7 +17,7 @@ from memctl.literals import Task
 if TYPE_CHECKING:
     from memctl.models.model_status import TaskModel
 
-app = group("List the models that are configured, and try them.")
+app = group("models", "List the models that are configured, and try them.")
 
 _LIST = (Column("task", "TASK"), Column("model", "MODEL", wrap=True))
 _TEST = (
@@ -28,11 +28,6 @@ _TEST = (
     Column("input_tokens", "IN", right=True),
     Column("output_tokens", "OUT", right=True),
 )
-
-
-def register(root: typer.Typer) -> None:
-    """Add this noun to the command line."""
-    root.add_typer(app, name="models")
 
 
 @command(app, "list", "memctl models list\nmemctl models list -o json")

@@ -83,34 +83,24 @@ DuplicatesOption = Annotated[
 ]
 
 
-def register(root: typer.Typer) -> None:
-    """Add these verbs to the command line."""
-    command(
-        root,
-        "query",
-        """
-        memctl query "when is the launch, and who decided?"
-        memctl query "the budget" --since 2026-01-01 --type decision
-        memctl query "door code" -o ndjson | jq -r '.hits[0].text'
-        memctl query '"door code" -office'
-        memctl query "where did the painter's father work?" --mode agentic --explain
-        memctl query "what do we know of the harbour?" --per-document 1 --diversity 0.3
-        memctl query "what is still open?" --stream
-        memctl query --batch questions.jsonl -o ndjson > answers.jsonl
-        memctl query --feedback last good
-        """,
-    )(query)
-    command(
-        root,
-        "context",
-        """
-        memctl context "the launch" --budget 2000
-        memctl context "the launch" -o json | jq '.tokens'
-        memctl context --auto "what did we decide about the launch?"
-        """,
-    )(context)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "query",
+    """
+    memctl query "when is the launch, and who decided?"
+    memctl query "the budget" --since 2026-01-01 --type decision
+    memctl query "door code" -o ndjson | jq -r '.hits[0].text'
+    memctl query '"door code" -office'
+    memctl query "where did the painter's father work?" --mode agentic --explain
+    memctl query "what do we know of the harbour?" --per-document 1 --diversity 0.3
+    memctl query "what is still open?" --stream
+    memctl query --batch questions.jsonl -o ndjson > answers.jsonl
+    memctl query --feedback last good
+    """,
+)
 def query(
     context: CommandContext,
     filters: Filters,
@@ -376,6 +366,15 @@ def _parsed(line: str) -> Question:
 # --- memctl context -------------------------------------------------------------------------------
 
 
+@command(
+    app,
+    "context",
+    """
+    memctl context "the launch" --budget 2000
+    memctl context "the launch" -o json | jq '.tokens'
+    memctl context --auto "what did we decide about the launch?"
+    """,
+)
 def context(
     context: CommandContext,
     filters: Filters,

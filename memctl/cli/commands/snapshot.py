@@ -9,6 +9,7 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
+    DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Output,
@@ -16,25 +17,17 @@ from memctl.cli.command_decorator import (
     command,
     group,
 )
-from memctl.cli.rendering.output_formats import (
-    Column,
-    emit,
-    emit_one,
-    format_instant,
-    print_facts,
-    to_plain,
-)
+from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant, to_plain
 from memctl.cli.rendering.terminal_text import format_count, format_moment, format_size
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.store.snapshots import NamedSnapshot, Restored
 
-app = group("Name the state of a knowledge base, and go back to it.")
+app = group("snapshot", "Name the state of a knowledge base, and go back to it.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
 ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl snapshot list.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 
 _COLUMNS = (
     Column("name", "NAME"),
@@ -45,11 +38,6 @@ _COLUMNS = (
     Column("own_bytes", "ITS ALONE", format_size, right=True),
     Column("problem", "PROBLEM", wrap=True),
 )
-
-
-def register(root: typer.Typer) -> None:
-    """Add this noun to the command line."""
-    root.add_typer(app, name="snapshot")
 
 
 @command(
@@ -73,9 +61,7 @@ def create(
         made = base.snapshots.create(name)
         context.say(f"made snapshot {name} of {base.name}: {_size(made)}")
         if output is not None:
-            emit_one(
-                _row(base, made), output, lambda: print_facts(context.console, _row(base, made))
-            )
+            emit_facts(_row(base, made), output)
 
 
 @command(app, "list", "memctl snapshot list\nmemctl snapshot list -k notes -o json")
@@ -124,9 +110,7 @@ def restore(
         for line in _told(restored):
             context.say(line)
         if output is not None:
-            emit_one(
-                restored, output, lambda: print_facts(context.console, to_plain(restored), indent=0)
-            )
+            emit_facts(restored, output)
 
 
 @command(app, "delete", "memctl snapshot delete monday\nmemctl snapshot delete monday --dry-run")

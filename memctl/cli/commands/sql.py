@@ -17,19 +17,18 @@ from memctl.errors import UsageError
 _CELL = 60
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "sql",
-        """
-        memctl sql "select type, count(*) from memories group by all"
-        memctl sql "from documents select title, importance order by 2 desc limit 5"
-        echo "describe memories" | memctl sql - -o csv
-        """,
-    )(sql)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "sql",
+    """
+    memctl sql "select type, count(*) from memories group by all"
+    memctl sql "from documents select title, importance order by 2 desc limit 5"
+    echo "describe memories" | memctl sql - -o csv
+    """,
+)
 def sql(
     context: CommandContext,
     statement: Annotated[

@@ -9,7 +9,13 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
-from memctl.cli.rendering.output_formats import Column, emit, format_instant, resolve_format
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_each,
+    format_instant,
+    resolve_format,
+)
 from memctl.cli.rendering.terminal_text import (
     format_count,
     format_duration,
@@ -32,20 +38,19 @@ _MOST_BARS = 10
 _TOTALS = ("calls", "cached", "failed", "input_tokens", "output_tokens", "cost")
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "stats",
-        """
-        memctl stats
-        memctl stats -k notes -o json | jq '.[0].by_type'
-        memctl stats --cost
-        memctl stats --queries
-        """,
-    )(stats)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "stats",
+    """
+    memctl stats
+    memctl stats -k notes -o json | jq '.[0].by_type'
+    memctl stats --cost
+    memctl stats --queries
+    """,
+)
 def stats(
     context: CommandContext,
     cost: Annotated[
@@ -77,11 +82,7 @@ def stats(
         return
     with context.reading(kb) as bases:
         found = [base.statistics.content() for base in bases]
-    if resolve_format(output) == "table":
-        for numbers in found:
-            _show(context.console, numbers)
-    else:
-        emit(found, (), output)
+    emit_each(found, output, lambda numbers: _show(context.console, numbers))
 
 
 _COST = (
@@ -216,11 +217,7 @@ def show_queries(context: CommandContext, kb: KnowledgeBasesOption, output: Outp
     """Show the numbers of every query log that is meant."""
     with context.reading(context.all_names(kb)) as bases:
         found = [base.statistics.queries() for base in bases]
-    if resolve_format(output) != "table":
-        emit(found, (), output)
-        return
-    for numbers in found:
-        _show_query_statistics(context, numbers)
+    emit_each(found, output, lambda numbers: _show_query_statistics(context, numbers))
 
 
 def _show_query_statistics(context: CommandContext, numbers: QueryStatistics) -> None:

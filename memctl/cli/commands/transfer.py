@@ -11,7 +11,12 @@ import typer
 
 from memctl.cli.arguments import input_file, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBaseOption, NamespacesOption, command
+from memctl.cli.command_decorator import (
+    KnowledgeBaseOption,
+    NamespacesOption,
+    TargetOption,
+    command,
+)
 from memctl.cli.rendering.output_formats import terminal_file
 from memctl.cli.rendering.terminal_text import format_count, json_safe, terminal_safe
 from memctl.errors import UsageError
@@ -21,27 +26,19 @@ ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
 _ARCHIVE_HINT = "give what memctl export all wrote, or -"
 
 
-def register(root: typer.Typer) -> None:
-    """Add these verbs to the command line."""
-    command(
-        root,
-        "export",
-        """
-        memctl export memories -f parquet --to memories.parquet
-        memctl export documents -f jsonl | jq .title
-        memctl export all --to backup.memctl
-        memctl export memories -f arrow | python -c 'import sys, pyarrow as pa; ...'
-        """,
-    )(export)
-    command(
-        root,
-        "import",
-        """
-        memctl import backup.memctl -k restored
-        """,
-    )(import_)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "export",
+    """
+    memctl export memories -f parquet --to memories.parquet
+    memctl export documents -f jsonl | jq .title
+    memctl export all --to backup.memctl
+    memctl export memories -f arrow | python -c 'import sys, pyarrow as pa; ...'
+    """,
+)
 def export(
     context: CommandContext,
     table: Annotated[ExportTable, typer.Argument(help="A table, or all of them.")],
@@ -49,10 +46,7 @@ def export(
         ExportFormat | None,
         typer.Option("-f", "--format", help="By default as FILE ends, else jsonl."),
     ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="FILE", help="The file to write; by default standard output."),
-    ] = None,
+    to: TargetOption = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
 ) -> None:
@@ -91,6 +85,13 @@ def export(
     context.say(f"wrote {format_count(rows, 'row')} to {to}")
 
 
+@command(
+    app,
+    "import",
+    """
+    memctl import backup.memctl -k restored
+    """,
+)
 def import_(
     context: CommandContext,
     file: Annotated[

@@ -42,27 +42,18 @@ _STATUS = (
 )
 
 
-def register(root: typer.Typer) -> None:
-    """Add these verbs to the command line."""
-    command(
-        root,
-        "watch",
-        """
-        memctl watch
-        memctl watch -k notes -k work
-        memctl watch --once          # for cron: take what is there, then end
-        """,
-    )(watch)
-    command(
-        root,
-        "status",
-        """
-        memctl status
-        memctl status -o json | jq '.[] | select(.backlog > 0)'
-        """,
-    )(status)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "watch",
+    """
+    memctl watch
+    memctl watch -k notes -k work
+    memctl watch --once          # for cron: take what is there, then end
+    """,
+)
 def watch(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
@@ -160,6 +151,14 @@ def _line(event: WatchEvent) -> str:
     return f"{line}\n{'hint:':>14} {one_line(event.hint)}" if event.hint else line
 
 
+@command(
+    app,
+    "status",
+    """
+    memctl status
+    memctl status -o json | jq '.[] | select(.backlog > 0)'
+    """,
+)
 def status(context: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
     """Show who watches each knowledge base and what waits."""
     from memctl.watch.watch_status import watch_status

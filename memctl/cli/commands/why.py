@@ -61,19 +61,18 @@ _FILES = (
 )
 
 
-def register(root: typer.Typer) -> None:
-    """Add this verb to the command line."""
-    command(
-        root,
-        "why",
-        """
-        memctl why report.pdf
-        memctl why ~/mail/2026/budget.eml -k notes
-        memctl why failed/scan.pdf -o json
-        """,
-    )(why)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "why",
+    """
+    memctl why report.pdf
+    memctl why ~/mail/2026/budget.eml -k notes
+    memctl why failed/scan.pdf -o json
+    """,
+)
 def why(
     context: CommandContext,
     file: Annotated[

@@ -48,7 +48,7 @@ def show_result(
         else:
             print_paragraph(console, answer.text, "bold" if answer.found else "yellow")
         for citation in answer.citations:
-            print_marked(console, f"[{citation.number}]", describe_location(citation), "cyan", 2)
+            print_marked(console, f"[{citation.number}]", describe_location(citation), 2)
     if result.insights:
         print_paragraph(console, "\nInsights")
         for insight in result.insights:
@@ -144,7 +144,7 @@ def _show_community(
     print_paragraph(console, f"{of}{describe_members(community)}", "green", 2)
     for citation in community.citations:
         print_paragraph(console, one_line(citation.quote, _INSIGHT), "", 4)
-        print_marked(console, f"[{citation.number}]", describe_location(citation), "cyan", 4)
+        print_marked(console, f"[{citation.number}]", describe_location(citation), 4)
     if explain:
         print_paragraph(
             console, f"score {community.score:.3f}: {', '.join(community.seeds)}", "dim", 4
@@ -174,7 +174,7 @@ def _show_folded(console: Console, hit: Hit, *, name_kb: bool) -> None:
 def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> None:
     kind = "" if hit.level == "evidence" else f"{hit.type}, "
     of = f"{hit.kb}: " if name_kb else ""
-    print_marked(console, f"{hit.rank:3}.", f"{of}{kind}{describe_location(hit)}", "cyan")
+    print_marked(console, f"{hit.rank:3}.", f"{of}{kind}{describe_location(hit)}")
     print_paragraph(console, one_line(hit.text, _SNIPPET), "", 5)
     for said in _no_longer(hit):
         print_paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)

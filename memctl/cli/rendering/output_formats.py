@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
 from memctl.errors import UsageError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+T = TypeVar("T")
 Format = Literal["table", "json", "ndjson", "csv", "arrow"]
 Row = Mapping[str, Any]
 _JSON_COLUMNS = ("metadata", "signals")
@@ -86,6 +87,20 @@ def emit_one(value: object, output: Format | None, show: Callable[[], None]) -> 
         print_json(value)
     else:
         emit([value], (), format_)
+
+
+def emit_each(values: Sequence[T], output: Format | None, show: Callable[[T], None]) -> None:
+    """Write objects: as rows, or each by ``show`` where a table is asked for."""
+    if resolve_format(output) != "table":
+        emit(values, (), output)
+        return
+    for value in values:
+        show(value)
+
+
+def emit_facts(value: object, output: Format | None) -> None:
+    """Write one object, as names with their values where a table is asked for."""
+    emit_one(value, output, lambda: print_facts(console(), to_plain(value), indent=0))
 
 
 def with_kb_column(columns: Sequence[Column], knowledge_bases: int) -> list[Column]:
@@ -351,18 +366,18 @@ def print_paragraph(out: Console, text: str, style: str = "", indent: int = 0) -
         out.print(" " * indent + terminal_safe(text), soft_wrap=True)
 
 
-def print_marked(out: Console, marker: str, text: str, style: str = "", indent: int = 0) -> None:
+def print_marked(out: Console, marker: str, text: str, indent: int = 0) -> None:
     """Print a paragraph after its number; on a terminal its further lines begin below its text."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     if not out.is_terminal:
-        print_paragraph(out, f"{marker} {text}", style, indent)
+        print_paragraph(out, f"{marker} {text}", "cyan", indent)
         return
     grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True, style=style)
-    grid.add_column(overflow="fold", style=style)
+    grid.add_column(no_wrap=True, style="cyan")
+    grid.add_column(overflow="fold", style="cyan")
     grid.add_row(Text(marker), Text(terminal_safe(text)))
     out.print(Padding(grid, (0, 0, 0, indent)))
 
@@ -391,7 +406,7 @@ def _fact(value: object) -> str:
     """Return a value as people read it: ``yes`` for True, an instant in local time."""
     if value is None:
         return ""
-    if isinstance(value, bool):
+    if isinstance(value, (bool, list)):
         return _readable(value)
     return format_moment(value) if isinstance(value, datetime) else terminal_safe(str(value))
 

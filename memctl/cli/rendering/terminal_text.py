@@ -6,7 +6,12 @@ import json
 import re
 import unicodedata
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memctl.graph.graph_views import Step
+    from memctl.memories.memory_views import Evidence
+    from memctl.records import Citation, DuplicateHit, Hit
 
 _KEPT = {"\n", "\t"}
 _BEYOND_ASCII = re.compile("[\x7f-\U0010ffff]")
@@ -36,7 +41,7 @@ def _escaped(character: str) -> str:
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON that a terminal can be shown: what could steer it is ``\\u`` escaped.
 
-    Letters of every language stand there as they are, and whoever reads the JSON gets the value.
+    Letters of every language stay as they are, and a JSON parser gets the same value.
     """
     return json_safe(json.dumps(value, ensure_ascii=False, indent=indent))
 
@@ -121,52 +126,8 @@ def format_money(amount: float) -> str:
 _LONGEST_NAME = 60
 
 
-class Located(Protocol):
-    """What a citation and a piece of evidence have in common."""
-
-    @property
-    def source(self) -> str:
-        """Where the document came from."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """The document's title."""
-        ...
-
-    @property
-    def start(self) -> int | None:
-        """First character."""
-        ...
-
-    @property
-    def end(self) -> int | None:
-        """The character after the last one."""
-        ...
-
-    @property
-    def page(self) -> int | None:
-        """Page, from 1."""
-        ...
-
-    @property
-    def row(self) -> int | None:
-        """Row, from 1."""
-        ...
-
-    @property
-    def time_start(self) -> float | None:
-        """Seconds into a recording."""
-        ...
-
-    @property
-    def created_at(self) -> datetime:
-        """The source's date."""
-        ...
-
-
-def describe_location(where: Located) -> str:
-    """Return where something stands: document, file, page, row or time, characters, date."""
+def describe_location(where: Citation | DuplicateHit | Evidence | Hit | Step) -> str:
+    """Return where something is: document, file, page, row or time, characters, date."""
     file_name = where.source.rsplit("/", 1)[-1]
     called = where.title or file_name
     parts = [shortened(called, _LONGEST_NAME)]
