@@ -48,20 +48,8 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
-_LAZY = {
-    "errors": (
-        "ConfigError", "DamagedError", "DiskRefused", "KnowledgeBaseNotFound",
-        "KnowledgeBaseUnavailable", "LockedError", "MemctlError", "ModelError", "NotFoundError",
-        "UsageError",
-    ),
-    "home": ("Home",),
-    "knowledge_base": ("KnowledgeBase", "KnowledgeBases"),
-    "records": (
-        "Answer", "Citation", "ConsolidationReport", "Context", "Document", "Filters", "Hit",
-        "IngestReport", "Memory", "Progress", "QueryResult", "Question",
-    ),
-}  # fmt: skip
-"""Names that are imported from modules of this package when they are first used."""
+_LAZY_MODULES = ("errors", "records", "knowledge_base", "home")
+"""Where names are imported from when they are first used, the cheapest first."""
 __all__ = [
     "Answer",
     "Citation",
@@ -96,9 +84,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first used, so that ``import memctl`` stays light."""
-    for module, names in _LAZY.items():
-        if name in names:
-            return getattr(import_module(f"memctl.{module}"), name)
+    for module in _LAZY_MODULES if name in __all__ else ():
+        found = getattr(import_module(f"memctl.{module}"), name, None)
+        if found is not None:
+            return found
     raise AttributeError(f"module 'memctl' has no attribute {name!r}")
 
 

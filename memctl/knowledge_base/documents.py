@@ -7,23 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from memctl.errors import UsageError
+from memctl.knowledge_base.resources import Part
 from memctl.records import Filters, IngestReport, ProgressListener, SkipListener
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.knowledge_base.resources import Resources
     from memctl.memories.memory_views import DocumentView
     from memctl.provenance.file_provenance import FileProvenance
 
 _NO_FILTERS = Filters()
 
 
-class Documents:
+class Documents(Part):
     """The documents of one knowledge base."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def ingest(
         self,

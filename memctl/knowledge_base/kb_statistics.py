@@ -13,13 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.consolidation.memory_pool import count_waiting
-from memctl.schema.table_names import TableName
 
 if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.log_repositories import QueryEntry
     from memctl.store.store import Store
-    from memctl.store.tables.snapshot import Snapshot
 
 _DAYS = 14
 
@@ -66,14 +64,14 @@ def kb_statistics(name: str, store: Store, now: datetime) -> KnowledgeBaseStatis
     firsts = documents.filter(pc.equal(documents["part"], 0))
     columns = ["level", "type", "namespace", "valid_from", "superseded_by", "is_consolidated"]
     memories = snapshot.scan("memories", columns=columns)
-    questions = store.ledger.queries.recent(1_000_000)
+    questions = store.ledger.queries.recent(-1)
     times = sorted(entry.seconds for entry in questions[:100])
     return KnowledgeBaseStatistics(
         kb=name,
         documents=firsts.num_rows,
         memories=memories.num_rows,
-        entities=_count(snapshot, "entities"),
-        relations=_count(snapshot, "relations"),
+        entities=snapshot.count("entities"),
+        relations=snapshot.count("relations"),
         by_status=_value_counts(firsts["status"]),
         by_media_type=_value_counts(firsts["media_type"]),
         by_level=_value_counts(memories["level"]),
@@ -87,10 +85,6 @@ def kb_statistics(name: str, store: Store, now: datetime) -> KnowledgeBaseStatis
         queries=len(questions),
         query_seconds=times[len(times) // 2] if times else None,
     )
-
-
-def _count(snapshot: Snapshot, table: TableName) -> int:
-    return snapshot.count(table)
 
 
 def _value_counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -114,7 +108,6 @@ def _disk_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
-_ALL = 1_000_000
 _MOST_UNANSWERED = 20
 
 
@@ -170,7 +163,7 @@ class QueryStatistics:
 
 def query_statistics(name: str, ledger: Ledger) -> QueryStatistics:
     """Return the numbers of a query log."""
-    entries = ledger.queries.recent(_ALL)
+    entries = ledger.queries.recent(-1)
     counts = _counts("", entries)
     by_mode = sorted(_grouped(entries, lambda entry: entry.mode), key=lambda group: -group.queries)
     by_day = _grouped(entries, lambda entry: entry.at.date().isoformat())

@@ -13,6 +13,7 @@ from memctl.kb_settings import (
     portable_settings,
     save_settings,
 )
+from memctl.knowledge_base.resources import Part
 from memctl.records import Filters, JobView, ProgressListener, ReembedReport, UndoReport
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from memctl.forget import ForgetReport, Selection
     from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
-    from memctl.knowledge_base.resources import Resources
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.version_repositories import SnapshotEntry
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
     from memctl.store.transfer.export_formats import ExportFormat
 
 
-class Jobs:
+class Jobs(Part):
     """What a knowledge base has done by itself."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def undo(
         self, number: int | None = None, *, again: bool = False, dry_run: bool = False
@@ -72,11 +69,8 @@ class Jobs:
         return Jobs(self._kb.store, self._kb.clock, self._kb.name).recent(limit)
 
 
-class Snapshots:
+class Snapshots(Part):
     """The named snapshots of a knowledge base."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def create(self, name: str) -> NamedSnapshot:
         """Name the current state, to go back to it; copies nothing and waits for nobody.
@@ -153,11 +147,8 @@ class Snapshots:
         return Snapshots(self._kb.store, self._kb.clock)
 
 
-class Vectors:
+class Vectors(Part):
     """The vectors of a knowledge base and the embedder that they are from."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def reembed(
         self, embedder: str, *, progress: ProgressListener | None = None
@@ -233,11 +224,8 @@ class Vectors:
         return report
 
 
-class Transfer:
+class Transfer(Part):
     """Exports of a knowledge base, and their import."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def export(self, table: TableName) -> pa.RecordBatchReader:
         """Return a table as a stream of Arrow batches, with vectors as float32.
@@ -331,11 +319,8 @@ class Transfer:
             self._kb.settings = merged
 
 
-class Erasure:
+class Erasure(Part):
     """Removes things from a knowledge base for good."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def forget(
         self, selection: Selection | None = None, *, snapshots: bool = False, dry_run: bool = False
@@ -375,11 +360,8 @@ class Erasure:
         return self._kb.complete_forgetting()
 
 
-class Statistics:
+class Statistics(Part):
     """A knowledge base in numbers."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def content(self) -> KnowledgeBaseStatistics:
         """Return counts, sizes and rates."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.knowledge_base.resources import Part
 from memctl.records import ConsolidationReport, Filters, Memory, ProgressListener
 
 if TYPE_CHECKING:
@@ -15,17 +16,13 @@ if TYPE_CHECKING:
     from memctl.graph.graph_views import GraphView
     from memctl.graph.name_index import Node
     from memctl.graph.name_resolution import Decisions
-    from memctl.knowledge_base.resources import Resources
     from memctl.memories.memory_views import MemoryView
 
 _NO_FILTERS = Filters()
 
 
-class Memories:
+class Memories(Part):
     """The memories of one knowledge base."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def add(
         self,
@@ -138,11 +135,8 @@ class Memories:
         return list_memories(self._kb.snapshot(), found, self._kb.clock(), limit, offset)
 
 
-class Insights:
+class Insights(Part):
     """What consolidation draws from the memories of one knowledge base."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def list(
         self, filters: Filters = _NO_FILTERS, *, limit: int | None = None, offset: int | None = None
@@ -194,11 +188,8 @@ class Insights:
         return report
 
 
-class NameGraph:
+class NameGraph(Part):
     """The names in the memories of one knowledge base, and how they are connected."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._kb = resources
 
     def view(self, filters: Filters = _NO_FILTERS) -> GraphView:
         """Return the graph of the names in memories that hold now.

@@ -172,6 +172,17 @@ class Resources:
         return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock)
 
 
+class Part:
+    """What can be done with one aspect of an open knowledge base.
+
+    Args:
+        resources: Its files, settings and services.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._kb = resources
+
+
 def _with_current_embedder(
     layout: Layout, settings: KnowledgeBaseSettings, store: Store
 ) -> KnowledgeBaseSettings:
