@@ -1,0 +1,677 @@
+"""Settings of the whole program: flags, environment variables and config.toml.
+
+The only module that reads the environment.  It knows what a setting is called, which values it
+takes and where its value came from; it never knows what a setting is used for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from memctl.errors import ConfigError, UsageError
+from memctl.kb_settings import Inbox, KnowledgeBaseSettings, check_name, check_overlap
+from memctl.literals import (
+    After,
+    ChunkStrategy,
+    Duplicates,
+    Fusion,
+    LogFormat,
+    LogLevel,
+    Mode,
+    Task,
+    WhenUnavailable,
+)
+from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
+from memctl.validation import (
+    allowed_values,
+    check_keys,
+    check_value,
+    nearest,
+    parse_text,
+    read_toml,
+    setting,
+    setting_default,
+    setting_of,
+    setting_rules,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What goes to standard error besides errors."""
+
+    level: LogLevel = setting("warning", "what is logged to standard error")
+    format: LogFormat = setting(
+        "auto", "how a log line looks; auto is text on a terminal and json elsewhere"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySettings:
+    """How a question is searched for and answered unless it says otherwise."""
+
+    limit: int = setting(10, "how many hits", low=1, high=10_000)
+    mode: Mode = setting("hybrid", "how memories are found")
+    fusion: Fusion = setting("zscore", "how the keyword score and the vector score become one")
+    keyword_weight: float = setting(
+        0.75,
+        "weight of the keyword score in the fusion weighted; the rest is the vector score's",
+        low=0,
+        high=1,
+    )
+    importance_weight: float = setting(
+        0.0, "weight of a memory's importance in its score", low=0, high=5
+    )
+    confidence_weight: float = setting(
+        0.0, "weight of a memory's confidence in its score", low=0, high=5
+    )
+    recency_weight: float = setting(
+        0.0, "weight in its score of how recent a memory is; see half_life of kb set", low=0, high=5
+    )
+    duplicates: Duplicates = setting(
+        "exact",
+        "which memories are one hit: with the same words, with nearly the same, or (keep) none",
+    )
+    diversity: float = setting(
+        0.0, "how much similarity to a better hit lowers a hit", low=0, high=1
+    )
+    per_document: int = setting(
+        0, "at most this many hits per document; 0 means no limit", low=0, high=10_000
+    )
+    rerank_hits: int = setting(
+        50, "how many of the best hits the model of models.rerank sorts", low=2, high=1000
+    )
+    answer_tokens: int = setting(
+        3000, "tokens of memories that a model is given to answer from", low=500, high=1_000_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLogSettings:
+    """What a knowledge base notes of the questions it is asked; nothing of it leaves the disk."""
+
+    enabled: bool = setting(True, "note every question, with what it found and how long it took")
+    keep: int = setting(
+        10_000, "how many questions are kept, the newest ones", low=1, high=1_000_000
+    )
+    redact: bool = setting(True, "what looks like a key, a token or a password is not noted")
+
+
+@dataclass(frozen=True, slots=True)
+class NewKnowledgeBase:
+    """What a knowledge base is created with; later changes here leave existing ones alone."""
+
+    chunk_strategy: ChunkStrategy = setting_of(KnowledgeBaseSettings, "chunk_strategy")
+    chunk_size: int = setting_of(KnowledgeBaseSettings, "chunk_size")
+    chunk_overlap: int = setting_of(KnowledgeBaseSettings, "chunk_overlap")
+    consolidate_interval: int = setting_of(KnowledgeBaseSettings, "consolidate_interval")
+    always_on: bool = setting_of(KnowledgeBaseSettings, "always_on")
+    after: After = setting_of(Inbox, "after")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """How inbox folders are watched."""
+
+    settle_seconds: float = setting(
+        2.0,
+        "a file is taken once its size and time have not changed for this many seconds",
+        low=0,
+        high=3600,
+    )
+    rescan_seconds: float = setting(
+        30.0, "seconds between two full scans, which find what events missed", low=0.1, high=86_400
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidateSettings:
+    """How memories become insights."""
+
+    batch_size: int = setting(20, "memories looked at together", low=2, high=10_000)
+    near_duplicate: float = setting(
+        0.92, "cosine similarity from which two memories may be near duplicates", low=0.5, high=1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """How the tables of a knowledge base are written to."""
+
+    wait_seconds: float = setting(
+        30.0,
+        "seconds that a command waits for another one that is writing to the same knowledge base;"
+        " 0 means that it does not wait",
+        low=0,
+        high=86_400,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What one file may take: PDF, office, picture, recording, web page, mail, XML or YAML."""
+
+    memory_mb: int = setting(
+        2048, "megabytes of memory for the process that reads it", low=128, high=1_048_576
+    )
+    processor_seconds: int = setting(
+        300,
+        "seconds of processor time; a file of more than 10 MB gets as much for each 10 MB",
+        low=1,
+        high=86_400,
+    )
+    seconds: float = setting(
+        600.0, "seconds by the clock, with the same allowance for size", low=0.1, high=86_400
+    )
+    text_mb: int = setting(200, "millions of characters that it may give", low=1, high=10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSettings:
+    """Bounds of one ``memctl sql`` statement."""
+
+    memory_limit_mb: int = setting(1024, "megabytes of memory", low=64, high=1_048_576)
+    timeout_seconds: float = setting(60.0, "seconds until it is stopped", low=0.1, high=86_400)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """An OpenAI-compatible endpoint; nothing is ever sent anywhere while base_url is empty."""
+
+    base_url: str = setting("", "such as http://localhost:11434/v1")
+    api_key_env: str = setting(
+        "OPENAI_API_KEY",
+        "the environment variable that holds the key, where one is needed; it is sent to the host"
+        " of base_url alone",
+    )
+    api_key_file: str = setting("", "a file that holds the key, instead of a variable")
+    timeout_seconds: float = setting(
+        120.0, "seconds until a call is given up", low=0.1, high=86_400
+    )
+    retries: int = setting(
+        3, "more tries, ever later, after a 429, a 5xx or a time-out", low=0, high=20
+    )
+    concurrency: int = setting(4, "calls at the same time", low=1, high=256)
+
+
+_OWN_KEY = (
+    "where another key for this task is: an environment variable, or a file whose name has a /"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Which model of the endpoint does what; empty is the built-in way (or not at all)."""
+
+    understand: str = setting("", "gist, entities, facts of a document")
+    consolidate: str = setting("", "insights from memories that belong together")
+    answer: str = setting("", "answers to questions")
+    embed: str = setting("", "vectors of new knowledge bases; existing ones keep theirs")
+    rerank: str = setting(
+        "",
+        "puts the best hits first: a model behind the endpoint's /rerank, a cross-encoder on this"
+        " machine, onnx/FOLDER, or builtin, the scores of the search",
+    )
+    transcribe: str = setting("", "recordings become text")
+    image: str = setting("", "pictures are described and read")
+    understand_url: str = setting("", "another base_url for this task")
+    consolidate_url: str = setting("", "another base_url for this task")
+    answer_url: str = setting("", "another base_url for this task")
+    embed_url: str = setting("", "another base_url for this task")
+    rerank_url: str = setting("", "another base_url for this task")
+    transcribe_url: str = setting("", "another base_url for this task")
+    image_url: str = setting("", "another base_url for this task")
+    understand_key: str = setting("", _OWN_KEY)
+    consolidate_key: str = setting("", _OWN_KEY)
+    answer_key: str = setting("", _OWN_KEY)
+    embed_key: str = setting("", _OWN_KEY)
+    rerank_key: str = setting("", _OWN_KEY)
+    transcribe_key: str = setting("", _OWN_KEY)
+    image_key: str = setting("", _OWN_KEY)
+    most_windows: int = setting(
+        50,
+        "at most this many windows of 12,000 characters of a long document are read by a model,"
+        " spread from its beginning to its end; the rest is understood the built-in way",
+        low=1,
+        high=1_000_000,
+    )
+    when_unavailable: WhenUnavailable = setting(
+        "wait",
+        "when a model is down or its budget is spent, files and groups of memories wait for it, or"
+        " are done the built-in way, files marked for `memctl document reprocess --upgrade`",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """What models may cost; prices are yours to state, in whatever currency, and 0 is free."""
+
+    daily_tokens: int = setting(
+        0, "tokens a knowledge base may use a day (UTC); 0 means no limit", low=0, high=10**12
+    )
+    daily_cost: float = setting(
+        0.0, "what a knowledge base may cost a day (UTC); 0 means no limit", low=0, high=1e9
+    )
+    input_price: float = setting(0.0, "of a million tokens sent to a chat model", low=0, high=1e6)
+    output_price: float = setting(0.0, "of a million tokens a chat model writes", low=0, high=1e6)
+    embed_price: float = setting(0.0, "of a million tokens embedded or reranked", low=0, high=1e6)
+    transcribe_price: float = setting(0.0, "of a minute transcribed", low=0, high=1e6)
+
+
+OriginKind = Literal["flag", "environment", "file", "default"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from: the kind of source, and its flag, variable or file."""
+
+    kind: OriginKind
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Every setting with its value; ``origins`` says for each dotted key which source won."""
+
+    home: Path
+    """The folder that holds every knowledge base."""
+    path: Path
+    """The config file, whether or not it exists."""
+    kb: str | None = None
+    """``MEMCTL_KB``: the knowledge base to read and write where a command names none."""
+    default_kb: str = setting(
+        "default", "the knowledge base that is written to where a command names none"
+    )
+    log: LogSettings = LogSettings()
+    query: QuerySettings = QuerySettings()
+    query_log: QueryLogSettings = QueryLogSettings()
+    new_kb: NewKnowledgeBase = NewKnowledgeBase()
+    watch: WatchSettings = WatchSettings()
+    consolidate: ConsolidateSettings = ConsolidateSettings()
+    store: StoreSettings = StoreSettings()
+    limits: LimitSettings = LimitSettings()
+    sql: SqlSettings = SqlSettings()
+    endpoint: EndpointSettings = EndpointSettings()
+    models: ModelSettings = ModelSettings()
+    budget: BudgetSettings = BudgetSettings()
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+
+SECTIONS: Mapping[str, type[Any]] = {
+    item.name: type(item.default) for item in fields(Config) if is_dataclass(item.default)
+}
+"""The sections of the config file: the fields of ``Config`` that are settings classes."""
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """Return every setting by its dotted key, in the order of the example file."""
+    found: dict[str, Any] = {"home": str(config.home), "default_kb": config.default_kb}
+    for name, section in SECTIONS.items():
+        values = getattr(config, name)
+        found |= {f"{name}.{key}": getattr(values, key) for key in setting_rules(section)}
+    return found
+
+
+_HOME_HELP = "the folder that holds every knowledge base; the default is the system's own place"
+
+
+def example_config() -> str:
+    """Return a config file with every setting, commented out, explained, at its default."""
+    lines = [
+        "# Settings of memctl.  Every line that starts with `# name =` shows a default: remove the",
+        "# `# ` and change the value.  Each can also be set by an environment variable, such as",
+        "# MEMCTL_WATCH_SETTLE_SECONDS for settle_seconds of [watch].",
+        "",
+        f"# {_HOME_HELP}",
+        '# home = "~/memories"',
+        *_example_lines(Config),
+    ]
+    for name, section in SECTIONS.items():
+        about = (section.__doc__ or "").replace("``", "`")
+        lines += ["", f"[{name}]", f"# {about}", *_example_lines(section)]
+    return "\n".join(lines) + "\n"
+
+
+def _example_lines(section: type[Any]) -> list[str]:
+    lines = []
+    for key, rule in setting_rules(section).items():
+        words = allowed_values(section, key)
+        range_ = f" ({' | '.join(words)})" if words else ""
+        if rule.allowed_range:
+            range_ = f" ({rule.allowed_range})"
+        lines += [
+            "",
+            f"# {rule.help}{range_}",
+            f"# {key} = {_toml_value(setting_default(section, key))}",
+        ]
+    return lines
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def load_config(
+    flags: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+) -> Config:
+    """Read every setting: a flag wins over the environment, that over the file, then the default.
+
+    A variable that is empty says nothing, but for settings that are empty by default.
+
+    Args:
+        flags: Values given on the command line, by dotted key; ``config`` is the file itself.
+        environ: Instead of the process's environment.
+
+    Raises:
+        ConfigError: A setting is unknown or cannot have that value, or the file is not TOML; or
+            one that is named is not there.
+    """
+    given = dict(flags or {})
+    variables = os.environ if environ is None else environ
+    chosen = _chosen_home(given, variables)
+    named, path = _config_path(given.pop("config", ""), chosen, variables)
+    file = read_toml(path)
+    if named and not path.exists():
+        hint = "check the path for a typo, or write one: memctl --config FILE config init"
+        raise ConfigError(f"no settings file {display_path(path)}", hint)
+    sources = _Sources(given, variables, path, file)
+    sources.check_file()
+    values: dict[str, Any] = {"default_kb": sources.default_kb()}
+    for name, section in SECTIONS.items():
+        values[name] = section(
+            **{key: sources.value(name, section, key) for key in setting_rules(section)}
+        )
+    check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
+    home = sources.home(chosen)
+    kb = variables.get("MEMCTL_KB") or None
+    return Config(home=home, path=path, kb=kb, origins=sources.origins, **values)
+
+
+def config_path(
+    flags: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+) -> Path:
+    """Return where the settings file is, or would be, whatever is in it.
+
+    Args:
+        flags: As for ``load_config``.
+        environ: Instead of the process's environment.
+
+    Raises:
+        ConfigError: The home that it would be in cannot be one.
+    """
+    given = flags or {}
+    variables = os.environ if environ is None else environ
+    return _config_path(given.get("config", ""), _chosen_home(given, variables), variables)[1]
+
+
+_Home = tuple[Path, Origin]
+
+
+def _chosen_home(flags: Mapping[str, str], variables: Mapping[str, str]) -> _Home | None:
+    """Return the home that a flag or a variable names; the file may name another one.
+
+    Raises:
+        ConfigError: It cannot be one.
+    """
+    if flag := flags.get("home"):
+        return _home(expand_path(flag), Origin("flag", "--home"))
+    if variable := variables.get("MEMCTL_HOME"):
+        return _home(expand_path(variable), Origin("environment", "MEMCTL_HOME"))
+    return None
+
+
+def _home(path: Path, origin: Origin) -> _Home:
+    """Refuse what is there and is no folder; one that is not there will be made."""
+    path = path.absolute()
+    what = f"{origin.name}: {display_path(path)}"
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        is_folder = not path.is_symlink()
+    except OSError as error:
+        raise ConfigError(f"{what}: {os_error_reason(error)}", os_error_hint(error)) from error
+    except ValueError as error:
+        raise ConfigError(f"{what}: {error}", "name a folder") from error
+    if not is_folder:
+        raise ConfigError(f"{what} is not a folder", "name a folder; it need not be there yet")
+    return path, origin
+
+
+def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) -> tuple[bool, Path]:
+    """Return the config file: named, else in a home that was chosen, else the system's place.
+
+    Returns:
+        Whether it was named, and the file.
+    """
+    if named := flag or variables.get("MEMCTL_CONFIG"):
+        return True, expand_path(named).absolute()
+    if home is not None:
+        return False, home[0] / "config.toml"
+    from platformdirs import user_config_path
+
+    return False, user_config_path("memctl", appauthor=False) / "config.toml"
+
+
+@dataclass
+class _Sources:
+    """The three places where a value can stand; keeps note of which one won."""
+
+    flags: Mapping[str, str]
+    variables: Mapping[str, str]
+    path: Path
+    file: Mapping[str, Any]
+    origins: dict[str, Origin] = field(default_factory=dict)
+
+    def check_file(self) -> None:
+        """Refuse keys that the file has and no setting is called."""
+        place = str(self.path)
+        check_keys(self.file, ["home", "default_kb", *SECTIONS], prefix="", place=place)
+        home = self.file.get("home", "x")
+        if not isinstance(home, str) or not home:
+            raise ConfigError(f"{place}: home must be the path of a folder, not {home!r}")
+        for name, section in SECTIONS.items():
+            table = self.file.get(name, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")
+            check_keys(table, setting_rules(section), prefix=f"{name}.", place=place)
+
+    def value(self, name: str, section: type[Any], key: str) -> Any:
+        """Return the setting's value from the source that wins."""
+        dotted = f"{name}.{key}" if name else key
+        variable = variable_name(dotted)
+        table = self.file.get(name, {}) if name else self.file
+        if dotted in self.flags:
+            self.origins[dotted] = Origin("flag", f"--{dotted}")
+            return parse_text(section, key, self.flags[dotted], name=dotted, place="flag")
+        text = self.variables.get(variable, "")
+        if text or (variable in self.variables and setting_default(section, key) == ""):
+            self.origins[dotted] = Origin("environment", variable)
+            return parse_text(section, key, text, name=dotted, place=f"environment {variable}")
+        if key in table:
+            self.origins[dotted] = Origin("file", str(self.path))
+            return check_value(section, key, table[key], name=dotted, place=str(self.path))
+        self.origins[dotted] = Origin("default")
+        return setting_default(section, key)
+
+    def home(self, chosen: _Home | None) -> Path:
+        """Return the folder of all knowledge bases; a relative one in the file is beside it.
+
+        Args:
+            chosen: What a flag or a variable names, which wins.
+
+        Raises:
+            ConfigError: It cannot be one.
+        """
+        if chosen is None and "home" in self.file:
+            named = self.path.parent / expand_path(self.file["home"])
+            chosen = _home(named, Origin("file", str(self.path)))
+        if chosen is None:
+            from platformdirs import user_data_path
+
+            chosen = _home(user_data_path("memctl", appauthor=False), Origin("default"))
+        path, self.origins["home"] = chosen
+        return path
+
+    def default_kb(self) -> str:
+        """Return the knowledge base to write to, which must have a valid name."""
+        name: str = self.value("", Config, "default_kb")
+        try:
+            return check_name(name)
+        except UsageError as error:
+            place = self.origins["default_kb"].name
+            raise ConfigError(f"{place}: default_kb: {error.message}", error.hint) from None
+
+
+def is_debugging() -> bool:
+    """Say whether ``MEMCTL_DEBUG`` asks for tracebacks."""
+    return os.environ.get("MEMCTL_DEBUG", "") not in ("", "0")
+
+
+_VARIABLE_PREFIX = "MEMCTL_"
+_OTHER_VARIABLES = ("MEMCTL_HOME", "MEMCTL_CONFIG", "MEMCTL_KB", "MEMCTL_DEBUG")
+
+
+def variable_name(dotted: str) -> str:
+    """Return the environment variable of a setting: ``MEMCTL_WATCH_SETTLE_SECONDS``."""
+    return f"{_VARIABLE_PREFIX}{dotted.replace('.', '_').upper()}"
+
+
+def unknown_variables(config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return variables that are called like settings and are none, each with a hint.
+
+    Args:
+        config: All settings; one of them may name a further variable, for a key.
+        environ: Instead of the process's environment.
+    """
+    settings = settings_of(config)
+    known = [*_OTHER_VARIABLES, *map(variable_name, settings), *map(str, settings.values())]
+    given = os.environ if environ is None else environ
+    found = sorted(
+        name for name in given if name.startswith(_VARIABLE_PREFIX) and name not in known
+    )
+    # All begin alike, so it is the rest that tells which one was meant.
+    rests = [
+        name.removeprefix(_VARIABLE_PREFIX) for name in known if name.startswith(_VARIABLE_PREFIX)
+    ]
+    otherwise = "memctl config show -o json names those there are"
+    return {
+        name: nearest(name.removeprefix(_VARIABLE_PREFIX), rests, _VARIABLE_PREFIX) or otherwise
+        for name in found
+    }
+
+
+_log = logging.getLogger(__name__)
+
+_PASSWORD = re.compile(r"://.*@", re.DOTALL)
+
+
+def endpoint_key(config: Config, task: Task, url: str) -> str:
+    """Return the key for a task's endpoint, "" where there is none to send.
+
+    A task's own key counts; else that of [endpoint], which goes to the host of its base_url alone.
+
+    Args:
+        config: All settings.
+        task: What is to be done there.
+        url: The address of the task's endpoint.
+
+    Raises:
+        ConfigError: The file that should hold it cannot be read, or what is there is no key.
+    """
+    own: str = getattr(config.models, f"{task}_key")
+    if own and ("/" in own or "\\" in own):
+        return _key_in_file(own, f"models.{task}_key")
+    if own:
+        return _key_in_variable(own)
+    common = config.endpoint
+    if not _is_same_host(common.base_url, url):
+        return ""
+    if common.api_key_file:
+        return _key_in_file(common.api_key_file, "endpoint.api_key_file")
+    return _key_in_variable(common.api_key_env)
+
+
+def _is_same_host(common: str, url: str) -> bool:
+    """Say whether a key for one address may go to another: not in clear where it did not before."""
+    from urllib.parse import urlsplit
+
+    try:
+        ours, theirs = urlsplit(common.strip()), urlsplit(url)
+    except ValueError:  # an IPv6 address that is none
+        return False
+    return ours.hostname == theirs.hostname and (ours.scheme, theirs.scheme) != ("https", "http")
+
+
+def _key_in_file(name: str, setting_: str) -> str:
+    path = expand_path(name)
+    try:
+        key = path.read_text(encoding="utf-8-sig").strip()
+        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            place = display_path(path)
+            _log.warning("others on this machine can read %s: chmod 600 %s", place, place)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{setting_}: cannot read {display_path(path)}", "name a file with the key alone"
+        ) from error
+    return _sound_key(key, f"{setting_}: {display_path(path)}")
+
+
+def _key_in_variable(name: str) -> str:
+    return _sound_key(os.environ.get(name, "").strip(), f"environment {name}") if name else ""
+
+
+def _sound_key(key: str, place: str) -> str:
+    """Refuse what cannot be sent, without saying what it is."""
+    if key and (not key.isascii() or not key.isprintable() or " " in key):
+        raise ConfigError(
+            f"{place} holds more than a key, or something else",
+            "a key is one word of ASCII characters; let nothing else stand there",
+        )
+    return key
+
+
+def check_base_url(url: str, name: str) -> str:
+    """Return an endpoint's address, and refuse what is none.
+
+    Args:
+        url: The address.
+        name: The setting that it is from.
+
+    Raises:
+        ConfigError: It is none, or holds a password, which would be shown wherever it is.
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url.strip())
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port or an IPv6 address that is none
+        is_one = False
+    if not is_one:
+        raise ConfigError(
+            f"{name} is no address of an endpoint: {without_password(url)!r}",
+            "it looks like http://localhost:11434/v1",
+        )
+    if "@" in parts.netloc:
+        raise ConfigError(
+            f"{name} holds a user name or a password, which would be shown with it",
+            "leave it out; a key belongs into api_key_file or the variable that api_key_env names",
+        )
+    return url.strip()
+
+
+def without_password(address: str) -> str:
+    """Return an address, which need not be one, without the name and password in it."""
+    return _PASSWORD.sub("://***@", address)
