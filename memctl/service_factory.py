@@ -77,21 +77,15 @@ class ServiceFactory:
     @cached_property
     def providers(self) -> Providers:
         """The models that the settings name; what they reply and cost is kept in the ledger."""
-        from memctl.models.call_accounting import (
-            ModelAccount,
-            NoReplyCache,
-            RedactedReplyCache,
-            ReplyCache,
-        )
+        from memctl.models.call_accounting import Keeping, ModelAccount
         from memctl.models.providers import Providers
 
         ledger = self.store.ledger
-        replies: ReplyCache = ledger.replies
+        keeping: Keeping = "redacted" if self.settings.redact else "all"
         if self.settings.private:
-            replies = NoReplyCache(replies)
-        elif self.settings.redact:
-            replies = RedactedReplyCache(replies)
-        account = ModelAccount(replies, ledger.usage, self.config.budget, self.clock)
+            keeping = "nothing"
+        budget = self.config.budget
+        account = ModelAccount(ledger.replies, ledger.usage, budget, self.clock, keeping)
         return Providers(self.config, account)
 
     @cached_property

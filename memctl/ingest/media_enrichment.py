@@ -22,7 +22,7 @@ from memctl.readers.media.clips import recording_seconds
 from memctl.records import SourceText
 
 if TYPE_CHECKING:
-    from memctl.models.media_models import ImageReader, RemoteTranscriber
+    from memctl.models.remote_models import ImageReader, RemoteTranscriber
     from memctl.readers.pieces import Piece
 
 DESCRIPTION = "description"

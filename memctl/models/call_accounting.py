@@ -1,6 +1,6 @@
-"""What a model's caller keeps besides the reply: replies by what was asked, and what they cost.
+"""What is kept of calls to models: replies by what was asked, and what they cost.
 
-The books themselves are the store's; here is only what is asked of them.
+The tables themselves are the store's; here is only what is required of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from memctl.config import BudgetSettings
 from memctl.errors import ModelUnavailable
@@ -21,7 +21,9 @@ from memctl.redaction import redact_secrets
 
 Clock = Callable[[], datetime]
 _SEEN_OR_HEARD: tuple[Purpose, ...] = ("image", "transcribe")
-"""What models are asked about as it is; of all else they are told without secrets."""
+"""Tasks whose input is a picture or a recording, which secrets cannot be removed from."""
+Keeping = Literal["all", "redacted", "nothing"]
+"""Which replies are kept: all, all without what looks like a secret, or none."""
 _MILLION = 1_000_000
 _MINUTE = 60.0
 
@@ -44,61 +46,6 @@ class ReplyCache(Protocol):
     def together(self) -> AbstractContextManager[object]:
         """Keep what is kept inside in one step."""
         ...
-
-
-class NoReplyCache:
-    """Replies that are not kept, as of what is private.
-
-    Args:
-        book: Where others are.
-    """
-
-    def __init__(self, book: ReplyCache) -> None:
-        self._book = book
-
-    def asking(self, _key: str) -> AbstractContextManager[object]:
-        """Keep nobody out: what the others are told is not kept either."""
-        return nullcontext()
-
-    def get(self, _key: str) -> bytes | None:
-        """Return None: nothing was kept."""
-        return None
-
-    def put(self, _key: str, _task: str, _model: str, _reply: bytes, _now: datetime) -> None:
-        """Let go of a reply."""
-
-    def together(self) -> AbstractContextManager[object]:
-        """Note what calls cost in one step."""
-        return self._book.together()
-
-
-class RedactedReplyCache:
-    """Replies that are kept without what looks like a secret: a model reads it out of a picture.
-
-    Args:
-        book: Where they are kept.
-    """
-
-    def __init__(self, book: ReplyCache) -> None:
-        self._book = book
-
-    def asking(self, key: str) -> AbstractContextManager[object]:
-        """Let nobody else ask what is kept under a key meanwhile."""
-        return self._book.asking(key)
-
-    def get(self, key: str) -> bytes | None:
-        """Return the reply that was kept under a key."""
-        return self._book.get(key)
-
-    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
-        """Keep a reply; what was seen or heard is JSON."""
-        if task in _SEEN_OR_HEARD:
-            reply = json.dumps(_without_secrets(json.loads(reply))).encode()
-        self._book.put(key, task, model, reply, now)
-
-    def together(self) -> AbstractContextManager[object]:
-        """Keep what is kept inside in one step."""
-        return self._book.together()
 
 
 def _without_secrets(value: Any) -> Any:
@@ -151,15 +98,23 @@ class ModelAccount:
 
     Args:
         replies: Where replies are kept.
-        usage: Where use is noted.
+        usage: Where usage is recorded.
         budget: Bounds and prices.
         clock: What tells the time.
+        keeping: Which replies are kept; those of private text are not.
     """
 
     def __init__(
-        self, replies: ReplyCache, usage: UsageLog, budget: BudgetSettings, clock: Clock
+        self,
+        replies: ReplyCache | None,
+        usage: UsageLog,
+        budget: BudgetSettings,
+        clock: Clock,
+        keeping: Keeping = "all",
     ) -> None:
         self._replies = replies
+        self._keeping = keeping
+        self._cache = None if keeping == "nothing" else replies
         self._usage = usage
         self._budget = budget
         self._clock = clock
@@ -167,7 +122,7 @@ class ModelAccount:
     def of(self, document_id: str) -> ModelAccount:
         """Return this account for what is asked about one document, which has one of its own."""
         usage = self._usage.of(document_id) if document_id else self._usage
-        return ModelAccount(self._replies, usage, self._budget, self._clock)
+        return ModelAccount(self._replies, usage, self._budget, self._clock, self._keeping)
 
     def once(self, key: str, task: Purpose, model: str, ask: Callable[[], bytes]) -> bytes:
         """Return a reply that is kept, else what ``ask`` gives, which is kept then.
@@ -187,22 +142,26 @@ class ModelAccount:
 
     def asking(self, key: str) -> AbstractContextManager[object]:
         """Let nobody else ask what has this key meanwhile."""
-        return self._replies.asking(key)
+        return self._cache.asking(key) if self._cache else nullcontext()
 
     def known(self, key: str, task: Purpose, model: str) -> bytes | None:
         """Return the reply to what was asked before, which costs nothing."""
-        reply = self._replies.get(key)
+        reply = self._cache.get(key) if self._cache else None
         if reply is not None:
             self._add(Usage(task, model, cached=1))
         return reply
 
     def keep(self, key: str, task: Purpose, model: str, reply: bytes) -> None:
         """Keep a reply that turned out to be of use."""
-        self._replies.put(key, task, model, reply, self._clock())
+        if self._cache is None:
+            return
+        if self._keeping == "redacted" and task in _SEEN_OR_HEARD:  # those replies are JSON
+            reply = json.dumps(_without_secrets(json.loads(reply))).encode()
+        self._cache.put(key, task, model, reply, self._clock())
 
     def together(self) -> AbstractContextManager[object]:
         """Note and keep what is inside in one step: for many small replies."""
-        return self._replies.together()
+        return self._replies.together() if self._replies else nullcontext()
 
     @contextmanager
     def calling(

@@ -63,7 +63,7 @@ class ChatModel:
         self, endpoint: Endpoint, model: str, task: Purpose, account: ModelAccount
     ) -> None:
         self._endpoint = endpoint
-        self._model = model
+        self.name = model
         self._task: Purpose = task
         self._account = account
         self._manners = endpoint.manners(model)
@@ -71,17 +71,12 @@ class ChatModel:
     @property
     def id(self) -> str:
         """The model's name and where it is."""
-        return f"{self._model}@{self._endpoint.base_url}"
-
-    @property
-    def name(self) -> str:
-        """The model's name alone."""
-        return self._model
+        return f"{self.name}@{self._endpoint.base_url}"
 
     def of(self, document_id: str) -> ChatModel:
         """Return it with an account of what it uses for one document; "" for that of none."""
         account = self._account.of(document_id)
-        return ChatModel(self._endpoint, self._model, self._task, account)
+        return ChatModel(self._endpoint, self.name, self._task, account)
 
     def ask(
         self,
@@ -146,7 +141,7 @@ class ChatModel:
     ) -> str:
         schema = json.dumps(shape.model_json_schema(), sort_keys=True)
         digest = hashlib.sha256()
-        for part in (self._model, version, instructions, schema, data):
+        for part in (self.name, version, instructions, schema, data):
             digest.update(part.encode("utf-8", "replace") + b"\0")
         for kind, content in images:
             digest.update(kind.encode() + b"\0" + hashlib.sha256(content).digest())
@@ -166,7 +161,7 @@ class ChatModel:
                 why = _first_complaint(error) if reply.text else "it was empty"
                 messages = [*messages, *_again(reply.text, why)]
         raise BadReply(
-            f"{self._model} twice replied with something else than was asked for: {why}",
+            f"{self.name} twice replied with something else than was asked for: {why}",
             _LARGER,
         )
 
@@ -196,7 +191,7 @@ class ChatModel:
         with self._paid(sent) as call:
             reply: ChatCompletion = self._endpoint.call(
                 lambda client: client.chat.completions.create(
-                    model=self._model, messages=messages, **sent.for_json(shape)
+                    model=self.name, messages=messages, **sent.for_json(shape)
                 )
             )
             call.spent = _spent(reply)
@@ -230,7 +225,7 @@ class ChatModel:
         spoken, end, refused, is_empty = VisibleReply(), "", "", True
         with self._paid(sent) as call, self._endpoint.calling() as client:
             for piece in client.chat.completions.create(
-                model=self._model, messages=messages, **sent.for_stream()
+                model=self.name, messages=messages, **sent.for_stream()
             ):
                 call.spent = _spent(piece) if piece.usage else call.spent
                 if not piece.choices:
@@ -253,20 +248,20 @@ class ChatModel:
         if is_empty and end == "length":
             raise self._lost_in_thought()
         if is_empty:
-            raise BadReply(f"{self._model} replied with nothing", _LARGER)
+            raise BadReply(f"{self.name} replied with nothing", _LARGER)
         if end == "length":
-            raise BadReply(f"{self._model} was cut off in the middle of a long reply", _LARGER)
+            raise BadReply(f"{self.name} was cut off in the middle of a long reply", _LARGER)
 
     def _will_not(self, why: str) -> RequestRefused:
         words = " ".join(why.split())[:_SHOWN]
-        return RequestRefused(f"{self._model} will not: {words}", "another model may")
+        return RequestRefused(f"{self.name} will not: {words}", "another model may")
 
     def _too_long(self) -> RequestTooLong:
-        return RequestTooLong(f"{self._model} was cut off in the middle of a long reply", _LARGER)
+        return RequestTooLong(f"{self.name} was cut off in the middle of a long reply", _LARGER)
 
     def _lost_in_thought(self) -> ReasoningCutOff:
         return ReasoningCutOff(
-            f"{self._model} thought until it was cut off, and said nothing", _LARGER
+            f"{self.name} thought until it was cut off, and said nothing", _LARGER
         )
 
 

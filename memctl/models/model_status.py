@@ -6,7 +6,6 @@ import io
 import time
 import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -193,7 +192,7 @@ def _try_transcribe(providers: Providers, _: Task) -> None:
 def _try_image(providers: Providers, _: Task) -> None:
     from PIL import Image
 
-    from memctl.models.media_models import jpeg_of
+    from memctl.models.remote_models import jpeg_of
 
     model = providers.image_reader("Reply with JSON that says what the picture shows.", "test/1")
     if model is not None:
@@ -210,27 +209,6 @@ _TRIES: Mapping[Task, Callable[[Providers, Task], None]] = {
 
 
 # --- an account that is forgotten ----------------------------------------------------------------
-
-
-class _Nothing:
-    """Replies that are not kept, so that a trial asks each time."""
-
-    def asking(self, key: str) -> AbstractContextManager[object]:
-        """Keep nobody out."""
-        del key
-        return nullcontext()
-
-    def get(self, key: str) -> bytes | None:
-        """Know no reply."""
-        del key
-        return None
-
-    def put(self, key: str, task: str, model: str, reply: bytes, now: datetime) -> None:
-        """Keep nothing."""
-
-    def together(self) -> AbstractContextManager[object]:
-        """Keep nothing together."""
-        return nullcontext()
 
 
 class _UsageCounter:
@@ -256,4 +234,4 @@ class _UsageCounter:
 
 
 def _account(tally: _UsageCounter) -> ModelAccount:
-    return ModelAccount(_Nothing(), tally, BudgetSettings(), lambda: datetime.now(UTC))
+    return ModelAccount(None, tally, BudgetSettings(), lambda: datetime.now(UTC))

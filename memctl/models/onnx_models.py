@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,20 +35,8 @@ TextOrPair = str | tuple[str, str]
 """A text, or two that a model reads together."""
 
 
-class InferenceSession(Protocol):
-    """What is used of an ``onnxruntime.InferenceSession``."""
-
-    def get_inputs(self) -> Sequence[Any]:
-        """Return the model's inputs, each with a name."""
-        ...
-
-    def get_outputs(self) -> Sequence[Any]:
-        """Return the model's outputs, each with a name."""
-        ...
-
-    def run(self, wanted: Sequence[str], inputs: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the outputs that are wanted."""
-        ...
+InferenceSession = Any
+"""An ``onnxruntime.InferenceSession``; that package has no types and may not be installed."""
 
 
 class TransformerModel:
@@ -263,27 +251,17 @@ class OnnxEmbedder:
     """
 
     def __init__(self, identifier: str, model: TransformerModel, pooling: Pooling) -> None:
-        self._id = identifier
+        self.id = identifier
         self._model = model
         self._pooling = pooling
-        self._dimension = int(self._run(["dimension"]).shape[1])
-
-    @property
-    def id(self) -> str:
-        """``onnx/`` and the folder."""
-        return self._id
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._dimension
+        self.dimension = int(self._run(["dimension"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return rows of length 1 (0 for an empty text), shape ``(len(texts), dimension)``.
 
         A text counts up to the length that the model takes.
         """
-        vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for places in length_batches(texts):
             vectors[places] = self._run([texts[n] for n in places])
         return vectors

@@ -35,7 +35,7 @@ from memctl.models.remote_models import RemoteEmbedder, RemoteReranker, probe_di
 from memctl.paths import expand_path
 
 if TYPE_CHECKING:
-    from memctl.models.media_models import ImageReader, RemoteTranscriber
+    from memctl.models.remote_models import ImageReader, RemoteTranscriber
     from memctl.models.onnx_models import CrossEncoder
 
 TASKS: tuple[Task, ...] = get_args(Task)
@@ -136,7 +136,7 @@ class Providers:
 
     def transcriber(self) -> RemoteTranscriber | None:
         """Return the model that writes down what is said; None where none is configured."""
-        from memctl.models.media_models import RemoteTranscriber
+        from memctl.models.remote_models import RemoteTranscriber
 
         task: Task = "transcribe"
         name = self.model_name(task)
@@ -149,7 +149,7 @@ class Providers:
             instructions: What it is told to do.
             version: Name and version of those.
         """
-        from memctl.models.media_models import ImageReader
+        from memctl.models.remote_models import ImageReader
 
         model = self.chat("image")
         return ImageReader(model, instructions, version) if model else None

@@ -105,15 +105,11 @@ class NegotiatedFormat:
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._current = RequestFormat()
-
-    @property
-    def current(self) -> RequestFormat:
-        """How to ask by what is known so far."""
-        return self._current
+        self.current = RequestFormat()
+        """How to ask, by what is known so far."""
 
     def change(self, sent: RequestFormat, instead: RequestFormat) -> None:
         """Ask otherwise from now on, unless somebody else has found out meanwhile."""
         with self._mutex:
-            if self._current == sent:
-                self._current = instead
+            if self.current == sent:
+                self.current = instead

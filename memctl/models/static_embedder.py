@@ -78,8 +78,10 @@ class StaticEmbedder:
         MemctlError: On first use: a file is missing or damaged.
     """
 
+    dimension = DIMENSION
+
     def __init__(self, identifier: str, folder: Path) -> None:
-        self._id = identifier
+        self.id = identifier
         self._folder = folder
 
     @cached_property
@@ -104,16 +106,6 @@ class StaticEmbedder:
                 f"built-in embedder: {WEIGHTS_FILE.name} has an unexpected shape", _HINT
             )
         return table
-
-    @property
-    def id(self) -> str:
-        """Name and version of the model."""
-        return self._id
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return DIMENSION
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text (of length 0 where a text has no token).

@@ -12,7 +12,7 @@ from memctl.config import BudgetSettings
 from memctl.errors import ModelRefused, ModelUnavailable
 from memctl.models.call_accounting import BudgetExceeded, ModelAccount
 from memctl.models.endpoint import Connection, Endpoint
-from memctl.models.media_models import RemoteTranscriber, TranscribedSegment
+from memctl.models.remote_models import RemoteTranscriber, TranscribedSegment
 from memctl.store.ledger.ledger import Ledger
 
 NOW = datetime(2026, 5, 12, tzinfo=UTC)

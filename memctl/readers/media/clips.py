@@ -89,7 +89,7 @@ def _too_long(name: str) -> OverLimit:
 
 
 def _pages(path: Path, name: str) -> Iterator[Clip]:
-    from memctl.models.media_models import jpeg_of
+    from memctl.models.remote_models import jpeg_of
     from memctl.readers.media.images import image_pages
 
     for page, image in image_pages(path, name, MAX_PAGES):
@@ -97,7 +97,7 @@ def _pages(path: Path, name: str) -> Iterator[Clip]:
 
 
 def _frames(path: Path, name: str, media_type: str) -> Iterator[Clip]:
-    from memctl.models.media_models import jpeg_of
+    from memctl.models.remote_models import jpeg_of
     from memctl.readers.media.recording_content import key_frames
 
     for moment, image in key_frames(path, name, kind_of_media_type(media_type).container):
