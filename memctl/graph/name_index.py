@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.graph.entity_names import (
     is_everyday,
@@ -49,9 +49,8 @@ class Node:
     """What decisions by hand know it by."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """An edge that somebody told: a wikilink, or the subject and object of a statement."""
+class Fact(NamedTuple):
+    """A stated edge: a wikilink, or the subject and object of a statement."""
 
     source: int
     target: int
@@ -59,9 +58,8 @@ class Fact:
     memory_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tie:
-    """How a passage hangs together with another one, as consolidation found it."""
+class Tie(NamedTuple):
+    """How a passage is connected with another one, as consolidation found it."""
 
     target: int
     relation: str
@@ -450,13 +448,8 @@ def _encoded(index: NameIndex) -> dict[str, Any]:
         "named": index.named,
         "about": index.about,
         "holders": index.holders,
-        "facts": [
-            (fact.source, fact.target, fact.relation, fact.memory_ids) for fact in index.facts
-        ],
-        "ties": [
-            (here, [(tie.target, tie.relation, tie.weight) for tie in ties])
-            for here, ties in index.ties.items()
-        ],
+        "facts": index.facts,
+        "ties": list(index.ties.items()),
         "by_key": dict(index.by_key),
         "places": places,
     }
