@@ -35,8 +35,8 @@ from memctl.models.remote_models import RemoteEmbedder, RemoteReranker, probe_di
 from memctl.paths import expand_path
 
 if TYPE_CHECKING:
-    from memctl.models.remote_models import ImageReader, RemoteTranscriber
     from memctl.models.onnx_models import CrossEncoder
+    from memctl.models.remote_models import ImageReader, RemoteTranscriber
 
 TASKS: tuple[Task, ...] = get_args(Task)
 BUILTIN = "builtin"
