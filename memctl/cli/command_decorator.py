@@ -112,6 +112,11 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
 }
 
 
+def flag(name: str, help_text: str) -> Any:
+    """Declare a parameter of a command that is False unless its option is given."""
+    return typer.Option(False, name, help=help_text)
+
+
 def group(name: str, help_text: str) -> typer.Typer:
     """Return a group of commands on one noun."""
     return typer.Typer(
@@ -126,6 +131,8 @@ def command(
 
     Its first parameter is the ``CommandContext``; ``-q`` and ``-v`` are added to its options.  Its
     help is its docstring's first paragraph, then the examples, then the rest of the docstring.
+    Defaults of parameters may be Typer's declarations, so other functions that call it have to
+    give every argument.
 
     A parameter called ``filters`` stands for the options that limit a query or listing, except
     those called ``without``; one called ``kb_settings`` for the settings of a knowledge base that

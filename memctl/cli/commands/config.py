@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
-
-import typer
 
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import Output, command, group
+from memctl.cli.command_decorator import Output, command, flag, group
 from memctl.cli.rendering.output_formats import Column, emit
 from memctl.errors import UsageError
 
@@ -18,10 +15,7 @@ app = group("config", "Show and initialise the settings.")
 @command(app, "show", "memctl config show\nmemctl config show --origin")
 def show(
     context: CommandContext,
-    origin: Annotated[
-        bool,
-        typer.Option("--origin", help="Show which flag, variable or file each value comes from."),
-    ] = False,
+    origin: bool = flag("--origin", "Show which flag, variable or file each value comes from."),
     output: Output = None,
 ) -> None:
     """Show every setting with its value."""
@@ -58,9 +52,7 @@ def path(context: CommandContext) -> None:
 @command(app, "init", "memctl config init\nmemctl config init --stdout > config.toml")
 def init(
     context: CommandContext,
-    stdout: Annotated[
-        bool, typer.Option("--stdout", help="Print it instead of writing it.")
-    ] = False,
+    stdout: bool = flag("--stdout", "Print it instead of writing it."),
 ) -> None:
     """Write a settings file with every setting explained.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command, flag
 from memctl.cli.rendering.output_formats import emit_each, print_paragraph
 from memctl.cli.rendering.terminal_text import format_count, format_duration
 from memctl.errors import ModelUnavailable, PartialFailure
@@ -34,9 +34,7 @@ app = typer.Typer()
 def consolidate(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the insights without writing them.")
-    ] = False,
+    dry_run: bool = flag("--dry-run", "Show the insights without writing them."),
     output: Output = None,
 ) -> None:
     """Draw insights from memories that belong together.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -75,10 +75,9 @@ app = typer.Typer()
 )
 def demo(
     context: CommandContext,
-    folder: Annotated[
-        str | None,
-        typer.Argument(metavar="FOLDER", help="Your own files instead; they are not changed."),
-    ] = None,
+    folder: str | None = typer.Argument(
+        None, metavar="FOLDER", help="Your own files instead; they are not changed."
+    ),
 ) -> None:
     """Take the whole tour on sample files.
 

@@ -6,12 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBasesOption, Output, Yes, command
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, Yes, command, flag
 from memctl.cli.rendering.output_formats import Column, emit, resolve_format
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import DamagedError, DiskRefused, MemctlError, PartialFailure, UsageError
@@ -49,14 +49,10 @@ app = typer.Typer()
 def doctor(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what is damaged.")] = False,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Rebuild all derived data, if it stays the same.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --repair, only say what it would do.")
-    ] = False,
-    deep: Annotated[bool, typer.Option("--deep", help="Check every row, not a sample.")] = False,
+    repair: bool = flag("--repair", "Repair what is damaged."),
+    rebuild: bool = flag("--rebuild", "Rebuild all derived data, if it stays the same."),
+    dry_run: bool = flag("--dry-run", "With --repair, only say what it would do."),
+    deep: bool = flag("--deep", "Check every row, not a sample."),
     yes: Yes = False,
     output: Output = None,
 ) -> None:

@@ -16,6 +16,7 @@ from memctl.cli.command_decorator import (
     Output,
     Yes,
     command,
+    flag,
     group,
 )
 from memctl.cli.commands.ingest import raise_failures, reporting_a_stop, show_report
@@ -74,9 +75,7 @@ _TEXT_SHOWN = 2000
 def list_(
     context: CommandContext,
     filters: Filters,
-    incomplete: Annotated[
-        bool, typer.Option("--incomplete", help="Only those that lack something.")
-    ] = False,
+    incomplete: bool = flag("--incomplete", "Only those that lack something."),
     kb: KnowledgeBasesOption = None,
     limit: Limit = 50,
     output: Output = None,
@@ -102,7 +101,7 @@ def list_(
 def show(
     context: CommandContext,
     id_: Id,
-    text: Annotated[bool, typer.Option("--text", help="Print only its text.")] = False,
+    text: bool = flag("--text", "Print only its text."),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
@@ -196,19 +195,11 @@ def delete(
 )
 def reprocess(
     context: CommandContext,
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Documents to read again.")
-    ] = None,
-    incomplete: Annotated[
-        bool,
-        typer.Option("--incomplete", help="All that lack something that may be available now."),
-    ] = False,
-    upgrade: Annotated[
-        bool,
-        typer.Option(
-            "--upgrade", help="All documents that the configured model has not understood."
-        ),
-    ] = False,
+    ids: list[str] | None = typer.Argument(None, metavar="ID", help="Documents to read again."),
+    incomplete: bool = flag("--incomplete", "All that lack something that may be available now."),
+    upgrade: bool = flag(
+        "--upgrade", "All documents that the configured model has not understood."
+    ),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:

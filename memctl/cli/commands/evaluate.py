@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import typer
 
@@ -84,39 +84,29 @@ app = typer.Typer()
 )
 def evaluate(
     context: CommandContext,
-    folder: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FOLDER", help="The question set; with -k, a file of questions works too."
-        ),
-    ] = None,
-    mode: Annotated[
-        list[str] | None,
-        typer.Option("--mode", metavar="MODE", help=f"{', '.join(get_args(Mode))}; repeatable."),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "-n",
-            "--limit",
-            min=1,
-            max=1000,
-            help="How many hits a question gets (25); with --make, how many questions (50).",
-        ),
-    ] = None,
-    save: Annotated[
-        str | None, typer.Option("--save", metavar="FILE", help="Save the scores of each question.")
-    ] = None,
-    compare: Annotated[
-        str | None,
-        typer.Option("--compare", metavar="FILE", help="Compare with a saved run."),
-    ] = None,
-    make: Annotated[
-        str | None,
-        typer.Option(
-            "--make", metavar="FILE", help="Draft questions about a knowledge base; - is stdout."
-        ),
-    ] = None,
+    folder: str | None = typer.Argument(
+        None, metavar="FOLDER", help="The question set; with -k, a file of questions works too."
+    ),
+    mode: list[str] | None = typer.Option(
+        None, "--mode", metavar="MODE", help=f"{', '.join(get_args(Mode))}; repeatable."
+    ),
+    limit: int | None = typer.Option(
+        None,
+        "-n",
+        "--limit",
+        min=1,
+        max=1000,
+        help="How many hits a question gets (25); with --make, how many questions (50).",
+    ),
+    save: str | None = typer.Option(
+        None, "--save", metavar="FILE", help="Save the scores of each question."
+    ),
+    compare: str | None = typer.Option(
+        None, "--compare", metavar="FILE", help="Compare with a saved run."
+    ),
+    make: str | None = typer.Option(
+        None, "--make", metavar="FILE", help="Draft questions about a knowledge base; - is stdout."
+    ),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from memctl.cli.arguments import refuse_empty
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import DryRun, KnowledgeBaseOption, Output, Yes, command
+from memctl.cli.command_decorator import DryRun, KnowledgeBaseOption, Output, Yes, command, flag
 from memctl.cli.rendering.output_formats import emit_one, print_facts, to_plain
 from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, PartialFailure, UsageError
@@ -38,35 +38,25 @@ app = typer.Typer()
 )
 def forget(
     context: CommandContext,
-    document: Annotated[
-        _Words, typer.Option("--document", metavar="ID", help="With all its versions; repeatable.")
-    ] = None,
-    memory: Annotated[
-        _Words, typer.Option("--memory", metavar="ID", help="With all its versions; repeatable.")
-    ] = None,
-    entity: Annotated[
-        _Words,
-        typer.Option("--entity", metavar="NAME", help="The name as it is written; repeatable."),
-    ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option("--namespace", metavar="NAME", help="Everything in this namespace."),
-    ] = None,
-    before: Annotated[
-        str | None,
-        typer.Option(
-            "--before", metavar="DATE", help="What is dated or was ingested before that date."
-        ),
-    ] = None,
-    whole_documents: Annotated[
-        bool,
-        typer.Option(
-            "--whole-documents", help="Also remove documents that contain the memory or the name."
-        ),
-    ] = False,
-    snapshots: Annotated[
-        bool, typer.Option("--snapshots", help="Also delete all snapshots, which may contain it.")
-    ] = False,
+    document: _Words = typer.Option(
+        None, "--document", metavar="ID", help="With all its versions; repeatable."
+    ),
+    memory: _Words = typer.Option(
+        None, "--memory", metavar="ID", help="With all its versions; repeatable."
+    ),
+    entity: _Words = typer.Option(
+        None, "--entity", metavar="NAME", help="The name as it is written; repeatable."
+    ),
+    namespace: str | None = typer.Option(
+        None, "--namespace", metavar="NAME", help="Everything in this namespace."
+    ),
+    before: str | None = typer.Option(
+        None, "--before", metavar="DATE", help="What is dated or was ingested before that date."
+    ),
+    whole_documents: bool = flag(
+        "--whole-documents", "Also remove documents that contain the memory or the name."
+    ),
+    snapshots: bool = flag("--snapshots", "Also delete all snapshots, which may contain it."),
     yes: Yes = False,
     dry_run: DryRun = False,
     kb: KnowledgeBaseOption = None,

@@ -129,7 +129,7 @@ def _show_decisions(
 def neighbors(
     context: CommandContext,
     name: Name,
-    hops: Annotated[int, typer.Option("--hops", min=1, max=6, help="At most this many steps.")] = 1,
+    hops: int = typer.Option(1, "--hops", min=1, max=6, help="At most this many steps."),
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
     limit: Limit = 50,
@@ -226,14 +226,12 @@ def _first(context: CommandContext, rows: list[T], limit: int) -> list[T]:
 )
 def export(
     context: CommandContext,
-    format_: Annotated[
-        GraphFormat | None,
-        typer.Option(
-            "--format",
-            "-f",
-            help="graphml (Gephi, yEd) or dot (Graphviz); by default as FILE ends, else graphml.",
-        ),
-    ] = None,
+    format_: GraphFormat | None = typer.Option(
+        None,
+        "--format",
+        "-f",
+        help="graphml (Gephi, yEd) or dot (Graphviz); by default as FILE ends, else graphml.",
+    ),
     to: TargetOption = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,

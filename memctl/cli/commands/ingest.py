@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,6 +19,7 @@ from memctl.cli.command_decorator import (
     SessionOption,
     TagsOption,
     command,
+    flag,
 )
 from memctl.cli.rendering.output_formats import (
     Column,
@@ -56,27 +57,21 @@ app = typer.Typer()
 )
 def ingest(
     context: CommandContext,
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PATH", help="Files and folders; - is standard input."),
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="Remember this text.")
-    ] = None,
-    jsonl: Annotated[
-        str | None,
-        typer.Option("--jsonl", metavar="FILE", help="One document a line; - is standard input."),
-    ] = None,
+    paths: list[str] | None = typer.Argument(
+        None, metavar="PATH", help="Files and folders; - is standard input."
+    ),
+    text: str | None = typer.Option(None, "--text", metavar="TEXT", help="Remember this text."),
+    jsonl: str | None = typer.Option(
+        None, "--jsonl", metavar="FILE", help="One document a line; - is standard input."
+    ),
     kb: KnowledgeBaseOption = None,
     namespace: NamespaceOption = "default",
     tag: TagsOption = None,
-    source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME", help="Where it comes from.")
-    ] = None,
+    source: str | None = typer.Option(
+        None, "--source", metavar="NAME", help="Where it comes from."
+    ),
     session_id: SessionOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done, and estimate its cost.")
-    ] = False,
+    dry_run: bool = flag("--dry-run", "Only say what would be done, and estimate its cost."),
     output: Output = None,
 ) -> None:
     """Remember files, folders, standard input, text or JSON lines.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,6 +15,7 @@ from memctl.cli.command_decorator import (
     Output,
     Yes,
     command,
+    flag,
     group,
 )
 from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant
@@ -68,14 +69,10 @@ def list_(
 )
 def undo(
     context: CommandContext,
-    job: Annotated[
-        int | None,
-        typer.Argument(metavar="JOB", help="See memctl job list; by default the latest."),
-    ] = None,
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="Let the next consolidation look at the same memories again."),
-    ] = False,
+    job: int | None = typer.Argument(
+        None, metavar="JOB", help="See memctl job list; by default the latest."
+    ),
+    again: bool = flag("--again", "Let the next consolidation look at the same memories again."),
     yes: Yes = False,
     dry_run: DryRun = False,
     kb: KnowledgeBaseOption = None,

@@ -10,7 +10,7 @@ import typer
 
 from memctl.cli.arguments import input_folder, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import DryRun, Output, Yes, command, group
+from memctl.cli.command_decorator import DryRun, Output, Yes, command, flag, group
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -185,15 +185,13 @@ def set_(
     name: ExistingName,
     kb_settings: dict[str, Any],
     inbox: Inboxes = None,
-    remove_inbox: Annotated[
-        list[str] | None,
-        typer.Option("--remove-inbox", metavar="FOLDER", help="Stop watching it; repeatable."),
-    ] = None,
+    remove_inbox: list[str] | None = typer.Option(
+        None, "--remove-inbox", metavar="FOLDER", help="Stop watching it; repeatable."
+    ),
     private_namespace: PrivateNamespaces = None,
-    open_namespace: Annotated[
-        list[str] | None,
-        typer.Option("--open-namespace", metavar="NAME", help="Make it not private; repeatable."),
-    ] = None,
+    open_namespace: list[str] | None = typer.Option(
+        None, "--open-namespace", metavar="NAME", help="Make it not private; repeatable."
+    ),
 ) -> None:
     """Change settings of a knowledge base.
 
@@ -281,9 +279,7 @@ def archive(context: CommandContext, name: ExistingName) -> None:
 def rename(
     context: CommandContext,
     name: ExistingName,
-    new_name: Annotated[
-        str, typer.Argument(metavar="NEW_NAME", help="1 to 64 of a-z, 0-9, - and _.")
-    ],
+    new_name: str = typer.Argument(..., metavar="NEW_NAME", help="1 to 64 of a-z, 0-9, - and _."),
 ) -> None:
     """Give a knowledge base another name."""
     context.home.rename(name, new_name)
@@ -303,10 +299,8 @@ def reembed(
     context: CommandContext,
     name: ExistingName,
     embedder: EmbedderOption = "",
-    back: Annotated[bool, typer.Option("--back", help="Go back to the previous vectors.")] = False,
-    drop_old: Annotated[
-        bool, typer.Option("--drop-old", help="Remove the vectors of other embedders.")
-    ] = False,
+    back: bool = flag("--back", "Go back to the previous vectors."),
+    drop_old: bool = flag("--drop-old", "Remove the vectors of other embedders."),
     output: Output = None,
 ) -> None:
     """Give a knowledge base the vectors of another embedder.

@@ -173,26 +173,24 @@ def _version(m: Memory) -> str:
 )
 def add(
     context: CommandContext,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - is stdin.")],
+    text: str = typer.Argument(..., metavar="TEXT", help="What to remember; - is stdin."),
     type_: TypeOption = None,
     tag: TagsOption = None,
     importance: ImportanceOption = None,
     namespace: NamespaceOption = "default",
     session_id: SessionOption = None,
-    date: Annotated[
-        str | None, typer.Option("--date", metavar="DATE", help="When it happened; by default now.")
-    ] = None,
-    ttl: Annotated[
-        str | None,
-        typer.Option("--ttl", metavar="TIME", help="How long it holds: 24h, 7d, 2w, 3m, 1y."),
-    ] = None,
-    expires: Annotated[
-        str | None, typer.Option("--expires", metavar="DATE", help="Until when it holds.")
-    ] = None,
-    evidence: Annotated[
-        list[str] | None,
-        typer.Option("--evidence", metavar="ID", help="A memory that it rests on; repeatable."),
-    ] = None,
+    date: str | None = typer.Option(
+        None, "--date", metavar="DATE", help="When it happened; by default now."
+    ),
+    ttl: str | None = typer.Option(
+        None, "--ttl", metavar="TIME", help="How long it holds: 24h, 7d, 2w, 3m, 1y."
+    ),
+    expires: str | None = typer.Option(
+        None, "--expires", metavar="DATE", help="Until when it holds."
+    ),
+    evidence: list[str] | None = typer.Option(
+        None, "--evidence", metavar="ID", help="A memory that it rests on; repeatable."
+    ),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -247,9 +245,9 @@ def _tags(words: list[str] | None) -> tuple[str, ...] | None:
 def edit(
     context: CommandContext,
     id_: Id,
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="The new text; - is stdin.")
-    ] = None,
+    text: str | None = typer.Option(
+        None, "--text", metavar="TEXT", help="The new text; - is stdin."
+    ),
     type_: TypeOption = None,
     tag: TagsOption = None,
     importance: ImportanceOption = None,

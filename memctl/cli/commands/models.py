@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import typer
 
@@ -70,9 +70,9 @@ def _below(context: CommandContext, told: Sequence[tuple[str, str, str]], style:
 @command(app, "test", "memctl models test\nmemctl models test understand embed")
 def try_out(
     context: CommandContext,
-    tasks: Annotated[
-        list[str] | None, typer.Argument(metavar="TASK", help="Only the models for these tasks.")
-    ] = None,
+    tasks: list[str] | None = typer.Argument(
+        None, metavar="TASK", help="Only the models for these tasks."
+    ),
     output: Output = None,
 ) -> None:
     """Ask each configured model for something small.

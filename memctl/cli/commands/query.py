@@ -14,7 +14,7 @@ import typer
 
 from memctl.cli.arguments import read_question, type_hint
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBasesOption, ModeOption, Output, command
+from memctl.cli.command_decorator import KnowledgeBasesOption, ModeOption, Output, command, flag
 from memctl.cli.rendering.answer_view import is_found, show_result
 from memctl.cli.rendering.output_formats import (
     Column,
@@ -104,14 +104,12 @@ app = typer.Typer()
 def query(
     context: CommandContext,
     filters: Filters,
-    question: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="QUESTION", help="The question; - is standard input."),
-    ] = None,
-    batch: Annotated[
-        str | None,
-        typer.Option("--batch", metavar="FILE", help='Lines of {"id", "question", "namespace"?}.'),
-    ] = None,
+    question: list[str] | None = typer.Argument(
+        None, metavar="QUESTION", help="The question; - is standard input."
+    ),
+    batch: str | None = typer.Option(
+        None, "--batch", metavar="FILE", help='Lines of {"id", "question", "namespace"?}.'
+    ),
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
     hops: HopsOption = None,
@@ -120,27 +118,16 @@ def query(
     diversity: DiversityOption = None,
     per_document: PerDocumentOption = None,
     duplicates: DuplicatesOption = None,
-    no_answer: Annotated[
-        bool, typer.Option("--no-answer", help="Show memories, but no answer.")
-    ] = False,
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Print the answer while the model writes it.")
-    ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each retriever and signal contributed.")
-    ] = False,
-    exit_code: Annotated[
-        bool,
-        typer.Option("--exit-code", help="Exit with 4 when nothing was found, or no sure answer."),
-    ] = False,
-    feedback: Annotated[
-        str | None,
-        typer.Option(
-            "--feedback",
-            metavar="ID",
-            help="Judge an earlier question as good or bad; last is the latest.",
-        ),
-    ] = None,
+    no_answer: bool = flag("--no-answer", "Show memories, but no answer."),
+    stream: bool = flag("--stream", "Print the answer while the model writes it."),
+    explain: bool = flag("--explain", "Show what each retriever and signal contributed."),
+    exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found, or no sure answer."),
+    feedback: str | None = typer.Option(
+        None,
+        "--feedback",
+        metavar="ID",
+        help="Judge an earlier question as good or bad; last is the latest.",
+    ),
     output: Output = None,
 ) -> None:
     """Ask, and get an answer with citations.
@@ -378,21 +365,16 @@ def _parsed(line: str) -> Question:
 def context(
     context: CommandContext,
     filters: Filters,
-    question: Annotated[
-        list[str], typer.Argument(metavar="QUESTION", help="The question; - is standard input.")
-    ],
-    budget: Annotated[
-        int, typer.Option("--budget", metavar="TOKENS", min=16, help="At most this many tokens.")
-    ] = 2000,
+    question: list[str] = typer.Argument(
+        ..., metavar="QUESTION", help="The question; - is standard input."
+    ),
+    budget: int = typer.Option(
+        2000, "--budget", metavar="TOKENS", min=16, help="At most this many tokens."
+    ),
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
-    auto: Annotated[
-        bool,
-        typer.Option("--auto", help="Print nothing unless the message looks like it needs memory."),
-    ] = False,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit with 4 when nothing was found.")
-    ] = False,
+    auto: bool = flag("--auto", "Print nothing unless the message looks like it needs memory."),
+    exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found."),
     output: Output = None,
 ) -> None:
     """Print what is known, ready to paste above a prompt.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
 import typer
 
@@ -31,9 +30,9 @@ app = typer.Typer()
 )
 def sql(
     context: CommandContext,
-    statement: Annotated[
-        str, typer.Argument(metavar="STATEMENT", help="One SELECT or EXPLAIN; - is stdin.")
-    ],
+    statement: str = typer.Argument(
+        ..., metavar="STATEMENT", help="One SELECT or EXPLAIN; - is stdin."
+    ),
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
     output: Output = None,

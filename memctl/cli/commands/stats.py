@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command, flag
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -53,13 +53,8 @@ app = typer.Typer()
 )
 def stats(
     context: CommandContext,
-    cost: Annotated[
-        bool, typer.Option("--cost", help="What models used and cost, by task, model and day.")
-    ] = False,
-    queries: Annotated[
-        bool,
-        typer.Option("--queries", help="What was asked, and how fast and well it was answered."),
-    ] = False,
+    cost: bool = flag("--cost", "What models used and cost, by task, model and day."),
+    queries: bool = flag("--queries", "What was asked, and how fast and well it was answered."),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:

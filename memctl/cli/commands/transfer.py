@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
@@ -41,11 +41,10 @@ app = typer.Typer()
 )
 def export(
     context: CommandContext,
-    table: Annotated[ExportTable, typer.Argument(help="A table, or all of them.")],
-    format_: Annotated[
-        ExportFormat | None,
-        typer.Option("-f", "--format", help="By default as FILE ends, else jsonl."),
-    ] = None,
+    table: ExportTable = typer.Argument(..., help="A table, or all of them."),
+    format_: ExportFormat | None = typer.Option(
+        None, "-f", "--format", help="By default as FILE ends, else jsonl."
+    ),
     to: TargetOption = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
@@ -94,9 +93,9 @@ def export(
 )
 def import_(
     context: CommandContext,
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="The output of memctl export all; - is stdin.")
-    ],
+    file: str = typer.Argument(
+        ..., metavar="FILE", help="The output of memctl export all; - is stdin."
+    ),
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Bring back what `memctl export all` wrote.

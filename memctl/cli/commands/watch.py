@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command, flag
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -57,13 +57,8 @@ app = typer.Typer()
 def watch(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
-    once: Annotated[bool, typer.Option("--once", help="Process what is there and end.")] = False,
-    poll: Annotated[
-        bool,
-        typer.Option(
-            "--poll", help="Scan folders instead of using file events, as on network drives."
-        ),
-    ] = False,
+    once: bool = flag("--once", "Process what is there and end."),
+    poll: bool = flag("--poll", "Scan folders instead of using file events, as on network drives."),
 ) -> None:
     """Remember whatever is dropped into an inbox.
 

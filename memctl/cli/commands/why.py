@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -75,9 +75,9 @@ app = typer.Typer()
 )
 def why(
     context: CommandContext,
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Its path, at that time or now, or its name.")
-    ],
+    file: str = typer.Argument(
+        ..., metavar="FILE", help="Its path, at that time or now, or its name."
+    ),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
