@@ -1,7 +1,7 @@
-"""What is named on the command line, looked at before anything is done.
+"""Arguments of the command line, checked before anything is done.
 
-Nothing may be named by an empty word: that is what a variable of the shell becomes that is not set,
-and taken for "none given" it would mean the whole folder, or everything that is known.
+An empty one is refused: it is usually an unset variable of the shell, and treating it as not given
+would mean the whole folder, or everything that is known.
 """
 
 from __future__ import annotations
@@ -290,9 +290,9 @@ def _last_instant(text: str, now: datetime) -> datetime:
 
 
 def type_hint(types: Sequence[str]) -> str:
-    """Return which type was probably meant by one that memctl never gives, or nothing.
+    """Return a hint for a type that memctl never assigns, or nothing.
 
-    For where nothing was found: a memory that was added by hand may have any type.
+    Only for when nothing was found: a memory that was added by hand may have any type.
     """
     for word in types:
         near = difflib.get_close_matches(word.lower(), _TYPES, n=1)

@@ -153,7 +153,7 @@ def _with_context(function: Callable[..., None], without: Sequence[str]) -> Call
 
     @functools.wraps(function)
     def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
-        """Call the function with its context; end quietly if nobody reads on."""
+        """Call the function with its context; end quietly if the reader of the pipe has gone."""
         given = context.find_root().params
         command_context = CommandContext(
             {key: given[key] for key in ("home", "config") if given.get(key)},
@@ -169,7 +169,7 @@ def _with_context(function: Callable[..., None], without: Sequence[str]) -> Call
         try:
             function(command_context, **arguments)
             sys.stdout.flush()
-        except BrokenPipeError:  # whoever reads has seen enough
+        except BrokenPipeError:  # the reader has seen enough
             raise typer.Exit(_close_stdout()) from None
 
     _declare(run, function, without)

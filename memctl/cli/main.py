@@ -43,10 +43,10 @@ from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
 
 _INTERRUPTED = 130
-_LONGEST_TOLD = 2_000
+_MAX_MESSAGE = 2_000
 """Characters of an error: it may repeat what was given, which may be anything."""
-_NOBODY_ELSE = 0o077
-"""Whatever is written is for its owner alone."""
+_OWNER_ONLY_UMASK = 0o077
+"""Files that memctl writes are readable by their owner alone."""
 _PARSER_WORDS = {
     ": Value error, ": ": ",
     "Input should be a valid integer, unable to parse string as an integer": "not a whole number",
@@ -113,7 +113,7 @@ _commands = cache(partial(typer.main.get_command, app))
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
-    os.umask(_NOBODY_ELSE)
+    os.umask(_OWNER_ONLY_UMASK)
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         accept_any_text(stream)
@@ -129,16 +129,16 @@ def _end(code: int) -> None:
     """Leave with the exit code, which Python may not do after an interrupt.
 
     CPython 3.11 notes an interrupt that comes while a text is executed, as every dataclass does
-    in an import, as one that nobody has handled, and ends by the signal whatever was asked for.
+    in an import, as unhandled, and ends by the signal whatever exit code was asked for.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed, or read by nobody any more
+        with suppress(OSError, ValueError):  # closed, or its reader has gone
             stream.flush()
     os._exit(code)
 
 
 def _open_closed_streams() -> None:
-    """Read from and write to nothing where whoever started this closed a stream.
+    """Read from and write to the null device where the parent process closed a stream.
 
     Left closed, its number would go to the next file that is opened, such as a table.
     """
@@ -188,9 +188,9 @@ def _report(
         import traceback
 
         traceback.print_exception(error)
-    sys.stderr.write(f"error: {one_line(message, _LONGEST_TOLD)}\n")
+    sys.stderr.write(f"error: {one_line(message, _MAX_MESSAGE)}\n")
     if hint:
-        sys.stderr.write(f"hint: {one_line(hint, _LONGEST_TOLD)}\n")
+        sys.stderr.write(f"hint: {one_line(hint, _MAX_MESSAGE)}\n")
     return code
 
 

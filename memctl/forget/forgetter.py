@@ -38,8 +38,8 @@ from memctl.forget.source_copies import ErasedSources, SourceCopies
 from memctl.forget.text_blocking import rows_naming
 from memctl.ids import root_id
 from memctl.ingest.discovery.sources import printable
-from memctl.language.term_analysis import embedding_text
 from memctl.locking import hold_lock
+from memctl.memories.reembedding import embedded_texts
 from memctl.rows.references import in_portions
 from memctl.rows.row_lifecycle import erase_rows, replace_rows
 from memctl.rows.supersession import reinstate_without
@@ -559,9 +559,5 @@ def _ids(snapshot: Snapshot, table: TableName, where: Expr) -> list[str]:
 
 def _again(memories: pa.Table, embedder: Embedder) -> pa.Table:
     """Return memories with vectors of another embedder."""
-    texts = [
-        embedding_text(row["title"] or "", row["heading"] or "", row["text"])
-        for row in memories.select(["title", "heading", "text"]).to_pylist()
-    ]
-    at = memories.schema.get_field_index(VECTOR)
-    return memories.set_column(at, VECTOR, vector_array(embedder.embed(texts)))
+    vectors = vector_array(embedder.embed(embedded_texts(memories)))
+    return memories.set_column(memories.schema.get_field_index(VECTOR), VECTOR, vectors)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -75,27 +76,16 @@ def _latest_counts(entries: Sequence[ProvenanceEntry]) -> dict[str, int]:
 def _provenance(layout: Layout, entry: ProvenanceEntry) -> FileProvenance:
     place = layout.found_here(path_of(entry.place)) if entry.place else path_of(entry.path)
     is_there = place.is_file()
+    noted: dict[str, Any] = {f.name: getattr(entry, f.name) for f in fields(entry)}
     return FileProvenance(
-        kb=layout.name,
-        path=entry.path,
-        outcome=entry.outcome,
-        seen_at=entry.seen_at,
-        claimed_at=entry.claimed_at,
-        decided_at=entry.decided_at,
-        moved_at=entry.moved_at,
-        tries=entry.tries,
-        read_seconds=entry.read_seconds,
-        understand_seconds=entry.understand_seconds,
-        redacted=entry.redacted,
-        reader=entry.reader,
-        pipeline_version=entry.pipeline_version,
-        document_id=entry.document_id,
-        place=printable(place) if entry.place else "",
-        is_there=is_there,
-        reason=entry.reason,
-        hint=entry.hint,
-        error=entry.error,
-        retry=_retry(layout, entry, place) if entry.outcome == "failed" and is_there else "",
+        layout.name,
+        **noted
+        | {
+            "memories": None,  # what became of them since is told of the document
+            "place": printable(place) if entry.place else "",
+            "is_there": is_there,
+            "retry": _retry(layout, entry, place) if entry.outcome == "failed" and is_there else "",
+        },
     )
 
 

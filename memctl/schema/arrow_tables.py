@@ -20,27 +20,10 @@ from memctl.ids import storable
 from memctl.records import Document, Entity, Memory, Relation
 from memctl.schema.declarations import DECLARATIONS, JSON_COLUMNS
 from memctl.schema.migrations import SCHEMA_VERSION, columns_after, tables_at
-from memctl.schema.table_names import TABLES, TableName
+from memctl.schema.table_names import TableName
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = [
-    "TABLES",
-    "VECTOR",
-    "TableName",
-    "document_rows",
-    "documents_table",
-    "entities_table",
-    "entity_rows",
-    "memories_table",
-    "memory_rows",
-    "relation_rows",
-    "relations_table",
-    "schemas",
-    "vector_array",
-    "vector_rows",
-]
 
 VECTOR = "vector"
 

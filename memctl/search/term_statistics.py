@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memctl.schema.arrow_tables import TableName
+from memctl.schema.table_names import TableName
 from memctl.store.tables.filter_expressions import Expr
 from memctl.store.tables.snapshot import Snapshot
 

@@ -65,16 +65,16 @@ def _tell_waiting(context: CommandContext, reports: Sequence[ConsolidationReport
     noted = sorted((r for r in reports if r.note), key=lambda report: -report.waiting)
     if not noted:
         return
-    told = noted[0]
+    first = noted[0]
     waiting = sum(report.waiting for report in reports)
     if not waiting:
-        context.say(f"note: told without the model: {told.note}")
-        context.suggest(told.hint)
+        context.say(f"note: told without the model: {first.note}")
+        context.suggest(first.hint)
         return
-    message = f"{format_count(waiting, 'group')} left for later: {told.note}"
+    message = f"{format_count(waiting, 'group')} left for later: {first.note}"
     if any(report.groups for report in reports):
-        raise PartialFailure(message, told.hint)
-    raise ModelUnavailable(message, told.hint)
+        raise PartialFailure(message, first.hint)
+    raise ModelUnavailable(message, first.hint)
 
 
 def show_report(context: CommandContext, report: ConsolidationReport) -> None:

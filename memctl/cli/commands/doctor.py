@@ -81,9 +81,9 @@ def doctor(
         _repair(context, attending, names, dry_run, output)
         return
     findings = list(_findings(context, attending, names, deep))
-    is_table = resolve_format(output) == "table"
-    told = findings if context.verbose or not is_table else _not_ok(findings)
-    emit(told, _COLUMNS, output)
+    shows_all = context.verbose or resolve_format(output) != "table"
+    shown = [found for found in findings if shows_all or found["verdict"] != "ok"]
+    emit(shown, _COLUMNS, output)
     _conclude(context, names, findings)
 
 
@@ -107,14 +107,14 @@ def _repair(
     elif dry_run:
         context.say("nothing has been changed")
     lost = [step["message"] for step in steps if step["lost_rows"]]
-    told = one_line("; ".join(lost), 300)
+    message = one_line("; ".join(lost), 300)
     hint = "bring it from a backup, or ingest it again; -o json names each row"
     if lost and failed:
-        context.say(f"warning: {told}")
+        context.say(f"warning: {message}")
         context.suggest(hint)
     _raise_worst(context, names, failed)
     if lost:
-        raise PartialFailure(told, hint)
+        raise PartialFailure(message, hint)
 
 
 def _rebuild(
@@ -166,12 +166,8 @@ def _raise_worst(
     for name, error in failed.items():
         context.say(f"warning: {name} is left out: {error.message}")
         context.suggest(error.hint if error is not worst else "")
-    told = f"{', '.join(failed)} could not be put right, and the others were"
-    raise type(worst)(told, worst.hint)
-
-
-def _not_ok(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [finding for finding in findings if finding["verdict"] != "ok"]
+    message = f"{', '.join(failed)} could not be put right, and the others were"
+    raise type(worst)(message, worst.hint)
 
 
 def _conclude(

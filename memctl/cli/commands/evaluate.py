@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _HITS = 25
 _DRAFTS = 50
 _FORMAT_HINT = "a set is a folder with corpus.jsonl and queries.jsonl; see memctl eval --help"
-_MOST_TOLD = 5
+_MAX_SHOWN = 5
 
 
 def _percent(value: float) -> str:
@@ -131,7 +131,7 @@ def evaluate(
     worse.
 
     --make FILE writes questions on what you have in a knowledge base for you to correct; the
-    sentence that gave rise to each stands beside it.
+    sentence that each was made from is written beside it.
     """
     if make is not None:
         if folder or mode or save or compare:
@@ -187,7 +187,7 @@ def _evaluate(
             str(parse_path(wanted.save).parent), "--save takes a file in a folder that is there"
         )
     questions = read_questions(queries)
-    _tell_of(context, queries, questions)
+    _report_bad_lines(context, queries, questions)
     if not questions.questions:
         raise UsageError(f"no question with evidence in {queries}", _FORMAT_HINT)
     modes: Sequence[Mode] = wanted.modes or (context.config.query.mode,)
@@ -231,12 +231,12 @@ def _files(name: str, *, needs_corpus: bool) -> tuple[Path, Path]:
     return corpus, input_file(str(path / QUERIES), _FORMAT_HINT)
 
 
-def _tell_of(context: CommandContext, path: Path, questions: QuestionSet) -> None:
+def _report_bad_lines(context: CommandContext, path: Path, questions: QuestionSet) -> None:
     """Say which lines are left out."""
-    for line in questions.bad[:_MOST_TOLD]:
+    for line in questions.bad[:_MAX_SHOWN]:
         context.say(f"error: {path.name}, line {line.line}: {line.reason}")
-    if len(questions.bad) > _MOST_TOLD:
-        context.say(f"error: and {len(questions.bad) - _MOST_TOLD} more")
+    if len(questions.bad) > _MAX_SHOWN:
+        context.say(f"error: and {len(questions.bad) - _MAX_SHOWN} more")
     if questions.without_evidence:
         left = format_count(questions.without_evidence, "question")
         context.say(f"note: {left} left out, for no evidence is named")
@@ -265,10 +265,10 @@ def _filled(context: CommandContext, stack: ExitStack, corpus: Path) -> tuple[Kn
     with context.progress("remembering") as listener:
         report = base.ingest(jsonl=corpus, progress=listener)
     failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
-    for outcome in failures[:_MOST_TOLD]:
+    for outcome in failures[:_MAX_SHOWN]:
         context.say(f"error: {outcome.reason}")
-    if report.failed > _MOST_TOLD:
-        context.say(f"error: and {report.failed - _MOST_TOLD} more")
+    if report.failed > _MAX_SHOWN:
+        context.say(f"error: and {report.failed - _MAX_SHOWN} more")
     if report.skipped:
         context.say(f"note: {format_count(report.skipped, 'record')} of {corpus.name} there twice")
     return KnowledgeBases([base]), report.failed

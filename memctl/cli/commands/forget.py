@@ -91,7 +91,7 @@ def forget(
             if dry_run:
                 emit_one(preview, output, lambda: _show(context, preview))
                 return
-            context.confirm(f"forget {_told(preview) or 'what is left'} for good?", yes=yes)
+            context.confirm(f"forget {_describe(preview) or 'what is left'} for good?", yes=yes)
         elif snapshots and (known := base.snapshots.list()):
             context.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
@@ -127,7 +127,7 @@ def _owner(context: CommandContext, selection: Selection | None) -> str | None:
 
 
 def _others(context: CommandContext, base: KnowledgeBase, kb: list[str] | None) -> list[str]:
-    """Return the knowledge bases that are not looked at, where nobody has named one."""
+    """Return the knowledge bases that are not searched, if none was named."""
     if kb or context.config.kb is not None:
         return []
     return [name for name in context.home.names() if name != base.name]
@@ -178,7 +178,7 @@ def _selection(
     )
 
 
-def _told(report: ForgetReport) -> str:
+def _describe(report: ForgetReport) -> str:
     parts = [
         format_count(report.documents, "document") if report.documents else "",
         f"some words of {format_count(len(report.redacted), 'document')}"
@@ -194,7 +194,7 @@ def _show(context: CommandContext, report: ForgetReport) -> None:
     out = context.console
     done = "would forget" if report.dry_run else "forgot"
     nothing = "what was interrupted" if report.completed else "nothing more"
-    out.print(f"{done} {_told(report) or nothing}", soft_wrap=True)
+    out.print(f"{done} {_describe(report) or nothing}", soft_wrap=True)
     values = {
         "insights": report.insights or "",
         "redacted": ", ".join(report.redacted),
@@ -206,8 +206,8 @@ def _show(context: CommandContext, report: ForgetReport) -> None:
     }
     print_facts(out, to_plain(values))
     for left in report.left:
-        told = f"  left in {one_line(left.place)}: {one_line(left.why)}; {one_line(left.hint)}"
-        out.print(told, soft_wrap=True)
+        line = f"  left in {one_line(left.place)}: {one_line(left.why)}; {one_line(left.hint)}"
+        out.print(line, soft_wrap=True)
     if report.too_short:
         from memctl.store.search_patterns import MIN_PATTERN_BYTES
 

@@ -1,4 +1,4 @@
-"""memctl graph: who and what is named, how it hangs together, and which names mean the same."""
+"""memctl graph: names, how they are connected, and which mean the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memctl.graph.graph_views import CommunityView, GraphView, Overview, Step
     from memctl.graph.name_index import Node
 
-app = group("graph", "Who and what is named, and how it hangs together.")
+app = group("graph", "Who and what is named, and how the names are connected.")
 
 T = TypeVar("T")
 GraphFormat = Literal["graphml", "dot"]
@@ -138,22 +138,22 @@ def neighbors(
     """List what is near a name, nearest and strongest first."""
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))
-        _tell_of_others(context, view, name)
+        _note_others(context, view, name)
         rows = view.neighbours(name, hops, limit + 1 if limit else None)
     emit(_first(context, rows, limit), _NEIGHBOURS, output)
     if not rows:
         context.say(f"note: nothing stands together with {name!r}")
 
 
-def _tell_of_others(context: CommandContext, view: GraphView, name: str) -> None:
-    """Say that several are called so, and which one is meant."""
+def _note_others(context: CommandContext, view: GraphView, name: str) -> None:
+    """Say that several have that name, and which one is shown."""
     found = view.find(name)
     if len(found) > 1:
-        others = ", ".join(_told(node) for node in found[1:4])
-        context.say(f"note: {name!r} is taken for {_told(found[0])}; there is also {others}")
+        others = ", ".join(_name_and_id(node) for node in found[1:4])
+        context.say(f"note: {name!r} is taken for {_name_and_id(found[0])}; there is also {others}")
 
 
-def _told(node: Node) -> str:
+def _name_and_id(node: Node) -> str:
     return f"{node.name} ({short_id(node.id)})"
 
 
@@ -173,7 +173,7 @@ def path(
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))
         for each in (name, other):
-            _tell_of_others(context, view, each)
+            _note_others(context, view, each)
         steps = view.path(name, other)
     emit_each(steps, output, lambda step: show_step(context.console, step))
     if not steps:

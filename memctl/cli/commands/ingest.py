@@ -151,7 +151,7 @@ class _PassedOver:
             self._special += 1
 
     def tell(self) -> None:
-        """Say how many things were not taken that somebody may miss."""
+        """Say how many links and special files were skipped."""
         if self._special:
             what = format_count(self._special, "link or special file", "links and special files")
             self._context.say(f"skipped {what} (use --verbose to see them)")
@@ -239,11 +239,11 @@ def _show_estimates(context: CommandContext, report: IngestReport) -> None:
         tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
         used = tokens if found.input_tokens else "paid by the minute"
         calls = f"about {format_count(found.calls, 'call')}"
-        told = f"{found.task} by {found.model}: {calls}, {used}, {format_money(found.cost)}"
-        print_paragraph(context.console, told, indent=2)
+        text = f"{found.task} by {found.model}: {calls}, {used}, {format_money(found.cost)}"
+        print_paragraph(context.console, text, indent=2)
     total = format_money(sum(found.cost for found in report.estimates))
-    told = f"estimated cost: {total}, less what models have replied before"
-    print_paragraph(context.console, told, indent=2)
+    text = f"estimated cost: {total}, less what models have replied before"
+    print_paragraph(context.console, text, indent=2)
 
 
 def raise_failures(report: IngestReport, *, one_input: bool) -> None:

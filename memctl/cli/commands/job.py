@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 app = group("job", "List what was done by itself, and take it back.")
 
 
-def _told(detail: Mapping[str, int]) -> str:
+def _describe(detail: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {value:,}" for name, value in detail.items())
 
 
@@ -40,7 +40,7 @@ _COLUMNS = (
     Column("state", "STATE"),
     Column("started_at", "BEGAN", format_instant),
     Column("can_be_undone", "CAN BE UNDONE", lambda can: "yes" if can else ""),
-    Column("detail", "CAME TO", _told),
+    Column("detail", "CAME TO", _describe),
     Column("error", "ERROR", wrap=True),
 )
 
@@ -112,7 +112,7 @@ def _gist(report: UndoReport) -> str:
     if report.restored:
         parts.append(f"{len(report.restored):,} as before")
     if report.kept:
-        why = "changed since, or resting on what holds no more"
+        why = "changed since, or based on what no longer holds"
         parts.append(f"{len(report.kept):,} left as they are ({why})")
     if report.waiting:
         parts.append(f"{format_count(report.waiting, 'memory', 'memories')} to be looked at again")

@@ -164,8 +164,8 @@ def _show(context: CommandContext, name: str, output: Output) -> None:
         """Print each setting on a line, inboxes with what happens to their files."""
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
         namespaces = ", ".join(map(one_line, settings.private_namespaces)) or None
-        told = {"inboxes": ", ".join(inboxes), "private_namespaces": namespaces}
-        print_facts(context.console, value | told, indent=0)
+        texts = {"inboxes": ", ".join(inboxes), "private_namespaces": namespaces}
+        print_facts(context.console, value | texts, indent=0)
 
     emit_one(value, output, table)
 
@@ -318,7 +318,7 @@ def reembed(
                     report = base.vectors.restore_former(progress=listener)
                 else:
                     report = base.vectors.reembed(embedder, progress=listener)
-            _tell_of(context, base, report)
+            _report(context, base, report)
             if report is not None and output is not None:
                 emit_facts(report, output)
         if drop_old:
@@ -326,7 +326,7 @@ def reembed(
             context.say(f"removed {freed:,} bytes of former vectors")
 
 
-def _tell_of(context: CommandContext, base: KnowledgeBase, report: ReembedReport | None) -> None:
+def _report(context: CommandContext, base: KnowledgeBase, report: ReembedReport | None) -> None:
     if report is None:
         context.say(f"the vectors of {base.name} are from {base.settings.embedder} already")
         return

@@ -54,10 +54,12 @@ def _place(duty: TaskModel) -> str:
     return f"{duty.url}, {'with a key' if duty.has_key else 'without a key'}"
 
 
-def _below(context: CommandContext, told: Sequence[tuple[str, str, str]], style: str = "") -> None:
-    """Print what there is to say of tasks, what holds for several of them once."""
+def _below(
+    context: CommandContext, entries: Sequence[tuple[str, str, str]], style: str = ""
+) -> None:
+    """Print notes on tasks; one that several tasks share is printed once."""
     tasks: dict[tuple[str, str], list[str]] = {}
-    for task, text, hint in told:
+    for task, text, hint in entries:
         tasks.setdefault((text, hint), []).append(task)
     if tasks:
         context.console.print()

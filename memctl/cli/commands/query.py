@@ -280,15 +280,15 @@ def ask_batch(
 
 
 def _noted(context: CommandContext, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
-    """Tell the first time that the model did not answer, and at the end how often.
+    """Say the first time that the model did not answer, and at the end how often.
 
-    What a search did without is told once.
+    Each note of a search is printed once.
     """
     without = 0
-    told: set[str] = set()
+    reported: set[str] = set()
     for result in results:
-        context.note_all([note for note in result.notes if note not in told])
-        told.update(result.notes)
+        context.note_all([note for note in result.notes if note not in reported])
+        reported.update(result.notes)
         if result.answer is not None and result.answer.note:
             if not without:
                 context.note_answer(result.answer)
@@ -326,7 +326,7 @@ def _opened(name: str) -> Iterator[IO[str]]:
 
 
 def _questions(lines: Iterable[str], name: str, bad: list[int]) -> Iterator[Question]:
-    """Yield the questions; a bad line is told on standard error and noted in ``bad``."""
+    """Yield the questions; a bad line is reported on standard error and noted in ``bad``."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:

@@ -107,7 +107,7 @@ def restore(
             return
         restored = base.snapshots.restore(name)
         context.say(f"set {what}")
-        for line in _told(restored):
+        for line in _describe(restored):
             context.say(line)
         if output is not None:
             emit_facts(restored, output)
@@ -135,7 +135,7 @@ def delete(
     context.say(f"deleted {what}, {format_size(freed)} freed")
 
 
-def _told(restored: Restored) -> Iterator[str]:
+def _describe(restored: Restored) -> Iterator[str]:
     documents, memories = restored.forgotten_documents, restored.forgotten_memories
     if documents or memories:
         gone = (
@@ -143,8 +143,8 @@ def _told(restored: Restored) -> Iterator[str]:
         )
         yield f"what was forgotten since stays so: {gone}"
     if restored.redacted:
-        told = "stay as they are now, for words of them were forgotten since"
-        yield f"{format_count(len(restored.redacted), 'document')} {told}"
+        reason = "stay as they are now, because words of them were forgotten since"
+        yield f"{format_count(len(restored.redacted), 'document')} {reason}"
     yield f"what was there before is the snapshot {restored.saved_as}"
 
 

@@ -92,14 +92,14 @@ def raise_left(drained: DrainResult) -> None:
         return
     *others, last = drained.left
     for left in others:
-        sys.stderr.write(f"error: {one_line(_told(left))}\n")
+        sys.stderr.write(f"error: {one_line(_describe(left))}\n")
         if left.hint:
             sys.stderr.write(f"hint: {one_line(left.hint)}\n")
     failure = PartialFailure if drained.dealt_with else MemctlError
-    raise failure(_told(last), last.hint)
+    raise failure(_describe(last), last.hint)
 
 
-def _told(left: Leftover) -> str:
+def _describe(left: Leftover) -> str:
     if not left.files:
         return f"{left.kb}: {left.reason}"
     what = f"{format_count(len(left.files), 'file')} left waiting ({_listed(left.files)})"
@@ -186,9 +186,9 @@ def _takes_private(settings: KnowledgeBaseSettings) -> bool:
 
 
 def _discreet(row: WatchStatus) -> WatchStatus:
-    """Return what there is to tell of a private knowledge base that nobody has named."""
-    told = f"memctl status -k {row.kb} tells it" if row.last_error else ""
-    return replace(row, oldest_waiting="", working="", last_error=told, never_taken=())
+    """Return what may be shown of a private knowledge base that was not named."""
+    text = f"memctl status -k {row.kb} shows it" if row.last_error else ""
+    return replace(row, oldest_waiting="", working="", last_error=text, never_taken=())
 
 
 def _show_details(context: CommandContext, row: WatchStatus) -> None:
@@ -206,13 +206,13 @@ def _show_details(context: CommandContext, row: WatchStatus) -> None:
     if row.never_taken:
         names = _listed(row.never_taken)
         what = format_count(len(row.never_taken), "file in an inbox is", "files in inboxes are")
-        told = f"{what} never taken as things are ({names}); memctl why FILE says why"
-        print_paragraph(context.console, f"\n{row.kb}: {told}")
-    for told in row.polled:
-        print_paragraph(context.console, f"\n{row.kb}: {told}")
+        text = f"{what} never taken as things are ({names}); memctl why FILE says why"
+        print_paragraph(context.console, f"\n{row.kb}: {text}")
+    for text in row.polled:
+        print_paragraph(context.console, f"\n{row.kb}: {text}")
     if row.forgets_unfinished:
-        told = f"a forget was cut off; what writes next completes it, or memctl forget -k {row.kb}"
-        print_paragraph(context.console, f"\n{row.kb}: {told}", "yellow")
+        text = f"a forget was cut off; what writes next completes it, or memctl forget -k {row.kb}"
+        print_paragraph(context.console, f"\n{row.kb}: {text}", "yellow")
     if row.last_error:
         when = format_moment(row.last_error_at)
         print_paragraph(

@@ -31,14 +31,14 @@ from memctl.paths import display_path, expand_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from memctl.knowledge_base import KnowledgeBases
     from memctl.provenance.file_provenance import FileProvenance
     from memctl.records import Usage
     from memctl.store.ledger.log_repositories import Attempt
 
-_TOLD = {
+_OUTCOMES = {
     "ingested": "remembered",
     "superseded": "remembered, in place of an earlier version",
     "remembered": "remembered; how it was read is not noted",
@@ -155,20 +155,20 @@ def _show(context: CommandContext, receipt: FileProvenance, *, names_kb: bool) -
 
 
 def _outcome(receipt: FileProvenance) -> str:
-    told = _TOLD[receipt.outcome]
-    return f"{told}: its content is that of {receipt.same_as}" if receipt.same_as else told
+    text = _OUTCOMES[receipt.outcome]
+    return f"{text}: its content is that of {receipt.same_as}" if receipt.same_as else text
 
 
 def _instant(at: datetime | None, after: datetime | None = None) -> str:
     """Show an instant to the second, and how long after another one it was."""
     if at is None:
         return ""
-    told = f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
-    return told if after is None or after > at else f"{told}, {_short(at - after)} later"
-
-
-def _short(span: timedelta) -> str:
-    return format_duration(span.total_seconds())
+    text = f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+    return (
+        text
+        if after is None or after > at
+        else f"{text}, {format_duration((at - after).total_seconds())} later"
+    )
 
 
 def _try(tried: Attempt) -> str:
@@ -242,10 +242,10 @@ def _since(receipt: FileProvenance) -> str:
         "edited": made.edited, "superseded": made.superseded, "expired": made.expired,
         "deleted": made.gone,
     }  # fmt: skip
-    told = [f"{number:,} {what}" for what, number in came.items() if number]
+    text = [f"{number:,} {what}" for what, number in came.items() if number]
     if made.insights:
-        told.append(f"{format_count(made.insights, 'insight')} drawn")
-    return ", ".join(told)
+        text.append(f"{format_count(made.insights, 'insight')} drawn")
+    return ", ".join(text)
 
 
 def _use(use: Usage) -> str:

@@ -38,7 +38,7 @@ def show_result(
         result: What the question gave.
         explain: Whether to print what each leg gave.
         below: How many hits to print below an answer.
-        streamed: Whether the answer stands there already, unchecked.
+        streamed: Whether the answer has been printed already, unchecked.
     """
     answer = result.answer
     several = len({hit.kb for hit in (*result.hits, *result.insights)}) > 1
@@ -137,7 +137,7 @@ def _show_insight(console: Console, insight: Hit, *, name_kb: bool) -> None:
 def _show_community(
     console: Console, community: Community, *, explain: bool, name_kb: bool
 ) -> None:
-    """Print who hangs together, and the sentences that say how; with ``explain`` also why it."""
+    """Print connected names and the sentences that connect them; ``explain`` adds the score."""
     from memctl.search.answering.evidence_context import describe_members
 
     of = f"{community.kb}: " if name_kb else ""
@@ -160,7 +160,7 @@ def _no_longer(hit: Hit) -> list[str]:
 
 
 def _show_folded(console: Console, hit: Hit, *, name_kb: bool) -> None:
-    """Print where else a hit's text stands, and how much more there is of its document."""
+    """Print where else a hit's text is, and how many more memories of its document were found."""
     for copy in hit.also_in[:_COPIES]:
         of = f"{copy.kb}: " if name_kb else ""
         said = "also in" if copy.likeness == 1 else "nearly the same in"

@@ -53,7 +53,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        """What stands above the column."""
+        """The column's header."""
         return self.header or self.key
 
     @property
@@ -344,10 +344,10 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     class Piped(Console):
-        """A console that leaves a closed pipe to whoever ends commands; Rich exits with 1."""
+        """A console that raises BrokenPipeError for a closed pipe; Rich exits with 1."""
 
         def on_broken_pipe(self) -> None:
-            """Pass on that nobody reads any more."""
+            """Report that the reader has gone."""
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout

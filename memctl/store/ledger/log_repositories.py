@@ -87,6 +87,10 @@ class ProvenanceEntry:
     """Earlier attempts, oldest first."""
 
 
+_OUTCOME_FIELDS = {f.name for f in fields(FileOutcome)} & {f.name for f in fields(ProvenanceEntry)}
+"""What a reading takes over from the outcome of its file."""
+
+
 class ProvenanceRepository(Repository[ProvenanceEntry]):
     """Readings of files: one row each time that a file was read.
 
@@ -104,19 +108,9 @@ class ProvenanceRepository(Repository[ProvenanceEntry]):
         """Note what became of files; sources without a file are skipped."""
         entries = [
             ProvenanceEntry(
-                path=item.path,
-                outcome=item.outcome,
                 decided_at=now,
-                read_seconds=item.read_seconds,
-                reader=item.reader,
                 pipeline_version=pipeline_version,
-                document_id=item.document_id,
-                memories=item.memories,
-                reason=item.reason,
-                hint=item.hint,
-                error=item.error,
-                understand_seconds=item.understand_seconds,
-                redacted=item.redacted,
+                **{name: getattr(item, name) for name in _OUTCOME_FIELDS},
             )
             for item in outcomes
             if item.path is not None

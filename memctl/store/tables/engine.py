@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import DamagedError, DiskRefused
-from memctl.schema.arrow_tables import TABLES, TableName
+from memctl.schema.table_names import TABLES, TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
