@@ -266,7 +266,11 @@ class Home:
         """
         wanted = self.name_to_write(name)
         if wanted == self.config.default_kb and not self.exists(wanted):
-            self._create_if_missing(wanted)
+            try:
+                self.create(wanted)
+            except UsageError:
+                if not self.exists(wanted):  # another process may have been a moment faster
+                    raise
         opened = self.open(wanted)
         if opened.settings.status == "archived":
             opened.close()
@@ -277,13 +281,6 @@ class Home:
         opened.note_settings()
         self.sweep()
         return opened
-
-    def _create_if_missing(self, name: str) -> None:
-        try:
-            self.create(name)
-        except UsageError:
-            if not self.exists(name):  # somebody else may have been a moment faster
-                raise
 
     def open_for_reading(self, names: Sequence[str] = ()) -> KnowledgeBases:
         """Open the knowledge bases to ask: named, else ``MEMCTL_KB``, else every always-on one.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -254,10 +254,8 @@ def _draft(row: Mapping[str, Any], evidence: str, sentence: str, text: str, cate
 
 
 def _with_evidence(draft: Draft, evidence: str) -> Draft:
-    known = draft.question
-    relevant = tuple(dict.fromkeys((*known.relevant, evidence)))
-    question = EvalQuestion(known.id, known.text, relevant, known.namespace, known.category)
-    return Draft(question, draft.evidence, draft.source)
+    relevant = tuple(dict.fromkeys((*draft.question.relevant, evidence)))
+    return replace(draft, question=replace(draft.question, relevant=relevant))
 
 
 def drafts_as_lines(drafts: Sequence[Draft]) -> Iterable[dict[str, Any]]:

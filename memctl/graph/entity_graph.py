@@ -6,7 +6,7 @@ Built from an index in memory; networkx, loaded when it is first needed, has the
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -260,18 +260,14 @@ def _edge(
     relations = [*(relation for relation, _ in told.most_common()), *[TOGETHER] * bool(passages)]
     # What is told stands best where few other names do.
     clearest = sorted(passages, key=lambda at: (len(index.named[at]), at))
-    evidence = [*_all(ids for _, ids in facts), *(index.ids[at] for at in clearest)]
+    stated = (id_ for _, ids in facts for id_ in ids)
+    evidence = [*stated, *(index.ids[at] for at in clearest)]
     return Edge(
         weight=_weight(index, pair, len(passages)) + FACT_WEIGHT * len(told),
         relations=tuple(relations),
         memory_ids=tuple(dict.fromkeys(evidence))[:MOST_EVIDENCE],
         count=len(passages),
     )
-
-
-def _all(groups: Iterable[Iterable[str]]) -> Iterator[str]:
-    for group in groups:
-        yield from group
 
 
 def _weight(index: NameIndex, pair: _Pair, count: int) -> float:

@@ -7,7 +7,7 @@ Killed at any instant, it goes on from what is in the cache.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -125,7 +125,8 @@ class VectorFilling:
             keys = [vector_key(id, text) for id, text in zip(_ids(batch), texts, strict=True)]
             if self._kept is not None:
                 self._kept.add(keys, vector_rows(batch.column(VECTOR)))
-            for part in _parts(len(keys), TEXTS_A_STEP):
+            for at in range(0, len(keys), TEXTS_A_STEP):
+                part = slice(at, at + TEXTS_A_STEP)
                 self._make(keys[part], texts[part])
                 done += len(keys[part])
                 if self._progress is not None:
@@ -169,7 +170,3 @@ def embedded_texts(batch: pa.RecordBatch | pa.Table) -> list[str]:
         embedding_text(title or "", heading or "", text or "")
         for title, heading, text in zip(*columns, strict=True)
     ]
-
-
-def _parts(count: int, size: int) -> Iterator[slice]:
-    return (slice(at, at + size) for at in range(0, count, size))

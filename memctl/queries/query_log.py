@@ -122,13 +122,11 @@ class QueryLog:
             kind=asked.kind,
             found=asked.found,
             mean_score=sum(scores) / len(scores) if scores else None,
-            filters=_limits(asked.filters, keep_values=bool(asked.question), redact=self._redacts),
+            filters=_limits(
+                asked.filters, keep_values=bool(asked.question), redact=self._settings.redact
+            ),
             hit_ids=tuple(memory_id for memory_id, _ in shown[:MOST_IDS]),
         )
-
-    @property
-    def _redacts(self) -> bool:
-        return self._settings.redact
 
     def _write(self, wait: float) -> bool:
         """Write what waits; say whether it is written, or waits for the next time."""
