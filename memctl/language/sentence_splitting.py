@@ -15,12 +15,15 @@ from memctl.language.word_lists import all_languages, words_of_all
 
 Span = tuple[int, int]
 
+QUESTION_MARKS = ("?", "？", "؟")
+SENTENCE_MARKS = (*QUESTION_MARKS, ".", "!", "…", "۔", "。", "！", "｡")
+"""What a sentence ends with."""
 _ENDS = re.compile(
-    r"(?P<mark>[.!?…]++)(?P<closing>[\"'”’»)\]*_]*+)(?=\s)"
+    r"(?P<mark>[.!?…؟۔]++)(?P<closing>[\"'”’»)\]*_]*+)(?=\s)"
     r"|[。！？｡]++[」』）”’]*+"
 )
-_MARK = re.compile(r"[.!?…。！？｡]")
-_RUN = re.compile(r"[.!?…]*")
+_MARK = re.compile(rf"[{''.join(SENTENCE_MARKS)}]")
+_RUN = re.compile(r"[.!?…؟۔]*")
 _LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
 _MAX_WORD_LENGTH = 40
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[*_]*(\w*)")

@@ -122,6 +122,12 @@ def test_an_identifier_is_found_by_its_words_and_the_other_way_round(cafe: Searc
         'Who said "cold brew"?',
         'who said "cold brew"',
         "Is it coffee OR tea?",
+        "“红楼梦”是谁写的？",
+        "“冷萃”很好。",
+        'من كتب "الف ليلة"؟',
+        'Dear Ann, the "cold brew" is served. Regards, Bob',
+        'Dear Ann,\n\nplease order the "cold brew" beans\n\nRegards, Bob',
+        'we talked at length about the "cold brew" that you gave to me in the garden last summer',
     ],
 )
 def test_plain_words_are_no_syntax(plain: str) -> None:
@@ -137,6 +143,19 @@ def test_a_bad_expression_is_plain_words_with_a_note(cafe: Searcher, bad: str) -
     outcome = cafe.search(bad, mode="keyword")
     assert "coffee" in found(outcome)
     assert "plain words" in outcome.notes[0]
+
+
+def test_a_quoted_phrase_in_a_letter_raises_what_has_it_and_requires_nothing(
+    cafe: Searcher,
+) -> None:
+    letter = 'Dear Ann, all is fine. Who makes the "cold brew" of Berlin? Regards'
+    outcome = cafe.search(letter, mode="keyword")
+    assert found(outcome)[0] == "brew"
+    assert {"beer", "aurora"} <= set(found(outcome))
+    short = '"Dr. No. Who?" or whatever'
+    assert parse_query(short, ("en",)).required is not None
+    long = "we talked in the garden last summer for a long time about the brew " + '+"cold brew"'
+    assert ids(cafe, long) == {"brew"}
 
 
 def test_only_what_is_not_wanted_cannot_be_looked_for(cafe: Searcher) -> None:

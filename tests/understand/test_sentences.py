@@ -41,6 +41,10 @@ def test_chinese_and_japanese_sentences_end_without_a_space() -> None:
     assert split("今日は晴れです。明日は？雨！") == ["今日は晴れです。", "明日は？", "雨！"]
 
 
+def test_arabic_questions_end_with_their_own_mark() -> None:
+    assert split("من كتب الرواية؟ كتبها نجيب محفوظ.") == ["من كتب الرواية؟", "كتبها نجيب محفوظ."]
+
+
 def test_wrapped_lines_of_a_paragraph_are_one_sentence() -> None:
     wrapped = "The committee met again on Tuesday and looked at\nevery offer, then chose one."
     assert split(wrapped) == [wrapped]

@@ -2,9 +2,9 @@
 
     "cold brew"  pars*  aurroa~  +must  -mustnot  AND  OR  NOT  (a OR b)
 
-Plain words only rank; what has an operator is required.  A text that begins with a question word
-or ends like a sentence is never an expression; only ``pars*`` and ``aurroa~`` have their meaning
-there as well.
+Plain words only rank; what has an operator is required.  A text that begins with a question word,
+ends like a sentence or consists of several sentences is never an expression; only ``pars*`` and
+``aurroa~`` have their meaning there as well.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Literal
 
 from memctl.errors import UsageError
+from memctl.language.sentence_splitting import SENTENCE_MARKS, split_sentences
 from memctl.language.term_analysis import query_terms, terms
 from memctl.language.word_lists import stop_words
 
@@ -30,7 +31,6 @@ _ASKING = frozenset(
         welche welcher welches qui que quoi quand où comment pourquoi quién qué cuándo dónde""",
     )
 )
-_SENTENCE_ENDS = (".", "?", "!", "…")
 _CURLY = str.maketrans({"“": '"', "”": '"', "„": '"'})
 _CODE = re.compile(
     r"[^\W\d_](?:\d|-[^\W_])"  # v2.13.4, Q3, e-mail
@@ -38,6 +38,7 @@ _CODE = re.compile(
     r"|\d{3,8}(?!\d|[.,:/]\d|\s?[%°€$£])"  # 4711 and 4711-B; more digits are a telephone
 )
 """How something that begins with a digit or a single letter continues if it is no quantity."""
+_PHRASE = re.compile('"[^"]+"')
 _PIECE = re.compile(
     rf'(?:(?<=[\s(])|^)(?P<sign>[+-])(?=["(]|[^\W\d_]{{2}}|{_CODE.pattern})'
     r'|"(?P<phrase>[^"]+)"'
@@ -47,6 +48,8 @@ _PIECE = re.compile(
 )
 _LONGEST = 256
 """Words; a longer text is no expression."""
+_MOST_BESIDE_PHRASES = 12
+"""Words; in a longer text people quote what they name, and don't require it word for word."""
 _DEEPEST = 40
 """Nested parentheses and negations."""
 _LONGEST_COMPOUND = 3
@@ -132,16 +135,15 @@ def parse_query(text: str, languages: Sequence[str]) -> Expression:
     Raises:
         UsageError: It only says what is excluded.
     """
-    count = len(text.split())
-    if count > _LONGEST:
+    if len(text.split()) > _LONGEST:
         return Expression(text)
-    if not count or _is_sentence(text):
-        return _with_patterns(text)
     plain = text.translate(_CURLY)
     if plain.count('"') % 2:
         plain = plain.replace('"', " ")
+    if not plain.split() or _is_prose(plain):
+        return _with_patterns(text)
     pieces = list(_pieces(plain))
-    if not any(piece.is_mark for piece in pieces):
+    if not any(piece.is_mark for piece in pieces) or _only_quotes(pieces):
         return _required_patterns(_with_patterns(text), languages)
     try:
         expression = _Parser(pieces, languages).expression()
@@ -151,8 +153,10 @@ def parse_query(text: str, languages: Sequence[str]) -> Expression:
         return Expression(text, note=f"taken as plain words: {error}")
 
 
-def _is_sentence(text: str) -> bool:
-    return text.rstrip().endswith(_SENTENCE_ENDS) or text.split()[0].lower() in _ASKING
+def _is_prose(text: str) -> bool:
+    if text.rstrip().endswith(SENTENCE_MARKS) or text.split()[0].lower() in _ASKING:
+        return True
+    return len(split_sentences(_PHRASE.sub("quoted", text))) > 1
 
 
 def _interpretation_note(expression: Expression) -> str:
@@ -217,6 +221,13 @@ def _pieces(text: str) -> Iterator[_Piece]:
         elif kind in ("sign", "phrase", "open", "close", "word"):
             yield _Piece(kind, said)  # type: ignore[arg-type]  # a string of the pattern's own
         before = said
+
+
+def _only_quotes(pieces: Sequence[_Piece]) -> bool:
+    """Tell whether a long text has quotation marks, but no operators."""
+    words = sum(piece.kind == "word" for piece in pieces)
+    marks = (piece.kind == "phrase" for piece in pieces if piece.is_mark)
+    return words > _MOST_BESIDE_PHRASES and all(marks)
 
 
 def _is_operator(word: str, before: str, *, shouted: bool) -> bool:
