@@ -386,15 +386,21 @@ def _search_message(
 ) -> tuple[SearchOutcome, tuple[str, ...]]:
     """Search for a message; where nothing clearly bears on all of it, for its question alone.
 
+    A question that only the sentences before it say the subject of is never searched for alone.
+
     Returns:
         The outcome, and notes on what had to be left out.
     """
-    from memctl.search.answering.memory_need import MIN_RELEVANCE, extract_question
+    from memctl.search.answering.memory_need import (
+        MIN_RELEVANCE,
+        extract_question,
+        has_own_subject,
+    )
 
     whole = _search(searcher, question, mode, search)
     score = whole[0].relevance.score
     asked = extract_question(question) if score < MIN_RELEVANCE else ""
-    if not asked:
+    if not has_own_subject(asked):
         return whole
     alone = _search(searcher, asked, mode, search)
     relevance = alone[0].relevance

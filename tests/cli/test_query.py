@@ -17,6 +17,8 @@ from typing import IO
 import pytest
 import yaml
 
+from memctl.search.answering.memory_need import has_own_subject
+
 from .conftest import Run
 
 HIT_KEYS = {
@@ -79,6 +81,36 @@ def test_a_question_is_answered_whatever_stands_before_it_in_the_message(
     message = f"{before}When does the lease for the workshop start?"
     assert memctl("query", "-", stdin=message).rows[0]["answer"]["found"] is True
     assert "1 June 2026" in memctl("context", "--auto", "-", stdin=message).out
+
+
+def test_a_question_whose_subject_stands_before_it_is_searched_for_with_it(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "lease.txt").write_text("The lease for the workshop starts on 1 June 2026.")
+    (tmp_path / "party.txt").write_text("Ann: when does it start? Bob: the party will start late.")
+    memctl("ingest", "lease.txt", "party.txt")
+    message = "Yesterday somebody asked me for the lease of our new workshop. When does it start?"
+    assert memctl("query", "-", stdin=message).rows[0]["hits"][0]["source"].endswith("lease.txt")
+
+
+@pytest.mark.parametrize(
+    ("question", "own"),
+    [
+        ("When does the lease for the workshop start?", True),
+        ("What did Anna Weber say when she called Bob?", True),
+        ("¿Cuál es el precio del taller?", True),
+        ("Quando comincia il contratto per l'officina?", True),
+        ("When does it start?", False),
+        ("How much did the painter charge for his work?", False),
+        ("And in Porto?", False),
+        ("Can you help me?", False),
+        ("Wann hat sie die Werkstatt gekauft?", False),
+        ("Où habite-t-il avec sa femme ?", False),
+        ("他什么时候去北京出差？", False),
+    ],
+)
+def test_a_question_has_its_own_subject_unless_it_refers_back(question: str, own: bool) -> None:
+    assert has_own_subject(question) is own
 
 
 def test_a_word_that_ends_in_another_is_not_known_by_that(memctl: Run) -> None:

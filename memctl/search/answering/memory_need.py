@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from memctl.language.sentence_splitting import split_sentences
-from memctl.search.answering.relevance import Relevance
-from memctl.search.query.question import Question
+from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
+from memctl.search.answering.relevance import GENERIC_TERMS, Relevance
+from memctl.search.query.question import Question, analyze_question
 
 MIN_RELEVANCE = 0.45
 """For a message that doesn't refer back; 10 to 20 % of questions about chats score lower."""
@@ -57,9 +57,21 @@ _ORDERS = (
     r"good (?:morning|evening)|danke|merci|gracias",
     r"schreib\w*|übersetz\w*|erklär\w*|écris|traduis|explique|escribe|traduce|explica",
 )
-_QUESTION_MARKS = ("?", "？", "؟")
+_BACKWARD = (
+    r"it|its|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|there|ones?",
+    r"same|others?|another|else|former|latter|^(?:and|or|what about|how about)",
+    r"er|sie|ihn|ihm|ihr|ihre[nmrs]?|ihnen|sein|seine[nmrs]?|diese[nmrs]?|dort|da(?:von|mit|für)",
+    r"(?<=[-'’])ils?|elles?|lui|leurs?|celui|celles?|ceux|cela|ça|ce|cette|ces|^et",
+    r"él|ellas?|ellos|eso|esas?|ese|esos|est[eao]s?|allí|^y",
+    r"lui|lei|loro|esso|essa|quest[oaie]|quell[oaie]|^e",
+    r"el[ea]s?|isso|ess[ea]s?|hij|zij|ze|hem|haar|hun|dat|daar|^en",
+)
+"""Words that stand for something said before, or go on from it."""
+_MIN_OWN_WORDS = 2
 _CLOSING = "\"'”’)]»* "
 _REFERS = re.compile(rf"\b(?:{'|'.join(_BACK_REFERENCES)})\b", re.IGNORECASE)
+_REFERS_BACKWARD = re.compile(rf"\b(?:{'|'.join(_BACKWARD)})\b|[他她它这這那其]", re.IGNORECASE)
+_NAME = re.compile(r"(?<=\s)(?!I\b)[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w")
 _ORDER = re.compile(
     rf"\W*(?:(?:{_ASKING})[, ]+|(?:can|could|would|will) you (?:please )?|"
     rf"(?:i(?:['’]d| would) like|i want|i need) you to )*(?:{'|'.join(_ORDERS)})\b",
@@ -86,5 +98,19 @@ def is_memory_needed(message: Question, relevance: Relevance) -> bool:
 def extract_question(message: str) -> str:
     """Return the last question in a message that says more; "" where there is none."""
     parts = [message[start:end].strip() for start, end in split_sentences(message)]
-    questions = [each for each in parts if each.rstrip(_CLOSING).endswith(_QUESTION_MARKS)]
+    questions = [each for each in parts if each.rstrip(_CLOSING).endswith(QUESTION_MARKS)]
     return questions[-1] if questions and len(parts) > 1 else ""
+
+
+def has_own_subject(question: str) -> bool:
+    """Tell whether a question says what it is about, without the sentences before it.
+
+    A pronoun may stand for a name before it in the question itself.
+    """
+    if not question:
+        return False
+    name = _NAME.search(question)
+    if _REFERS_BACKWARD.search(question, 0, name.start() if name else len(question)):
+        return False
+    slots = analyze_question(question).slots
+    return sum(map(GENERIC_TERMS.isdisjoint, slots)) >= _MIN_OWN_WORDS
