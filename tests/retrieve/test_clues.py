@@ -288,6 +288,19 @@ def test_of_short_turns_the_one_that_says_more_counts_more(
     assert hits["t1"].legs["telling"] > 0 > hits["t0"].legs["telling"]
 
 
+def test_what_a_user_says_comes_before_what_an_assistant_replies(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    turns = [("assistant", "Nice, seven ferrets in a barn!"), ("user", "I've seven ferrets here!")]
+    fill = [("user" if n % 2 else "assistant", f"The {FILLING[n % 9]}, {n}.") for n in range(20)]
+    shelf.put(chat(memory_of, *turns, *fill))
+    about_the_user = hits_by_id(shelf.searcher(), "how many ferrets are kept")
+    assert "reply" in about_the_user["t0"].legs
+    assert "reply" not in about_the_user["t1"].legs
+    about_the_replies = hits_by_id(shelf.searcher(), "What did you say of the ferrets?")
+    assert not any("reply" in hit.legs for hit in about_the_replies.values())
+
+
 def test_long_replies_of_an_assistant_are_not_raised_for_their_length(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -2,7 +2,8 @@
 
 A turn is short and rests on what was said before; a question names who said it.  Long turns stand
 on their own: they and their neighbours take no part.  Where people talk in short turns, one that
-says more is likelier to answer something than "Yes, I love it!".
+says more is likelier to answer something than "Yes, I love it!".  Where one talks with an
+assistant, the evidence is what they said themselves rather than the replies.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 
-from memctl.language.word_lists import stop_words
+from memctl.language.word_lists import stop_words, word_set
 from memctl.search.query.question import Question
 from memctl.search.query.synonyms import similar_spellings
 from memctl.search.ranking.scored_candidates import ScoredCandidate, boost_score, sort_by_score
@@ -24,6 +25,11 @@ _NEIGHBOUR_SHARES = {-2: 0.2, -1: 0.4, 1: 0.4, 2: 0.2}
 """Share of the scores of the turns before and after it that a turn gains."""
 TURN_LENGTH_WEIGHT = 1.0
 """In standard deviations, for a turn e times as long as an average one."""
+REPLY_WEIGHT = -0.5
+"""In standard deviations, for what an assistant says."""
+_ASSISTANTS = word_set("assistant ai bot chatgpt claude copilot gemini model tool system")
+_TO_ASSISTANT = re.compile(rf"\b(?:you|your|{'|'.join(sorted(_ASSISTANTS))})\b", re.IGNORECASE)
+"""Such a question may be about what the assistant said."""
 _SHORT_TURN = 60
 """Terms; a longer turn is understood without others."""
 _AVERAGE_TURN = 10
@@ -40,7 +46,7 @@ Place = tuple[str, str, str, int]
 
 
 def boost_turns(items: Sequence[ScoredCandidate], context: ScoringContext) -> list[ScoredCandidate]:
-    """Return the items and the turns next to them, raised by speaker, length and neighbours."""
+    """Return the items and the turns next to them, scored by who speaks, length and neighbours."""
     turns = [item for item in items if _is_turn(item.candidate)]
     if not turns:
         return list(items)
@@ -52,6 +58,7 @@ def boost_turns(items: Sequence[ScoredCandidate], context: ScoringContext) -> li
     places = {key: _place(item.candidate) for key, item in found.items()}
     scores = _scores_by_place(found, places)
     is_small_talk = _is_small_talk(turns)
+    is_about_replies = _TO_ASSISTANT.search(context.question.text) is not None
     boosted: list[ScoredCandidate] = []
     for key, item in found.items():
         candidate = item.candidate
@@ -61,6 +68,8 @@ def boost_turns(items: Sequence[ScoredCandidate], context: ScoringContext) -> li
             length = min(_length(candidate), _LONGEST_COUNTED)
             gain = TURN_LENGTH_WEIGHT * context.spread * log((1 + length) / (1 + _AVERAGE_TURN))
             item = boost_score(item, "telling", gain)
+        if not is_about_replies and (candidate.row["speaker"] or "").lower() in _ASSISTANTS:
+            item = boost_score(item, "reply", REPLY_WEIGHT * context.spread)
         near = _places_around(places[key]).items()
         gain = sum(share * scores.get(at, 0.0) for at, share in near)
         boosted.append(boost_score(item, "neighbours", gain))

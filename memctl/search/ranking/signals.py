@@ -22,7 +22,12 @@ from memctl.literals import Mode
 from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.records import Hit
 from memctl.search.query.question import Question, TimeExpression
-from memctl.search.ranking.dialogue import SPEAKER_WEIGHT, TURN_LENGTH_WEIGHT, boost_turns
+from memctl.search.ranking.dialogue import (
+    REPLY_WEIGHT,
+    SPEAKER_WEIGHT,
+    TURN_LENGTH_WEIGHT,
+    boost_turns,
+)
 from memctl.search.ranking.multi_hop import (
     LINK_WEIGHT,
     Phrase,
@@ -257,6 +262,7 @@ SIGNALS: Sequence[Signal] = (
     Signal("title", _TITLE_WEIGHT, "the question names its document", boost_named_titles),
     Signal("speaker", SPEAKER_WEIGHT, "the question names who says it", boost_turns),
     Signal("telling", TURN_LENGTH_WEIGHT, "it says more than a short turn", boost_turns),
+    Signal("reply", REPLY_WEIGHT, "an assistant says it, not its user", boost_turns),
     Signal("neighbours", 0.4, "the turns around it match the question", boost_turns),
     Signal("time", _EVENT_WEIGHT, "it is from before or after the event named", boost_event_period),
     Signal("bridge", LINK_WEIGHT, "a name in a good hit leads to it", boost_multi_hop),
