@@ -315,6 +315,26 @@ def test_long_replies_of_an_assistant_are_not_raised_for_their_length(
 # --- titles -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "Always give amounts in grams when I ask about recipes.",
+        "Whenever I ask you for cooking ideas, please leave out nuts.",
+    ],
+)
+def test_an_instruction_is_found_by_what_it_is_for(
+    shelf: Shelf, memory_of: MemoryOf, instruction: str
+) -> None:
+    said = [("user", instruction), ("user", "Always mention the gate when I ask about flights.")]
+    baked = [("user", f"I bake bread in pan {n}.") for n in range(3)]
+    fill = [("user", f"The {FILLING[n % 9]}, {n}: never ask Ann!") for n in range(120)]
+    shelf.put(chat(memory_of, *said, *baked, *fill))
+    hits = hits_by_id(shelf.searcher(), "How do I bake bread and prepare a soup for dinner?")
+    assert hits["t0"].legs["instruction"] > 0
+    assert list(hits).index("t0") < 10
+    assert "t1" not in hits or "instruction" not in hits["t1"].legs
+
+
 def test_a_document_that_the_question_names_comes_before_those_that_mention_it(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -140,6 +140,10 @@ class ScoringContext:
         """Return those memories of one knowledge base that are in scope."""
         return self._collector.fetch(kb, ids, self._scope) if ids else {}
 
+    def texts(self, candidates: Sequence[Candidate]) -> list[str]:
+        """Return the texts of candidates, which their rows lack."""
+        return self._collector.texts(candidates)
+
     def score_more(self, more: Mapping[Key, Candidate]) -> dict[Key, ScoredCandidate]:
         """Return further candidates with their scores on the scale of the first."""
         if not more:
@@ -148,6 +152,15 @@ class ScoringContext:
         count = len(self._candidates)
         added = score_candidates(together, self.plan, count)[count:]
         return {item.candidate.key: item for item in apply_priors(added, self)}
+
+    def cosines_with_texts(self, texts: Sequence[str]) -> Sequence[float]:
+        """Return the cosines of texts with the question; 0 without vectors to compare."""
+        if self._meaning is None or not texts:
+            return [0.0] * len(texts)
+        near: list[float] = cosines(
+            self._meaning.vector, self._meaning.embedder.embed(list(texts))
+        ).tolist()
+        return near
 
     def cosines_with_remainder(
         self, covered: frozenset[str], candidates: Sequence[Candidate]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memctl.language.term_analysis import terms
+from memctl.language.term_analysis import query_terms, terms
 from memctl.language.time_periods import periods
 from memctl.literals import Mode
 from memctl.models.vector_math import dot_products, normalize_rows
@@ -65,6 +65,24 @@ _EVENT = re.compile(
 )
 """An event that happened once: what is done "before work" or "after a run" is done repeatedly."""
 _BEFORE = frozenset(("before", "bevor", "vor", "avant", "antes de"))
+_ORDER = r"(?:always|never|please|remember to|make sure|i (?:want|expect|need|prefer|would like))"
+_ASKED = (
+    r"(?:when(?:ever)?|if|(?:every|each|any) ?time) (?:i|we|you are|you're|someone|anyone|people)"
+    r"(?: \w+)? (?:ask|request|inquire|mention|talk|want|need)\w*(?: you)?(?: (?:for|about|to|on))?"
+)
+_INSTRUCTION = re.compile(
+    rf"\b{_ORDER}\b[^.?!\n]*\b{_ASKED}\b(?P<after>[^.,;?!\n]+)"
+    rf"|\b{_ASKED}\b(?P<before>[^.;?!\n]+?),[^.?!\n]*\b{_ORDER}\b",
+    re.IGNORECASE,
+)
+"""What to do whenever something is asked for, and what that is."""
+_INSTRUCTION_TERMS = query_terms("always never whenever ask", ("en",))
+_INSTRUCTION_WEIGHT = 6.0
+"""At a cosine of 1 of the question with what the instruction is for; 0.4 is much between the two:
+with it an instruction is about the tenth hit."""
+_MIN_FIT = 0.15
+"""Least such cosine; unrelated ones are mostly lower."""
+_MAX_INSTRUCTIONS = 20
 _YES_OR_NO = re.compile(
     r"(?:\w+:)?\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)\b",
     re.IGNORECASE,
@@ -225,6 +243,37 @@ def _event_period(
     return TimeExpression(match[0].rstrip(), first, last)
 
 
+# --- instructions --------------------------------------------------------------------------------
+
+
+def boost_instructions(
+    items: Sequence[ScoredCandidate], context: ScoringContext
+) -> list[ScoredCandidate]:
+    """Raise instructions for questions such as this: "always name the source when I ask about ...".
+
+    They share no word with the question, so that what they are for is compared by meaning.
+    """
+    frequencies = context.statistics.frequencies
+    written = [term for term in _INSTRUCTION_TERMS if term in frequencies]
+    if not written:
+        return list(items)
+    found = list(context.with_terms(written, _MAX_INSTRUCTIONS).values())
+    topics = {
+        each.key: (match["before"] or match["after"])
+        for each, text in zip(found, context.texts(found), strict=True)
+        if (match := _INSTRUCTION.search(text))
+    }
+    near = dict(zip(topics, context.cosines_with_texts(list(topics.values())), strict=True))
+    known = {item.candidate.key: item for item in items}
+    fitting = {each.key: each for each in found if near.get(each.key, 0.0) > _MIN_FIT}
+    new = context.score_more({key: each for key, each in fitting.items() if key not in known})
+    weight = _INSTRUCTION_WEIGHT * context.spread
+    return [
+        boost_score(item, "instruction", weight * near[key] if key in fitting else 0.0)
+        for key, item in (known | new).items()
+    ]
+
+
 # --- the mode graph ------------------------------------------------------------------------------
 
 
@@ -265,6 +314,7 @@ SIGNALS: Sequence[Signal] = (
     Signal("reply", REPLY_WEIGHT, "an assistant says it, not its user", boost_turns),
     Signal("neighbours", 0.4, "the turns around it match the question", boost_turns),
     Signal("time", _EVENT_WEIGHT, "it is from before or after the event named", boost_event_period),
+    Signal("instruction", _INSTRUCTION_WEIGHT, "it is for such questions", boost_instructions),
     Signal("bridge", LINK_WEIGHT, "a name in a good hit leads to it", boost_multi_hop),
     Signal(
         "graph",

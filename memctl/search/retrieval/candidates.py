@@ -185,6 +185,15 @@ class CandidateCollector:
             found |= self._candidates(kb, scope, scope.sources[kb].keyword(wanted, limit))
         return found
 
+    def texts(self, candidates: Sequence[Candidate]) -> list[str]:
+        """Return the texts of candidates."""
+        found: dict[Key, str] = {}
+        for kb in dict.fromkeys(each.key[0] for each in candidates):
+            own = [each for each in candidates if each.key[0] == kb]
+            rows = self._sources[kb].rows("memories", [each.number for each in own], ("text",))
+            found |= zip((each.key for each in own), rows["text"].to_pylist(), strict=True)
+        return [found[each.key] or "" for each in candidates]
+
     def _candidates(
         self, kb: str, scope: SearchScope, numbers: Iterable[int]
     ) -> dict[Key, Candidate]:
