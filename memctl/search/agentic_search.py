@@ -291,7 +291,7 @@ def _with_falling_scores(items: Iterable[ScoredCandidate]) -> Iterator[ScoredCan
 
 def _rescore(first: SearchOutcome, scorer: KeywordScorer, candidate: Candidate) -> Candidate:
     """Return what another query found with its scores for the question itself."""
-    keyword, found = scorer.score(candidate.row["search_text"])
+    keyword, found = scorer.score(candidate.row["search_text"], candidate.key[0])
     rescored = replace(candidate, keyword=keyword, terms=found)
     if candidate.direction is None or not first.has_cosines:
         return rescored

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,8 @@ class TermStatistics:
     """How many terms the sampled memories have together, repetitions included."""
     frequencies: Mapping[str, int]
     """In how many sampled memories a term occurs."""
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    """Mean number of terms in a memory of each source, where there are several."""
 
     @property
     def average_length(self) -> float:
@@ -69,6 +71,13 @@ class TermStatistics:
 
 
 NO_STATISTICS = TermStatistics(0, 0, 0, {})
+
+
+def joint_statistics(sources: Sources, where: Expr | None) -> TermStatistics:
+    """Count the terms in samples of all sources for which a condition holds."""
+    each = {kb: sample_term_statistics(source, where) for kb, source in sources.items()}
+    lengths = {kb: statistics.average_length for kb, statistics in each.items()}
+    return replace(sum(each.values(), NO_STATISTICS), lengths=lengths)
 
 
 def sample_term_statistics(snapshot: Snapshot, where: Expr | None) -> TermStatistics:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,14 @@ def test_a_rare_term_counts_more_than_a_common_one() -> None:
 
 def test_a_term_in_a_short_memory_counts_more_than_in_a_long_one() -> None:
     assert score("cat", "cat x") > score("cat", "cat" + " x" * 50)
+
+
+def test_a_memory_is_long_by_the_measure_of_its_own_source() -> None:
+    joint = replace(STATISTICS, lengths={"files": 40.0, "chat": 4.0})
+    scorer = KeywordScorer(analyze_question("cat"), joint)
+    file, turn = "cat " + "x " * 39 + "x", "cat x x x"
+    assert scorer.score(file, "files")[0] == pytest.approx(scorer.score(turn, "chat")[0], rel=0.02)
+    assert scorer.score(file, "chat")[0] < scorer.score(turn, "chat")[0]
 
 
 def test_repetition_counts_less_and_less() -> None:

@@ -214,7 +214,7 @@ class CandidateCollector:
             table = table.take(pa.array(met, pa.int64()))
             numbers = [numbers[at] for at in met]
         rows = ColumnValues(table)
-        words = [self._scorer.score(text) for text in rows["search_text"]]
+        words = [self._scorer.score(text, kb) for text in rows["search_text"]]
         times = [self._time_score(day) for day in rows["created_at"]] if self._times else []
         directions = vector_matrix(table[VECTOR]) if kb in self._vectors else None
         cosine: Sequence[float] = [0.0] * table.num_rows
@@ -256,11 +256,13 @@ class KeywordScorer:
     """BM25 of a question's terms, with its neighbouring terms and its phrases.
 
     The terms of one slot weigh the same: a form that is rare because most records were stemmed in
-    another language says no more than the common form.
+    another language says no more than the common form.  The length of a memory counts against the
+    average of its own source: a file isn't long because turns of chats are searched with it.
     """
 
     def __init__(self, question: Question, statistics: TermStatistics) -> None:
-        self._average = max(statistics.average_length, 1.0)
+        self._average = statistics.average_length
+        self._averages = statistics.lengths
         self._weights = _term_weights(question, statistics)
         self._pairs = {
             pair: _PAIR_WEIGHT * min(self._weights[pair[0]], self._weights[pair[1]])
@@ -268,7 +270,7 @@ class KeywordScorer:
         }
         self._phrases = {pair: min(map(statistics.idf, pair)) for pair in question.phrases}
 
-    def score(self, search_text: str) -> tuple[float, frozenset[str]]:
+    def score(self, search_text: str, source: str = "") -> tuple[float, frozenset[str]]:
         """Return the score of one memory, 0 without any of the terms, and the terms it has."""
         # Counting in one string is ten times as fast as in a list of terms.  With two spaces
         # between terms, neighbours do not share the space that a count has used up.
@@ -277,7 +279,8 @@ class KeywordScorer:
         if not counts and not self._phrases:
             return 0.0, frozenset()
         terms = 1 + search_text.count(" ")
-        length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * terms / self._average
+        average = max(self._averages.get(source, self._average), 1.0)
+        length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * terms / average
         score = sum(self._weights[term] * _saturate(n, length) for term, n in counts.items())
         for pair, weight in self._phrases.items():
             score += weight * _saturate(_count_pair(text, pair), length)

@@ -23,11 +23,10 @@ from memctl.search.retrieval.candidate_rows import (
     ValiditySpan,
 )
 from memctl.search.term_statistics import (
-    NO_STATISTICS,
     Sources,
     TermStatistics,
+    joint_statistics,
     read_spread_sample,
-    sample_term_statistics,
 )
 from memctl.store.tables.filter_expressions import Expr, both, col, memory_filter, namespace_filter
 from memctl.store.tables.metadata_filters import metadata_condition
@@ -144,8 +143,8 @@ class Corpus:
         known = self._statistics.get(filters, scope.valid.since)
         if known is not None:
             return known
-        each = (sample_term_statistics(source, scope.where) for source in self.sources.values())
-        return self._statistics.put(filters, sum(each, NO_STATISTICS), scope.valid)
+        found = joint_statistics(self.sources, scope.where)
+        return self._statistics.put(filters, found, scope.valid)
 
     def graph(
         self,
