@@ -1,6 +1,6 @@
 """The doctor: examines the knowledge bases of a home, and repairs them on request.
 
-A new check is a function that yields findings, and an entry in ``CONTENT_CHECKS``.
+A new check is a function that yields findings, and a named entry in ``CONTENT_CHECKS``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.config import Config
-from memctl.doctor.findings import Check, Examined, Finding, damaged
+from memctl.doctor.findings import Check, Examined, Finding, damaged, named
 from memctl.doctor.folder_checks import (
     cannot_be_entered,
     cannot_be_read,
@@ -74,7 +74,7 @@ class Doctor:
         """Yield findings about the machine and the program's settings."""
         from memctl.doctor.folder_checks import check_machine
 
-        return check_machine(self._home.config, config_file)
+        return named("machine", check_machine(self._home.config, config_file))
 
     def examine(self, name: str, *, deep: bool = False) -> Iterator[Finding]:
         """Yield what every check reports about a knowledge base; change nothing.
@@ -170,23 +170,25 @@ class Doctor:
             yield from Repair(base, files, verifier, dry_run, thorough, losses).run()
 
 
-FOLDER_CHECKS: tuple[Callable[[Layout], Iterator[Finding]], ...] = (
-    check_settings,
-    check_folders,
-    check_prompts,
-    check_disk,
-    check_writer,
+FOLDER_CHECKS: tuple[Check[Layout], ...] = (
+    Check("settings", check_settings),
+    Check("folders", check_folders),
+    Check("prompts", check_prompts),
+    Check("disk", check_disk),
+    Check("writer", check_writer),
 )
 """What is checked before the ledger is opened, in this order."""
-CONTENT_CHECKS: tuple[Check, ...] = (
-    check_tables,
-    check_schema,
-    check_indexes,
-    check_versions,
-    check_rows,
-    check_vectors,
-    check_citations,
-    check_inboxes,
+LEDGER_CHECK = Check("ledger", check_ledger)
+"""What is checked of the ledger before anything that it says is believed."""
+CONTENT_CHECKS: tuple[Check[Examined], ...] = (
+    Check("tables", check_tables),
+    Check("schema", check_schema),
+    Check("indexes", check_indexes),
+    Check("versions", check_versions),
+    Check("rows", check_rows),
+    Check("vectors", check_vectors),
+    Check("citations", check_citations),
+    Check("inboxes", check_inboxes),
 )
 """What is checked if the ledger can be read, in this order."""
 
@@ -201,20 +203,21 @@ def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Ite
         deep: Check every row, even of a table so large that a sample would do.
     """
     if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
-        yield closed
+        yield from named("access", [closed])
         return
     for check in FOLDER_CHECKS:
-        yield from check(layout)
+        yield from check.findings(layout)
     try:
         ledger = Ledger.open(layout.folder / LEDGER_FILE)
     except (DamagedError, KnowledgeBaseUnavailable) as error:
-        yield damaged("ledger", "ledger", error.message, error.hint)
+        found = damaged("ledger", "ledger", error.message, error.hint)
+        yield from named(LEDGER_CHECK.name, [found])
         return
     with closing(ledger):
-        found = list(check_ledger(ledger))
-        yield from found
-        if all(finding.verdict == "ok" for finding in found):
-            yield from check_watcher(layout, ledger)
+        of_ledger = list(LEDGER_CHECK.findings(ledger))
+        yield from of_ledger
+        if all(finding.verdict == "ok" for finding in of_ledger):
+            yield from named("watcher", check_watcher(layout, ledger))
             yield from _check_content(layout, config, ledger, now, deep)
 
 
@@ -231,9 +234,10 @@ def _check_content(
     examined = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
     for check in CONTENT_CHECKS:
         try:
-            yield from check(examined)
+            yield from check.findings(examined)
         except DamagedError as error:  # which reading each file and index did not find
-            yield damaged("tables", "tables", error.message, error.hint)
+            found = damaged("tables", "tables", error.message, error.hint)
+            yield from named(check.name, [found])
 
 
 _WRITTEN_IN_PLACE = ("latest_version_hint.json",)

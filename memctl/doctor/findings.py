@@ -1,11 +1,11 @@
-"""What a check reports, and what it gets to examine."""
+"""What a check is, what it gets to examine, and what it reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
     from memctl.config import Config
@@ -32,6 +32,8 @@ class Finding:
     verdict: Verdict
     message: str
     hint: str = ""
+    check: str = ""
+    """The name of the check that reports it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,25 @@ class Examined:
         return all(state.is_readable and not state.broken_indexes for state in states)
 
 
-Check = Callable[[Examined], Iterator[Finding]]
+Subject = TypeVar("Subject")
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Generic[Subject]):
+    """One check of the doctor."""
+
+    name: str
+    run: Callable[[Subject], Iterator[Finding]]
+    """Yields what it reports about its subject; changes nothing."""
+
+    def findings(self, subject: Subject) -> Iterator[Finding]:
+        """Return what the check reports, under its name."""
+        return named(self.name, self.run(subject))
+
+
+def named(check: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings under the name of the check that reports them."""
+    return (replace(finding, check=check) for finding in findings)
 
 
 def ok(layer: str, subject: str, message: str) -> Finding:

@@ -378,6 +378,6 @@ class KeepMode:
             files.remove(row.path)
             self.reporter.say("gone", printable(row.path), document_id=row.document_id)
         if missing.gone:
-            self.intake.schedule.note_write()
+            self.intake.jobs.schedule.note_write()
         self.intake.dealt_with += len(missing.renamed) + len(missing.gone)
         return bool(missing.renamed or missing.gone)

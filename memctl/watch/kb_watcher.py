@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import (
-    CoverageLost,
     DiskRefused,
-    LockedError,
     MemctlError,
     ModelError,
 )
 from memctl.ingest.ingest_pipeline import IngestStopped
-from memctl.rows.derived_rows import fold_accesses
 from memctl.schema.table_names import WAITS_FOR
 from memctl.watch.claims import Claims
 from memctl.watch.inbox_modes import KeepMode, MoveMode
 from memctl.watch.inbox_scanner import InboxScanner
-from memctl.watch.intake import Intake, Schedule
+from memctl.watch.intake import Intake
 from memctl.watch.reporter import (
     Listener,
     PollingNotice,
@@ -33,6 +30,7 @@ from memctl.watch.reporter import (
     WatchEvent,
     error_message,
 )
+from memctl.watch.scheduled_jobs import JobContext, Schedule, run_due_jobs
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -68,7 +66,7 @@ class KnowledgeBaseWatcher:
     clock: Clock
     beat: Callable[[], None]
     monotonic: Callable[[], float] = time.monotonic
-    schedule: Schedule = field(init=False)
+    _jobs: JobContext = field(init=False)
     _reporter: Reporter = field(init=False)
     _intake: Intake = field(init=False)
     _drainer: MoveMode = field(init=False)
@@ -82,11 +80,12 @@ class KnowledgeBaseWatcher:
 
     def __post_init__(self) -> None:
         base, ledger, settle = self.base, self.base.store.ledger, self.options.settle_seconds
-        self.schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
+        schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
         reporter = self._reporter = Reporter(base, self.listener, self.clock)
+        jobs = self._jobs = JobContext(base, schedule, reporter)
         self._polling = PollingNotice(reporter, ledger, self.options.rescan_seconds)
         scanner = InboxScanner(base, reporter, settle, self.clock, self.monotonic)
-        intake = self._intake = Intake(base, reporter, self.schedule, self.beat, self.monotonic)
+        intake = self._intake = Intake(base, reporter, jobs, self.beat, self.monotonic)
         claims = Claims(base.layout, ledger, self.clock)
         self._drainer = MoveMode(base, reporter, scanner, intake, claims)
         self._keeper = KeepMode(base, reporter, scanner, intake, settle, self.clock, self.monotonic)
@@ -151,50 +150,15 @@ class KnowledgeBaseWatcher:
             if turn.look_again_in is not None:
                 waits.append(turn.look_again_in)
         if not worked:
-            worked = self._do_what_is_due(busy=bool(waits))
+            worked = run_due_jobs(self._jobs, busy=bool(waits))
         return TurnResult(worked, min(waits, default=None))
 
     def _forget_the_rest(self) -> None:
         """Complete a forget that was cut off, and say so."""
         report = self.base.erasure.complete()
         if report is not None:
-            self.schedule.note_write()
+            self._jobs.schedule.note_write()
             self._reporter.say("forgotten", message=report.told)
-
-    def _do_what_is_due(self, *, busy: bool) -> bool:
-        if self.schedule.consolidation_due(self.base.settings.consolidate_interval, busy=busy):
-            return self._consolidated()
-        if self.schedule.comparison_due():
-            self._intake.compared(self.base.services.ingestor.compare())
-        if self.schedule.upkeep_due():
-            try:
-                fold_accesses(self.base.store)
-                self.base.store.upkeep()
-            except LockedError as error:  # whoever writes can do it as well
-                _log.info("no upkeep now: %s", error.message)
-            except CoverageLost as error:
-                self._rolled_back(error)
-            self.schedule.note_upkeep()
-        return False
-
-    def _consolidated(self) -> bool:
-        try:
-            report = self.base.insights.consolidate()
-        except CoverageLost as error:
-            self._rolled_back(error)
-            return False
-        self.schedule.note_write()
-        detail = {"examined": report.examined, "insights": len(report.insights)}
-        message = f"{report.examined} memories examined, {len(report.insights)} insights"
-        if report.note:
-            message += f"; without the model: {report.note}"
-        if report.examined or report.waiting:
-            self._reporter.say("consolidated", message=message, detail=detail)
-        return bool(report.examined)
-
-    def _rolled_back(self, error: CoverageLost) -> None:
-        """Say that a job was undone; files go on being taken in, and it is tried when due again."""
-        self._reporter.complain("failed", "", error.message, error.hint, type(error).__name__)
 
     def _wait_after(self, error: MemctlError | OSError) -> TurnResult:
         """Wait for what failed; files that a model cannot be had for wait in their inboxes."""

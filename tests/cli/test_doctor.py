@@ -50,7 +50,8 @@ def test_a_torn_manifest_is_found_and_repaired(memctl: Run, tmp_path: Path) -> N
     assert found.code == 12
     wrong = [finding for finding in found.json if finding["verdict"] == "damaged"]
     assert {finding["subject"] for finding in wrong} == {"memories"}
-    assert wrong[0].keys() == {"kb", "layer", "subject", "verdict", "message", "hint"}
+    keys = {"kb", "layer", "subject", "verdict", "message", "hint", "check"}
+    assert wrong[0].keys() == keys
     assert "hint: put it right: memctl doctor --repair" in found.err
 
     assert memctl("doctor", "--repair").code == 0

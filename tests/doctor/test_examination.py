@@ -15,7 +15,7 @@ import pytest
 from damaged import manifests
 
 from memctl.doctor import folder_checks, row_checks
-from memctl.doctor.doctor import Doctor
+from memctl.doctor.doctor import CONTENT_CHECKS, FOLDER_CHECKS, LEDGER_CHECK, Doctor
 from memctl.doctor.findings import Finding
 from memctl.doctor.folder_checks import LEAST_FREE
 from memctl.home import Home
@@ -77,6 +77,19 @@ def test_all_is_well_after_everything_that_people_do(home: Home, doctor: Doctor)
     assert [each for each in found if each.verdict == "damaged"] == []
     layers = {"folders", "disk", "locks", "ledger", "tables", "indexes", "rows", "vectors"}
     assert layers | {"citations", "inbox"} <= {finding.layer for finding in found}
+
+
+def test_every_finding_names_the_check_that_reports_it(
+    home: Home, doctor: Doctor, tmp_path: Path
+) -> None:
+    (home.layout("notes").inbox / "again.txt").write_text("waits")
+    declared = [check.name for check in (*FOLDER_CHECKS, LEDGER_CHECK, *CONTENT_CHECKS)]
+    assert len(set(declared)) == len(declared)
+    found = {finding.check for finding in doctor.examine("notes", deep=True)}
+    assert {"settings", "folders", "disk", "ledger", "tables", "citations", "inboxes"} <= found
+    assert found <= {*declared, "watcher"}
+    machine = {finding.check for finding in doctor.machine(tmp_path / "config.toml")}
+    assert machine == {"machine"}
 
 
 def test_examining_changes_nothing(home: Home, doctor: Doctor) -> None:

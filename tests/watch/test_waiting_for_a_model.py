@@ -14,7 +14,7 @@ from watched import Daemon, Place
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.records import Filters
-from memctl.watch import intake
+from memctl.watch import scheduled_jobs
 from memctl.watch.reporter import WatchEvent
 from memctl.watch.watch_status import watch_status
 
@@ -157,7 +157,7 @@ def test_facts_that_could_not_be_compared_are_in_the_next_round(
 def test_a_daemon_compares_facts_when_the_endpoint_is_back(
     modelled: Place, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "FIRST_COMPARE_SECONDS", 0.2)
+    monkeypatch.setattr(scheduled_jobs, "FIRST_COMPARE_SECONDS", 0.2)
     endpoint.on("DocumentReply", stating)
     endpoint.on("ComparisonReply", UPDATE)
     modelled.drop("a.txt", "Aurora flies on Monday.")

@@ -1,0 +1,212 @@
+"""What a watcher does between files: a list of jobs, each with when it is due and what it does.
+
+A new job is a function that runs it, one that says when it is due, and an entry in
+``SCHEDULED_JOBS``.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memctl.errors import CoverageLost, LockedError
+from memctl.records import FactComparison
+from memctl.rows.derived_rows import fold_accesses
+from memctl.schema.table_names import COMPARISON, CONSOLIDATION, UPKEEP
+from memctl.watch.reporter import Reporter
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.store.ledger.ledger import Ledger
+
+Clock = Callable[[], datetime]
+
+_log = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 60.0
+"""So long a consolidation that is due waits for files that have not settled yet."""
+FIRST_COMPARE_SECONDS = 5.0
+LONGEST_COMPARE_SECONDS = 300.0
+"""So long facts that a model could not compare wait until it is tried again."""
+
+
+@dataclass(slots=True)
+class Schedule:
+    """When a knowledge base was consolidated and tidied up last, and what is due now."""
+
+    ledger: Ledger
+    clock: Clock
+    upkeep_seconds: float
+    monotonic: Callable[[], float] = time.monotonic
+    _tidied: float | None = None
+    _due_since: float | None = None
+    _written: bool = False
+    _compare_at: float | None = None
+    _compare_seconds: float = 0.0
+
+    def consolidation_due(self, interval_minutes: int, *, busy: bool = False) -> bool:
+        """Whether the interval has gone by since the last consolidation began; 0 is never.
+
+        While files are about to be taken in it waits a little, so that it sees them.
+        """
+        if interval_minutes <= 0 or not self._interval_is_over(interval_minutes):
+            self._due_since = None
+            return False
+        now = self.monotonic()
+        self._due_since = now if self._due_since is None else self._due_since
+        return not busy or now - self._due_since >= PATIENCE_SECONDS
+
+    def _interval_is_over(self, minutes: int) -> bool:
+        last = self.ledger.jobs.last(CONSOLIDATION)
+        if last is None:
+            return True
+        ago = self.clock() - last.started_at
+        # One that is still to begin was noted while the clock was ahead: that may be for years.
+        return ago >= timedelta(minutes=minutes) or ago < timedelta(0)
+
+    def comparison_due(self) -> bool:
+        """Whether facts wait to be compared, and the model that does it may be tried again."""
+        if self._compare_at is not None and self.monotonic() < self._compare_at:
+            return False
+        return self.ledger.comparisons.count() > 0
+
+    def note_comparison(self, facts: FactComparison) -> None:
+        """Note whether facts could be compared; if not, it is tried again ever more seldom."""
+        if not facts.note:
+            self._compare_at, self._compare_seconds = None, 0.0
+            return
+        _log.info("%d facts are still to be compared: %s", facts.waiting, facts.note)
+        longer = min(2 * self._compare_seconds, LONGEST_COMPARE_SECONDS)
+        self._compare_seconds = longer or FIRST_COMPARE_SECONDS
+        self._compare_at = self.monotonic() + self._compare_seconds
+
+    def note_write(self) -> None:
+        """Note that there may be something to tidy up."""
+        self._written = True
+
+    def upkeep_due(self) -> bool:
+        """Whether there is something to tidy up, and the last upkeep is some time ago."""
+        if self._tidied is not None and self.monotonic() - self._tidied < self.upkeep_seconds:
+            return False
+        return self._written or bool(self.ledger.accesses.pending())
+
+    def note_upkeep(self) -> None:
+        """Note that all is tidy."""
+        self._written, self._tidied = False, self.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """What a job works with."""
+
+    base: KnowledgeBase
+    schedule: Schedule
+    reporter: Reporter
+
+    def report_rollback(self, error: CoverageLost) -> None:
+        """Say that a job was undone; files go on being taken in, and it is tried when due again."""
+        self.reporter.complain("failed", "", error.message, error.hint, type(error).__name__)
+
+    def report_comparison(self, facts: FactComparison) -> None:
+        """Say how new facts compare with what was known, and remember what waits."""
+        if facts.updated or facts.contradicted or facts.restated:
+            detail = {"added": facts.added, "updated": facts.updated}
+            detail |= {"contradicted": facts.contradicted, "restated": facts.restated}
+            self.reporter.say("compared", message=facts.told, detail=detail)
+        self.schedule.note_comparison(facts)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledJob:
+    """Work that comes round again while nothing is to be taken from the inboxes."""
+
+    name: str
+    is_due: Callable[[JobContext, bool], bool]
+    """Whether to run it now; the second argument says whether files are about to be taken in."""
+    run: Callable[[JobContext], bool]
+    """Does it, and returns whether the inboxes are to be looked at again at once."""
+    ends_turn: bool = False
+    """Whether no other job runs in the same turn, so that files do not wait for several."""
+
+
+# --- consolidation -------------------------------------------------------------------------------
+
+
+def _consolidation_is_due(context: JobContext, busy: bool) -> bool:
+    interval = context.base.settings.consolidate_interval
+    return context.schedule.consolidation_due(interval, busy=busy)
+
+
+def _consolidate(context: JobContext) -> bool:
+    try:
+        report = context.base.insights.consolidate()
+    except CoverageLost as error:
+        context.report_rollback(error)
+        return False
+    context.schedule.note_write()
+    detail = {"examined": report.examined, "insights": len(report.insights)}
+    message = f"{report.examined} memories examined, {len(report.insights)} insights"
+    if report.note:
+        message += f"; without the model: {report.note}"
+    if report.examined or report.waiting:
+        context.reporter.say("consolidated", message=message, detail=detail)
+    return bool(report.examined)
+
+
+# --- comparison of new facts with known ones -----------------------------------------------------
+
+
+def _comparison_is_due(context: JobContext, _busy: bool) -> bool:
+    return context.schedule.comparison_due()
+
+
+def _compare(context: JobContext) -> bool:
+    context.report_comparison(context.base.services.ingestor.compare())
+    return False
+
+
+# --- upkeep of the tables ------------------------------------------------------------------------
+
+
+def _upkeep_is_due(context: JobContext, _busy: bool) -> bool:
+    return context.schedule.upkeep_due()
+
+
+def _upkeep(context: JobContext) -> bool:
+    try:
+        fold_accesses(context.base.store)
+        context.base.store.upkeep()
+    except LockedError as error:  # whoever writes can do it as well
+        _log.info("no upkeep now: %s", error.message)
+    except CoverageLost as error:
+        context.report_rollback(error)
+    context.schedule.note_upkeep()
+    return False
+
+
+SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
+    ScheduledJob(CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True),
+    ScheduledJob(COMPARISON, _comparison_is_due, _compare),
+    ScheduledJob(UPKEEP, _upkeep_is_due, _upkeep),
+)
+"""Every job, in the order in which they are looked at."""
+
+
+def run_due_jobs(context: JobContext, *, busy: bool) -> bool:
+    """Run the jobs that are due; return whether the inboxes are to be looked at again at once.
+
+    Args:
+        context: What the jobs work with.
+        busy: Whether files are about to be taken in.
+    """
+    look_again = False
+    for job in SCHEDULED_JOBS:
+        if job.is_due(context, busy):
+            look_again = job.run(context) or look_again
+            if job.ends_turn:
+                break
+    return look_again
