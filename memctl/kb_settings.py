@@ -131,7 +131,7 @@ class Layout:
         Args:
             reasons: Those too of why files failed, which means to look through all that have.
         """
-        inner = ("readers", "vectors/*", "lance/*/_versions")
+        inner = ("readers", "vectors/*")
         for folder in (self.folder, *(each for name in inner for each in self.folder.glob(name))):
             yield from folder.glob(".*.tmp")
         if reasons:

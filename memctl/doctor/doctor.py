@@ -44,10 +44,11 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.schema.table_names import TABLES
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.locks import WriteLock
-from memctl.store.store import DIMENSION, LEDGER_FILE, TABLES_FOLDER
+from memctl.store.store import DIMENSION, LEDGER_FILE
 from memctl.store.tables.checksums import Verifier
 from memctl.store.tables.engine import Datasets
 from memctl.store.tables.snapshot import Snapshot
+from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
     from memctl.records import ProgressListener
@@ -111,6 +112,7 @@ class Doctor:
         if not dry_run:
             self._home.sweep()
             clear_temporaries(layout.half_written())
+            table_storage(layout.folder).clear_temporaries()
             yield from self._repaired(layout, layout)
             return
 
@@ -225,7 +227,7 @@ def _check_content(
     layout: Layout, config: Config, ledger: Ledger, now: datetime, deep: bool
 ) -> Iterator[Finding]:
     head = ledger.head()
-    datasets = Datasets(layout.folder / TABLES_FOLDER)
+    datasets = Datasets.of(layout.folder)
     verifier = Verifier(datasets, ledger, reads_rows=deep)
     states = {
         table: verifier.inspect_table(table, head[table]) for table in TABLES if table in head
@@ -267,9 +269,9 @@ def hard_linked_copy(layout: Layout, clock: Callable[[], datetime]) -> Iterator[
 
 
 def _link(source: Path, target: Path) -> None:
-    tables = source / TABLES_FOLDER
-    if tables.is_dir():
-        shutil.copytree(tables, target / TABLES_FOLDER, copy_function=_linked)
+    tables, copied = table_storage(source).local_folder, table_storage(target).local_folder
+    if tables is not None and copied is not None and tables.is_dir():
+        shutil.copytree(tables, copied, copy_function=_linked)
     for name in ("kb.toml", LEDGER_FILE, f"{LEDGER_FILE}-wal"):
         if (source / name).is_file():
             shutil.copy2(source / name, target / name)

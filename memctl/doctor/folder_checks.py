@@ -19,6 +19,7 @@ from memctl.files import open_regular, quarantine, save_file
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout, load_settings, save_settings
 from memctl.knowledge_base import SETTINGS
 from memctl.paths import display_path, os_error_hint, os_error_reason
+from memctl.schema.table_names import TABLES
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.locks import WriteLock, is_watched
 from memctl.store.store import (
@@ -26,10 +27,10 @@ from memctl.store.store import (
     EMBEDDER,
     LEASES_FOLDER,
     LEDGER_FILE,
-    TABLES_FOLDER,
     utc_now,
 )
 from memctl.store.store_repair import Step
+from memctl.store.tables.storage import table_storage
 from memctl.validation import nearest
 
 LEAST_FREE = 256 << 20
@@ -86,7 +87,8 @@ def repair_folders(layout: Layout) -> Iterator[Step]:
 
 def _folders(layout: Layout) -> tuple[Path, ...]:
     inside = (layout.inbox, layout.processing, layout.processed, layout.failed)
-    return (layout.folder, *inside, layout.folder / "lance")
+    tables = table_storage(layout.folder).local_folder
+    return (layout.folder, *inside, *([] if tables is None else [tables]))
 
 
 def _folder_problem(folder: Path) -> Finding | None:
@@ -108,17 +110,14 @@ def check_disk(layout: Layout) -> Iterator[Finding]:
     except OSError as error:
         yield warning("disk", "space", os_error_reason(error), os_error_hint(error))
         return
-    largest = max((_size(path) for path in (layout.folder / "lance").glob("*.lance")), default=0)
+    storage = table_storage(layout.folder)
+    largest = 0 if storage.local_folder is None else max(map(storage.size, TABLES))
     told = f"{free / (1 << 30):,.1f} GB are free"
     if free < max(LEAST_FREE, largest):
         message = f"{told}; upkeep needs up to {max(LEAST_FREE, largest) / (1 << 30):,.1f}"
         yield warning("disk", "space", message, "free some space on the disk")
     else:
         yield ok("disk", "space", told)
-
-
-def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*"))
 
 
 _READ = stat.S_IRGRP | stat.S_IROTH | stat.S_IXGRP | stat.S_IXOTH
@@ -144,9 +143,9 @@ def cannot_be_read(layout: Layout) -> Finding | None:
 
     Repairing would take them for damaged, and what only they have for lost.
     """
-    closed = [
-        each for top in (layout.folder / TABLES_FOLDER, layout.processed) for each in _unopened(top)
-    ]
+    tables = table_storage(layout.folder).local_folder
+    tops = (layout.processed,) if tables is None else (tables, layout.processed)
+    closed = [each for top in tops for each in _unopened(top)]
     closed += [
         each
         for path in (layout.settings, layout.folder / LEDGER_FILE)

@@ -15,7 +15,7 @@ from memctl.schema.migrations import SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import FORGET, TABLES, TableName
 from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.ledger.ledger_schema import VERSION
-from memctl.store.store import DIMENSION, TABLES_FOLDER
+from memctl.store.store import DIMENSION
 from memctl.store.tables.durability import lost_manifests
 from memctl.store.tables.engine import Datasets
 from memctl.store.tables.inspection import READ_BYTES, TableState, vector_length
@@ -54,7 +54,7 @@ def check_ledger(ledger: Ledger) -> Iterator[Finding]:
 
 def check_tables(examined: Examined) -> Iterator[Finding]:
     """Tell what cannot be read of each table: its manifest, its rows, its indexes."""
-    datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
+    datasets = Datasets.of(examined.layout.folder)
     changed = {place for place, _ in lost_manifests(datasets, examined.ledger)}
     for table, state in examined.states.items():
         found = list(_check_files(state))
@@ -163,12 +163,12 @@ def _check_named(examined: Examined) -> Iterator[Finding]:
 
 def _check_tags(examined: Examined) -> Iterator[Finding]:
     """Look whether every snapshot has the tags by which other tools leave its versions alone."""
-    datasets = Datasets(examined.layout.folder / TABLES_FOLDER)
+    datasets = Datasets.of(examined.layout.folder)
     for table in TABLES:
         wanted = wanted_versions(examined.ledger, table)
         tags = snapshot_tags(datasets, table)
         unreadable = [name for name, tag in tags.items() if tag is None]
-        others = [path.stem for path in damaged_tags(datasets, table)]
+        others = damaged_tags(datasets, table)
         for name in (*(f"snapshot {name}" for name in unreadable), *others):
             yield damaged("versions", table, f"the tag of {name} cannot be read")
         for name in wrong_tags(tags, wanted):

@@ -13,7 +13,8 @@ from memctl.files import QUARANTINE_MARK
 from memctl.ids import root_id
 from memctl.ingest.discovery.sources import printable
 from memctl.kb_settings import reason_path
-from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
+from memctl.store.store import LEDGER_FILE
+from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
     from memctl.kb_settings import Layout

@@ -15,6 +15,7 @@ from memctl.ingest.discovery.sources import path_of, printable
 from memctl.kb_settings import REASON_SUFFIX, reason_path
 from memctl.readers.media.subtitles import by_recording
 from memctl.store.leftover_scan import file_contains
+from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
     from memctl.kb_settings import Layout
@@ -94,6 +95,7 @@ class SourceCopies:
         What killed processes have left half written goes with them, whatever it is of.
         """
         clear_temporaries(self._layout.half_written())
+        table_storage(self._layout.folder).clear_temporaries()
         for path in self.of(sources):
             self._remove(str(path))  # first, or nobody would find out what is left
             self._ledger.provenance.remove_failed(printable(self._told(path)))

@@ -18,6 +18,7 @@ from memctl.queries import QueryService, QueryTarget
 from memctl.queries.query_log import QueryLog
 from memctl.schema.table_names import FORGET
 from memctl.service_factory import ServiceFactory
+from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Forgetter
@@ -137,6 +138,7 @@ class Resources:
         """Refuse where nothing may be changed; clean up after processes that were killed."""
         self.require_writable()
         clear_temporaries(self.layout.half_written(reasons=False))
+        table_storage(self.layout.folder).clear_temporaries()
         if report := self.complete_forgetting():
             _log.warning("%s", report.told)
 

@@ -24,11 +24,12 @@ from typing import IO, TYPE_CHECKING, Any
 from memctl.errors import DamagedError
 from memctl.files import NotRegular, open_regular
 from memctl.ids import storable
-from memctl.schema.table_names import TableName
+from memctl.schema.table_names import TABLES, TableName
 from memctl.store.search_patterns import LIST_SEPARATOR, SearchPattern
-from memctl.store.store import LEDGER_FILE, TABLES_FOLDER
+from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.engine import Datasets, translate_open_errors
 from memctl.store.tables.filter_expressions import Expr, render
+from memctl.store.tables.storage import TableStorage, table_storage
 from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 
 if TYPE_CHECKING:
@@ -72,12 +73,16 @@ def find_leftovers(store: Store, wanted: Sequence[SearchPattern]) -> Iterator[Le
         yield from places
         books = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
         yield from books
-        told = [f"{TABLES_FOLDER}/{trace.place}.lance/" for trace in places]
-        if books:
-            told.append(LEDGER_FILE)
-        for trace in _in_files(store.folder, wanted):
-            if not trace.place.startswith(tuple(told)):  # rows of it are told of already
-                yield trace
+        storage = table_storage(store.folder)
+        tables = [table for table in TABLES if any(trace.place == table for trace in places)]
+        for trace in _in_files(store.folder, storage, wanted):
+            is_of_ledger = bool(books) and trace.place.startswith(LEDGER_FILE)
+            if not (is_of_ledger or _is_of_any(storage, tables, trace.path)):
+                yield trace  # rows of the others are told of already
+
+
+def _is_of_any(storage: TableStorage, tables: Sequence[TableName], path: Path | None) -> bool:
+    return path is not None and any(storage.holds(table, path) for table in tables)
 
 
 class _Look:
@@ -117,7 +122,7 @@ class _Look:
 
 
 def _in_tables(store: Store, texts: Sequence[SearchPattern]) -> Iterator[Leftover]:
-    datasets = Datasets(store.folder / TABLES_FOLDER)
+    datasets = Datasets.of(store.folder)
     heads = store.ledger.heads()
     present = store.ledger.head()
     for table in present:
@@ -171,12 +176,12 @@ def rows_of_any_version(
     store: Store, table: TableName, where: Expr, columns: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return rows that any version of a table has, as the latest of those has each."""
-    datasets = Datasets(store.folder / TABLES_FOLDER)
+    datasets = Datasets.of(store.folder)
     found: dict[str, dict[str, Any]] = {}
     for item in reversed(datasets.fresh(table).version_refs()):
         with (
             suppress(DamagedError),
-            translate_open_errors(datasets.path(table)),
+            translate_open_errors(datasets.uri(table)),
         ):  # a repair may keep such
             dataset = datasets.fresh(table, item["version"])
             rows = dataset.to_table(columns=["id", *columns], filter=render(where)).to_pylist()
@@ -212,14 +217,16 @@ def _bytes(value: object) -> bytes:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _in_files(folder: Path, texts: Sequence[SearchPattern]) -> Iterator[Leftover]:
+def _in_files(
+    folder: Path, storage: TableStorage, texts: Sequence[SearchPattern]
+) -> Iterator[Leftover]:
     wanted = _long_enough(texts)
     if not wanted:
         return
     look = _Look(wanted, folder)
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
-        is_of_tables = place.parts[0] == TABLES_FOLDER
+        is_of_tables = storage.local_folder in (path, *path.parents)
         if look.finds(os.fsencode(path.name)) or _file_has(path, look, is_of_tables=is_of_tables):
             shown = os.fsencode(place).decode("utf-8", "backslashreplace")
             yield Leftover(shown, path=path)

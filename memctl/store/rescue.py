@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +32,7 @@ from memctl.store.tables.inspection import (
     rows_of,
     versions_on_disk,
 )
+from memctl.store.tables.storage import DATA
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
@@ -122,7 +122,7 @@ def rescue(
             break
         earlier += gathered.add_all(parts, trust.belongs)
     undone = tuple(_undone(gathered.dataset, loose, trust))
-    found = gathered.add_all((read_file(path) for path in loose), trust.belongs)
+    found = gathered.add_all((read_file(uri) for uri in loose), trust.belongs)
     create_indexes(table, gathered.dataset)
     missing = tuple(row for row in named if not gathered.has(row.id))
     lost = max(expected - kept - earlier, len(missing)) if names_all else len(missing)
@@ -140,13 +140,13 @@ class _Gathered:
         dataset: LanceDataset | None,
     ) -> None:
         self._table = table
-        self._path = str(datasets.path(table))
+        self._uri = datasets.uri(table)
         self._seen: set[int] = set()
         if dataset is not None:
             dataset.restore()  # type: ignore[no-untyped-call]
         mode = "create" if dataset is None else "overwrite"
         self.dataset: LanceDataset = lance().write_dataset(
-            schema.empty_table(), self._path, mode=mode
+            schema.empty_table(), self._uri, mode=mode
         )
 
     def has(self, id_: str) -> bool:
@@ -169,7 +169,7 @@ class _Gathered:
         rows = sum(int(batch.num_rows) for batch in batches)
         if rows:
             table = pa.Table.from_batches(batches)
-            self.dataset = lance().write_dataset(table, self._path, mode="append")
+            self.dataset = lance().write_dataset(table, self._uri, mode="append")
         return rows
 
     def _fitted(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
@@ -232,7 +232,7 @@ def _of_unreadable(
     """Return which rows stood in files that cannot be read, and what is left of any of them."""
     lost = [each for each in dataset.get_fragments() if not can_be_read(dataset, each)]
     left = [part for each in lost for part in _left_of(datasets, table, dataset, each)]
-    return named_rows(table, dataset, lost), left
+    return named_rows(datasets, table, dataset, lost), left
 
 
 def _left_of(
@@ -244,7 +244,7 @@ def _left_of(
     """
     live = live_places(dataset, fragment)
     for file in fragment.data_files():
-        yield _at(read_file(datasets.path(table) / "data" / file.path), live)
+        yield _at(read_file(datasets.files(table).file_uri(f"{DATA}/{file.path}")), live)
 
 
 def _at(batches: Iterator[pa.RecordBatch], places: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
@@ -256,22 +256,23 @@ def _at(batches: Iterator[pa.RecordBatch], places: NDArray[np.int64]) -> Iterato
         yield batch.filter(pa.array(np.isin(here, places)))
 
 
-def _loose_files(datasets: Datasets, table: TableName) -> list[Path]:
-    """Return the files of rows that no version names which can be opened, the newest first."""
+def _loose_files(datasets: Datasets, table: TableName) -> list[str]:
+    """Return the URIs of files that no version names which can be opened, the newest first."""
     named: set[str] = set()
     for version in versions_on_disk(datasets, table):
         if can_be_opened(datasets, table, version):
             for fragment in datasets.fresh(table, version).get_fragments():
-                named.update(str(file.path) for file in fragment.metadata.files)
-    there = (datasets.path(table) / "data").glob("*.lance")
-    loose = [path for path in there if path.name not in named]
-    return sorted(loose, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+                named.update(f"{DATA}/{file.path}" for file in fragment.metadata.files)
+    files = datasets.files(table)
+    there = (name for name in files.names(DATA) if name.endswith(".lance"))
+    loose = sorted((name for name in there if name not in named), key=files.changed_at)
+    return [files.file_uri(name) for name in reversed(loose)]
 
 
-def _undone(dataset: LanceDataset, loose: Iterable[Path], trust: Trust) -> Iterator[LostRow]:
+def _undone(dataset: LanceDataset, loose: Iterable[str], trust: Trust) -> Iterator[LostRow]:
     """Yield the rows that files which no version names have otherwise, in any of their columns."""
-    for path in loose:
-        for batch in _until_unreadable(read_file(path)):
+    for uri in loose:
+        for batch in _until_unreadable(read_file(uri)):
             if {"id"} <= set(batch.schema.names) <= set(dataset.schema.names):
                 yield from _others(dataset, batch.filter(trust.stays(batch)))
 
@@ -285,10 +286,10 @@ def _others(dataset: LanceDataset, batch: pa.RecordBatch) -> Iterator[LostRow]:
             yield LostRow(row["id"])
 
 
-def _schema_in(paths: Iterable[Path]) -> pa.Schema | None:
+def _schema_in(uris: Iterable[str]) -> pa.Schema | None:
     """Return the columns of the first file that has rows of whole memories or documents."""
-    for path in paths:
-        schema = next((batch.schema for batch in _until_unreadable(read_file(path))), None)
+    for uri in uris:
+        schema = next((batch.schema for batch in _until_unreadable(read_file(uri))), None)
         if schema is not None and "id" in schema.names:
             return schema
     return None

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import DamagedError, DiskRefused, LockedError, NotFoundError, UsageError
@@ -26,7 +25,6 @@ from memctl.store.store import (
     EMBEDDER_SINCE,
     FORMER_DIMENSION,
     FORMER_EMBEDDER,
-    TABLES_FOLDER,
 )
 from memctl.store.tables.checksums import Verifier
 from memctl.store.tables.engine import Datasets
@@ -109,7 +107,7 @@ class Snapshots:
         self._store = store
         self._ledger = store.ledger
         self._clock = clock
-        self._datasets = Datasets(store.folder / TABLES_FOLDER)
+        self._datasets = Datasets.of(store.folder)
 
     def create(self, name: str) -> NamedSnapshot:
         """Give the last commit a name, without waiting for a writer.
@@ -284,23 +282,23 @@ class Snapshots:
         own = sum(size for path, size in files.items() if path not in others)
         return NamedSnapshot(entry.name, entry.at, documents, memories, own, embedder)
 
-    def _known(self, versions: Versions) -> Mapping[Path, int]:
+    def _known(self, versions: Versions) -> Mapping[str, int]:
         """Return the files of versions; none where they cannot be read."""
         try:
             return self._files(versions)
         except DamagedError:
             return {}
 
-    def _files(self, versions: Versions) -> dict[Path, int]:
+    def _files(self, versions: Versions) -> dict[str, int]:
         """Return the files that versions are made of, each with its size in bytes."""
         return {
-            self._datasets.path(table) / path: size
+            self._datasets.files(table).file_uri(path): size
             for table, version in versions.items()
             for path, size in version_entries(self._datasets.at(table, version))
         }
 
 
-def _require_none(lost: Sequence[Path], name: str) -> None:
+def _require_none(lost: Sequence[str], name: str) -> None:
     """Refuse a snapshot that has lost files.
 
     Raises:

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "Ledger", "Snapshot", "Store", "Transaction", "UpkeepReport", "utc_now"]
 
 LEDGER_FILE = "ledger.sqlite"
-TABLES_FOLDER = "lance"
 LEASES_FOLDER = "readers"
 UPKEEPS_A_CONNECTION = 10
 _READERS_ARE_ASKED, _READERS_PAUSE = 25, 0.2
@@ -85,7 +84,7 @@ class Store:
         self.embedder = ledger.meta(EMBEDDER)
         """Id of what they are from; None in a store that was made before it was noted."""
         self._clock = clock
-        self._datasets = Datasets(folder / TABLES_FOLDER)
+        self._datasets = Datasets.of(folder)
         self._lock = WriteLock(folder, clock)
         self._leases = ReaderLeases(folder / LEASES_FOLDER)
         self._upkeeps = 0
@@ -111,14 +110,15 @@ class Store:
             try:
                 if ledger.head():
                     raise UsageError(f"{folder} already holds a knowledge base")
-                datasets = Datasets(folder / TABLES_FOLDER)
+                datasets = Datasets.of(folder)
                 versions = {
                     table: int(created(datasets, table, schema).version)
                     for table, schema in schemas(dimension).items()
                 }
-                new = sync_new(datasets.folder, set())
                 for table, version in versions.items():
+                    new = sync_new(datasets.files(table), set())
                     require_written(datasets, table, version, new)
+                datasets.storage.sync()
                 with ledger.transaction():
                     ledger.set_meta(DIMENSION, str(dimension))
                     ledger.set_schema_version(SCHEMA_VERSION)
@@ -363,7 +363,7 @@ class Store:
             try:
                 with self._committed() as transaction:
                     before = transaction.snapshot()
-                    with translate_write_errors(self.folder / TABLES_FOLDER):
+                    with translate_write_errors(self._datasets.storage.uri):
                         done = improve(transaction, self.ledger, force=force)
                     all_found = require_all_found if done.touches("memories") else require_there
                     all_found(before, transaction.snapshot(), UPKEEP)
@@ -437,5 +437,5 @@ class Store:
 
         What is written through it is not part of any commit: the next writer rolls it back.
         """
-        connection: DBConnection = lancedb().connect(self.folder / TABLES_FOLDER)
+        connection: DBConnection = lancedb().connect(self._datasets.storage.uri)
         return connection

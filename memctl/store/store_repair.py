@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from memctl.errors import DamagedError
-from memctl.files import quarantine, save_file
+from memctl.files import quarantine
 from memctl.schema.arrow_tables import VECTOR, schemas
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.migrations import FIRST_VERSION, require_known, tables_at, version_of
@@ -30,15 +30,14 @@ from memctl.store.store import (
     EMBEDDER_SINCE,
     FORMER_EMBEDDER,
     LEDGER_FILE,
-    TABLES_FOLDER,
 )
 from memctl.store.tables.checksums import Verifier, add_missing_checksums
 from memctl.store.tables.durability import (
     copy_manifests,
-    files_below,
     lost_manifests,
-    manifest_path,
+    manifest_name,
     manifest_version,
+    manifests,
     sync_new,
 )
 from memctl.store.tables.engine import Datasets, translate_open_errors
@@ -51,6 +50,7 @@ from memctl.store.tables.inspection import (
     versions_on_disk,
 )
 from memctl.store.tables.snapshot_tags import Tag, damaged_tags, repair_tags, snapshot_tags
+from memctl.store.tables.storage import read_whole
 from memctl.store.tables.upkeep import VECTOR_ROWS
 
 if TYPE_CHECKING:
@@ -65,8 +65,6 @@ for _table in DECLARATIONS.values():
 """What knows of the rows of a table: another one, by which column, and by which of its own."""
 FILES_UNKNOWN = "files_unknown"
 """Set in a ledger that was made anew until its book of inbox files has been, too."""
-SET_ASIDE = "damaged"
-"""The folder beside the tables that manifests are moved to which cannot be read."""
 MAX_LISTED = 5
 """Rows that a step names; its ``lost`` has them all."""
 
@@ -115,7 +113,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
     """
     done: list[Step] = []
     with WriteLock(folder, clock).held(5.0):
-        datasets = Datasets(folder / TABLES_FOLDER)
+        datasets = Datasets.of(folder)
         with closing(_ledger(folder, done)) as ledger:
             named = ledger.head()
             # Before anything is written: then the numbers of versions that are lost come again.
@@ -186,10 +184,11 @@ def _repaired(
     repaired: RepairReport,
 ) -> int:
     done, datasets = repaired.steps, verifier.datasets
-    if datasets.path(table).is_file():
-        _set_aside(datasets, table, datasets.path(table))
+    files = datasets.files(table)
+    if files.is_blocked():
+        files.set_aside()
         done.append(Step(table, "what stood in its place, a file, is put aside"))
-    known = files_below(datasets.path(table))
+    known = files.names()
     if version is None:  # the ledger is lost, and with it which one counts
         version = _newest_if_unreadable(datasets, table)
     done += _without_lost_manifests(datasets, table, version)
@@ -206,7 +205,7 @@ def _repaired(
     if broken := verifier.broken_indexes(dataset):
         remake_indexes(table, dataset)
         done.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
-    new = sync_new(datasets.path(table), known)
+    new = sync_new(files, known)
     require_written(datasets, table, int(dataset.version), new)
     return int(dataset.version)
 
@@ -215,19 +214,18 @@ def _with_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[Step]:
     """Write manifests again that are lost alone: with them every row is back."""
     ledger.manifests.remove_unnamed()
     for (table, version), content in lost_manifests(datasets, ledger):
-        path = manifest_path(datasets.path(table), version)
-        if not path.parent.parent.is_dir():
+        files, name = datasets.files(table), manifest_name(version)
+        if not files.exists():
             continue
-        path.parent.mkdir(exist_ok=True)
-        former = path.read_bytes() if can_be_opened(datasets, table, version) else None
-        if path.exists():
-            _set_aside(datasets, table, path)
-        save_file(path, content)
+        former = read_whole(files, name) if can_be_opened(datasets, table, version) else None
+        if files.exists(name):
+            files.set_aside(name)
+        files.save(name, content)
         datasets.renew()
         if former is None or not damaged_files(datasets, {table: version}):
             yield Step(table, f"wrote the manifest of version {version} again, from the ledger")
             continue
-        save_file(path, former)  # its own files are there, those of the one that counted are not
+        files.save(name, former)  # its own files are there, those of the one that counted are not
         datasets.renew()
         ledger.manifests.remove(table, version)
         told = f"version {version} is not the one that was committed, of which files are gone"
@@ -238,11 +236,12 @@ def _without_lost_manifests(
     datasets: Datasets, table: TableName, head: int | None
 ) -> Iterator[Step]:
     """Put manifests aside that cannot be read: the engine stumbles over them when it prunes."""
-    for path in (datasets.path(table) / "_versions").glob("*.manifest"):
-        version = manifest_version(path)
+    files = datasets.files(table)
+    for name in manifests(files):
+        version = manifest_version(name)
         if can_be_opened(datasets, table, version):
             continue
-        _set_aside(datasets, table, path)
+        files.set_aside(name)
         if version != head:
             yield Step(table, f"put the unreadable manifest of version {version} aside")
 
@@ -419,15 +418,9 @@ def _tags_put_right(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
             yield Step(table, f"wrote the tag of the snapshot {name} anew")
         for name in mended.removed:
             yield Step(table, f"removed the unreadable tag of the snapshot {name}")
-        for path in damaged_tags(datasets, table):
-            _set_aside(datasets, table, path)
-            yield Step(table, f"put the unreadable tag {path.stem} aside")
-
-
-def _set_aside(datasets: Datasets, table: TableName, path: Path) -> None:
-    aside = datasets.folder.parent / SET_ASIDE
-    aside.mkdir(mode=0o700, exist_ok=True)
-    path.replace(aside / f"{table}-{path.name}")
+        for name, path in damaged_tags(datasets, table).items():
+            datasets.files(table).set_aside(path)
+            yield Step(table, f"put the unreadable tag {name} aside")
 
 
 def _went_back(ledger: Ledger, version: int | None) -> Iterator[Step]:
@@ -444,13 +437,14 @@ def _dimension(datasets: Datasets, version: int) -> int:
 
 
 def _schema(datasets: Datasets, table: TableName, version: int) -> pa.Schema:
-    with translate_open_errors(datasets.path(table)):
+    with translate_open_errors(datasets.uri(table)):
         return datasets.fresh(table, version).schema
 
 
 def _tables(datasets: Datasets, head: Mapping[TableName, int], version: int) -> Iterator[TableName]:
     """Yield the tables that there should be; without HEAD later ones too that are there."""
     for table in TABLES:
-        is_there = table in head if head else datasets.path(table).exists()
+        files = datasets.files(table)
+        is_there = table in head if head else files.exists() or files.is_blocked()
         if is_there or table in tables_at(version):
             yield table

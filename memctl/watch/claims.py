@@ -43,10 +43,10 @@ from memctl.literals import After
 from memctl.readers.media.subtitles import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
+from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
-
 
 STOPPED = "the watch was stopped before it was done"
 CUT_OFF = "the watch was cut off before it was done"
@@ -175,6 +175,7 @@ class Claims:
     def sweep(self) -> None:
         """Remove what processes that were killed have left half written; nothing else."""
         clear_temporaries(self._layout.half_written())
+        table_storage(self._layout.folder).clear_temporaries()
 
     def note_try(self, reason: str, claimed: Iterable[ClaimedFile] | None = None) -> None:
         """Note why files were not dealt with, which will be tried again.

@@ -372,7 +372,7 @@ def test_a_manifest_that_is_cut_anywhere_is_damage_and_no_crash(home: Home) -> N
     needed, _ = files_of(home, "memories", "_versions")
     (path,) = needed
     version, whole = manifest_version(path), path.read_bytes()
-    datasets = Datasets(home.layout("notes").folder / "lance")
+    datasets = Datasets.of(home.layout("notes").folder)
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         with pytest.raises(DamagedError):

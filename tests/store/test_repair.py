@@ -60,7 +60,7 @@ def damaged(folder: Path) -> set[str]:
     try:
         with closing(Ledger.open(folder / "ledger.sqlite")) as ledger:
             head, complaints = ledger.head(), ledger.complaints()
-            verifier = Verifier(Datasets(folder / "lance"), ledger, reads_rows=True)
+            verifier = Verifier(Datasets.of(folder), ledger, reads_rows=True)
     except DamagedError:
         return {"ledger"}
     states = [verifier.inspect_table(*each) for each in head.items()]

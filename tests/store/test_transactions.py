@@ -17,7 +17,6 @@ from waiting import PATIENCE
 from memctl.errors import DamagedError, DiskRefused, LockedError, UsageError
 from memctl.schema.arrow_tables import documents_table, memory_rows
 from memctl.store.store import Store, Transaction
-from memctl.store.tables.durability import files_below
 from memctl.store.tables.filter_expressions import EVERYTHING, col, where
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
@@ -412,21 +411,24 @@ print(store.snapshot().count('memories'))
     assert ids(store) == []
 
 
+def table_files(store: Store) -> set[str]:
+    return {str(path) for path in (store.folder / "lance").rglob("*") if path.is_file()}
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="names descriptors in /proc")
 def test_every_new_file_is_on_disk_before_head_names_it(
     store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with store.write() as transaction:
         transaction.append("memories", rows_of(range(10)))
-    tables = store.folder / "lance"
-    before, synced, real = files_below(tables), set(), os.fsync
+    before, synced, real = table_files(store), set(), os.fsync
 
     def fsync(descriptor: int) -> None:
         synced.add(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
         real(descriptor)
 
     def check(_: object) -> None:
-        new = files_below(tables) - before
+        new = table_files(store) - before
         assert {Path(path).parent.name for path in new} >= {"data", "_versions", "_deletions"}
         assert new <= synced
         assert {str(Path(path).parent) for path in new} <= synced

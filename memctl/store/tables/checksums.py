@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memctl.errors import DamagedError
-from memctl.files import open_regular
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.version_repositories import Checksum
-from memctl.store.tables.durability import files_below
 from memctl.store.tables.inspection import (
-    INDEXES,
     LostRow,
     TableState,
     broken_indexes,
@@ -29,6 +25,7 @@ from memctl.store.tables.inspection import (
     version_files,
     versions_on_disk,
 )
+from memctl.store.tables.storage import DATA, DELETIONS, INDEXES, TableFiles
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.engine import Datasets
 
 
-_SUMMED = ("data", "_deletions", INDEXES)
+_SUMMED = (DATA, DELETIONS, INDEXES)
 """Folders of a table.  Of manifests the ledger has copies, and nothing else is ever read."""
 _READ_BYTES = 1 << 20
 """At once."""
@@ -45,7 +42,7 @@ CHECKSUM_BATCH_BYTES = 1 << 30
 """An upkeep reads so much, and one file more, of what memctl of before has written without sums."""
 
 
-def checksum_of(path: Path) -> Checksum:
+def checksum_of(files: TableFiles, name: str) -> Checksum:
     """Return the length and the checksum of a file.
 
     Raises:
@@ -54,25 +51,24 @@ def checksum_of(path: Path) -> Checksum:
     size = crc32 = 0
     buffer = bytearray(_READ_BYTES)
     view = memoryview(buffer)
-    with open_regular(path) as file:
+    with files.open(name) as file:
         while read := file.readinto(buffer):
             size, crc32 = size + read, zlib.crc32(view[:read], crc32)
     return Checksum(size, crc32)
 
 
-def checksums_of(folder: Path, paths: Iterable[str]) -> dict[str, Checksum]:
+def checksums_of(files: TableFiles, names: Iterable[str]) -> dict[str, Checksum]:
     """Return the sums of those of some files that a table cannot do without.
 
     Args:
-        folder: The table's.
-        paths: Of files in it; some may be gone by now.
+        files: The table's.
+        names: Which of them; some may be gone by now.
     """
     found: dict[str, Checksum] = {}
-    for path in map(Path, paths):
-        place = path.relative_to(folder)
-        if place.parts[0] in _SUMMED:
+    for name in names:
+        if name.partition("/")[0] in _SUMMED:
             try:
-                found[place.as_posix()] = checksum_of(path)
+                found[name] = checksum_of(files, name)
             except FileNotFoundError:
                 continue
     return found
@@ -88,11 +84,11 @@ def add_missing_checksums(datasets: Datasets, ledger: Ledger, most: int | None =
     """
     read = 0
     for table, version in ledger.head().items():
-        known, folder = ledger.checksums.of(table), datasets.path(table)
+        known, files = ledger.checksums.of(table), datasets.files(table)
         found: dict[str, Checksum] = {}
-        for part in version_files(datasets.at(table, version)):
+        for part in version_files(files, datasets.at(table, version)):
             if part not in known and (most is None or read < most):
-                found |= checksums_of(folder, [f"{folder}/{part}"])
+                found |= checksums_of(files, [part])
                 read += found[part].size if part in found else 0
         ledger.checksums.add(table, found)
 
@@ -100,9 +96,7 @@ def add_missing_checksums(datasets: Datasets, ledger: Ledger, most: int | None =
 def drop_checksums(datasets: Datasets, ledger: Ledger) -> None:
     """Drop the sums of files that have been pruned."""
     for table in TABLES:
-        folder = datasets.path(table)
-        there = {Path(path).relative_to(folder).as_posix() for path in files_below(folder)}
-        ledger.checksums.keep(table, there)
+        ledger.checksums.keep(table, datasets.files(table).names())
 
 
 State = Literal["same", "changed", "unknown"]
@@ -121,10 +115,10 @@ class Verifier:
 
     def __init__(self, datasets: Datasets, ledger: Ledger, *, reads_rows: bool) -> None:
         self.datasets = datasets
-        self._sums = {datasets.path(table): ledger.checksums.of(table) for table in TABLES}
+        self._sums = {datasets.uri(table): ledger.checksums.of(table) for table in TABLES}
         self._reads_rows = reads_rows
-        self._same: dict[Path, bool] = {}
-        self._read: dict[tuple[Path, ...], bool] = {}
+        self._same: dict[str, bool] = {}
+        self._read: dict[tuple[str, ...], bool] = {}
 
     def inspect_table(self, table: TableName, version: int) -> TableState:
         """Open a table at a version and read each of its files and indexes once."""
@@ -159,11 +153,11 @@ class Verifier:
 
     def of_rows(self, dataset: LanceDataset, fragment: LanceFragment) -> State:
         """Tell of the files of some rows, with their deletions, whether all are the same."""
-        return self._of(Path(dataset.uri), fragment_files(fragment))
+        return self._of(self.datasets.files_of(dataset), fragment_files(fragment))
 
     def can_be_read(self, dataset: LanceDataset, fragment: LanceFragment) -> bool:
         """Tell whether some rows can be read, which those of the same files as before can."""
-        files = tuple(Path(dataset.uri) / part for part in fragment_files(fragment))
+        files = (dataset.uri, *fragment_files(fragment))
         if files not in self._read:
             is_same = self.of_rows(dataset, fragment) == "same"
             self._read[files] = is_same or can_be_read(dataset, fragment)
@@ -193,52 +187,57 @@ class Verifier:
 
     def broken_indexes(self, dataset: LanceDataset) -> list[str]:
         """Return the names of indexes that are not as they were written, or cannot be read."""
-        folder, broken, unknown = Path(dataset.uri), list[str](), set[str]()
+        files, broken, unknown = self.datasets.files_of(dataset), list[str](), set[str]()
         for index in dataset.describe_indices():
-            state = self._of(folder, index_files(folder, index))
+            state = self._of(files, index_files(files, index))
             if state == "changed":
                 broken.append(index.name)
-            elif state == "unknown" or not index_is_complete(folder, index):
+            elif state == "unknown" or not index_is_complete(files, index):
                 unknown.add(index.name)
-        return [*broken, *broken_indexes(dataset, unknown)]
+        return [*broken, *broken_indexes(files, dataset, unknown)]
 
-    def damaged(self, versions: Mapping[TableName, int]) -> list[Path]:
-        """Return the files of versions that are gone or not as they were written.
+    def damaged(self, versions: Mapping[TableName, int]) -> list[str]:
+        """Return the URIs of files of versions that are gone or not as they were written.
 
         Raises:
             DamagedError: A manifest cannot be read.
         """
-        return [path for each in versions.items() for path in self._damaged(*each)]
+        return [
+            self.datasets.files(table).file_uri(part)
+            for table, version in versions.items()
+            for part in self._damaged(table, version)
+        ]
 
-    def _damaged(self, table: TableName, version: int) -> Iterator[Path]:
+    def _damaged(self, table: TableName, version: int) -> Iterator[str]:
         dataset = self.datasets.at(table, version)
-        folder = self.datasets.path(table)
-        seen = {folder / part for part in damaged_version_files(dataset)}
+        files = self.datasets.files(table)
+        seen = set(damaged_version_files(files, dataset))
         yield from seen
         for fragment in dataset.get_fragments():
-            first, *_ = (folder / part for part in fragment_files(fragment))
+            first = fragment_files(fragment)[0]
             state = self.of_rows(dataset, fragment)
             unread = state == "unknown" and self._reads_rows
             is_damaged = state == "changed" or (unread and not self.can_be_read(dataset, fragment))
             if first not in seen and is_damaged:
                 yield first
         for index in dataset.describe_indices():
-            for part in index_files(folder, index):
-                if (folder / part).parent not in seen and self._is_same(folder, part) is False:
-                    yield folder / part
+            for part in index_files(files, index):
+                is_seen = part.rpartition("/")[0] in seen
+                if not is_seen and self._is_same(files, part) is False:
+                    yield part
 
-    def _of(self, folder: Path, parts: Iterable[str]) -> State:
-        found = [self._is_same(folder, part) for part in parts]
+    def _of(self, files: TableFiles, parts: Iterable[str]) -> State:
+        found = [self._is_same(files, part) for part in parts]
         if False in found:
             return "changed"
         return "unknown" if None in found else "same"
 
-    def _is_same(self, folder: Path, part: str) -> bool | None:
-        known = self._sums[folder].get(part)
-        path = folder / part
-        if known is not None and path not in self._same:
+    def _is_same(self, files: TableFiles, part: str) -> bool | None:
+        known = self._sums[files.uri].get(part)
+        uri = files.file_uri(part)
+        if known is not None and uri not in self._same:
             try:
-                self._same[path] = checksum_of(path) == known
+                self._same[uri] = checksum_of(files, part) == known
             except FileNotFoundError:
-                self._same[path] = False
-        return self._same.get(path)
+                self._same[uri] = False
+        return self._same.get(uri)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.errors import DamagedError, DiskRefused
 from memctl.schema.table_names import TABLES, TableName
+from memctl.store.tables.storage import TableFiles, TableStorage, table_storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,7 +110,7 @@ def without_panics() -> Iterator[None]:
 
 
 @contextmanager
-def translate_open_errors(what: Path) -> Iterator[None]:
+def translate_open_errors(what: str) -> Iterator[None]:
     """Turn the engine's failures while opening ``what`` into :class:`DamagedError`.
 
     lance 13 raises ``ValueError``, ``OSError``, ``RuntimeError`` or pyarrow's own (which derive
@@ -123,7 +124,7 @@ def translate_open_errors(what: Path) -> Iterator[None]:
 
 
 @contextmanager
-def translate_write_errors(what: Path) -> Iterator[None]:
+def translate_write_errors(what: str) -> Iterator[None]:
     """Turn failures of the disk while ``what`` is written into errors that name the reason."""
     try:
         with without_panics():
@@ -145,7 +146,7 @@ def is_about_files(error: Exception) -> bool:
     return is_panic or any(mark in str(error) for mark in _FILE_FAILURES)
 
 
-def damaged_error(what: Path, error: Exception) -> DamagedError:
+def damaged_error(what: str, error: Exception) -> DamagedError:
     """Return the error that says that ``what`` cannot be read."""
     hints = (hint for mark, hint in _OPEN_REFUSALS.items() if mark in str(error))
     hint = next(hints, "run `memctl doctor --repair`")
@@ -181,15 +182,29 @@ MAX_OPEN_DATASETS = 2 * len(TABLES)
 class Datasets:
     """Opens tables at a version, with bounded caches."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, storage: TableStorage) -> None:
+        self.storage = storage
+        self._files = {table: storage.files(table) for table in TABLES}
         self._mutex = threading.Lock()
         self._kept: OrderedDict[tuple[TableName, int], LanceDataset] = OrderedDict()
         self._session: object | None = None
 
-    def path(self, table: TableName) -> Path:
-        """Return the folder of a table."""
-        return self.folder / f"{table}.lance"
+    @classmethod
+    def of(cls, folder: Path) -> Datasets:
+        """Return the tables of the knowledge base in a folder."""
+        return cls(table_storage(folder))
+
+    def files(self, table: TableName) -> TableFiles:
+        """Return the files of a table."""
+        return self._files[table]
+
+    def files_of(self, dataset: LanceDataset) -> TableFiles:
+        """Return the files of the table that a handle is on."""
+        return next(files for files in self._files.values() if files.uri == dataset.uri)
+
+    def uri(self, table: TableName) -> str:
+        """Return where a table is, as the engine opens it and messages name it."""
+        return self._files[table].uri
 
     def at(self, table: TableName, version: int) -> LanceDataset:
         """Return a shared handle on a version, to read from."""
@@ -204,15 +219,15 @@ class Datasets:
 
     def fresh(self, table: TableName, version: int | None = None) -> LanceDataset:
         """Return a handle that is not shared, to write with; on the latest version by default."""
-        with translate_open_errors(self.path(table)):
+        with translate_open_errors(self.uri(table)):
             dataset: LanceDataset = lance().dataset(
-                str(self.path(table)), version=version, session=self._shared_session()
+                self.uri(table), version=version, session=self._shared_session()
             )
         return dataset
 
     def empty(self, table: TableName, schema: pa.Schema) -> LanceDataset:
         """Return a table without rows, in memory, to read in place of one that isn't there yet."""
-        with translate_open_errors(self.path(table)):
+        with translate_open_errors(self.uri(table)):
             dataset: LanceDataset = lance().write_dataset(
                 schema.empty_table(), f"memory://{table}", mode="overwrite"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.schema.arrow_tables import VECTOR
@@ -49,7 +48,7 @@ def match_indexes(table: TableName, dataset: LanceDataset) -> None:
     declared = DECLARATIONS[table].scalar_indexes
     others = {DECLARATIONS[table].keyword_column, VECTOR}
     there: dict[str, str] = {}
-    with translate_write_errors(Path(dataset.uri)):
+    with translate_write_errors(dataset.uri):
         for index in dataset.describe_indices():
             column = index.field_names[0]
             kind = declared.get(column)
@@ -64,7 +63,7 @@ def match_indexes(table: TableName, dataset: LanceDataset) -> None:
 
 def remake_indexes(table: TableName, dataset: LanceDataset) -> None:
     """Rebuild every index of a table; the vector index is dropped until upkeep builds it again."""
-    with translate_write_errors(Path(dataset.uri)):
+    with translate_write_errors(dataset.uri):
         for index in dataset.describe_indices():
             dataset.drop_index(index.name)
         create_indexes(table, dataset)

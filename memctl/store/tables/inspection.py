@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memctl.errors import DamagedError, DiskRefused
 from memctl.schema.table_names import TableName
-from memctl.store.tables.durability import manifest_path, manifest_version
+from memctl.store.tables.durability import manifest_name, manifest_version, manifests
 from memctl.store.tables.engine import Datasets, bounded_scan, lance, without_panics
+from memctl.store.tables.storage import DATA, INDEXES, TableFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from memctl.store.tables.snapshot import Snapshot
 
-INDEXES = "_indices"
 ENGINE_ERRORS = (OSError, ValueError, RuntimeError)
 READ_BYTES = 8 << 20
 """Rows are read in pieces of about so many bytes."""
@@ -69,8 +68,7 @@ class TableState:
 
 def versions_on_disk(datasets: Datasets, table: TableName) -> list[int]:
     """Return the versions that there are manifests of, the newest first."""
-    manifests = (datasets.path(table) / "_versions").glob("*.manifest")
-    return sorted(map(manifest_version, manifests), reverse=True)
+    return sorted(map(manifest_version, manifests(datasets.files(table))), reverse=True)
 
 
 def can_be_opened(datasets: Datasets, table: TableName, version: int) -> bool:
@@ -88,15 +86,17 @@ def rows_of(dataset: LanceDataset, fragment: LanceFragment) -> Iterator[pa.Recor
         yield from dataset.scanner(fragments=[fragment], **bounded_scan(READ_BYTES)).to_reader()
 
 
-def broken_indexes(dataset: LanceDataset, names: Container[str]) -> Iterator[str]:
+def broken_indexes(
+    files: TableFiles, dataset: LanceDataset, among: Container[str]
+) -> Iterator[str]:
     """Yield those of some indexes of which a file is gone, or cannot be read to its end."""
-    for index in (each for each in dataset.describe_indices() if each.name in names):
-        folders = [Path(dataset.uri) / INDEXES / str(each.uuid) for each in index.segments]
+    for index in (each for each in dataset.describe_indices() if each.name in among):
+        folders = [f"{INDEXES}/{each.uuid}" for each in index.segments]
         sizes = [each.size_bytes for each in index.segments]
         try:
-            is_whole = all(map(index_sizes_match, folders, sizes))
-            for path in (path for folder in folders if is_whole for path in folder.iterdir()):
-                for _ in read_file(path):
+            is_whole = all(map(partial(index_sizes_match, files), folders, sizes))
+            for name in (name for each in folders if is_whole for name in files.names(each)):
+                for _ in read_file(files.file_uri(name)):
                     pass
             if is_whole and not index.index_type.startswith(_LARGE_INDEXES):
                 with without_panics():
@@ -107,26 +107,26 @@ def broken_indexes(dataset: LanceDataset, names: Container[str]) -> Iterator[str
             yield index.name
 
 
-def read_file(path: Path) -> Iterator[pa.RecordBatch]:
+def read_file(uri: str) -> Iterator[pa.RecordBatch]:
     """Yield what stands in a file of the engine; reading can raise one of ``ENGINE_ERRORS``."""
     from lance.file import LanceFileReader
 
     lance()
     with without_panics():
-        yield from LanceFileReader(str(path)).read_all(batch_size=1024).to_batches()
+        yield from LanceFileReader(uri).read_all(batch_size=1024).to_batches()
 
 
-def index_sizes_match(folder: Path, size: int | None) -> bool:
+def index_sizes_match(files: TableFiles, folder: str, size: int | None) -> bool:
     """Tell whether the files of an index have the bytes that they had; older ones say no size."""
-    files = list(folder.iterdir()) if folder.is_dir() else []
-    total = sum(path.stat().st_size for path in files)
-    return bool(files) and size in (None, 0, total) and all(map(_has_an_end, files))
+    sizes = {name: files.size(name) for name in files.names(folder)}
+    is_as_long = size in (None, 0, sum(sizes.values()))
+    return bool(sizes) and is_as_long and all(_has_an_end(files, *each) for each in sizes.items())
 
 
-def _has_an_end(path: Path) -> bool:
+def _has_an_end(files: TableFiles, name: str, size: int) -> bool:
     """Tell whether the last bytes of a file are anything but zeros, as the engine's mark is."""
-    with path.open("rb") as file:
-        file.seek(-min(_END_BYTES, path.stat().st_size), os.SEEK_END)
+    with files.open(name) as file:
+        file.seek(max(size - _END_BYTES, 0))
         return any(file.read())
 
 
@@ -149,7 +149,7 @@ def version_entries(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
     """Yield the files and folders of a version, below the table's, with their sizes."""
     for fragment in dataset.get_fragments():
         for part in fragment.metadata.files:
-            yield f"data/{part.path}", part.file_size_bytes or 0
+            yield f"{DATA}/{part.path}", part.file_size_bytes or 0
         if (deleted := fragment.deletion_file()) is not None:
             yield deleted, 0  # some bytes a row
     for index in dataset.describe_indices():
@@ -157,39 +157,37 @@ def version_entries(dataset: LanceDataset) -> Iterator[tuple[str, int]]:
             yield f"{INDEXES}/{segment.uuid}", segment.size_bytes or 0
 
 
-def version_files(dataset: LanceDataset) -> Iterator[str]:
-    """Yield the files of a version, below its table's folder, those in folders of indexes too."""
+def version_files(files: TableFiles, dataset: LanceDataset) -> Iterator[str]:
+    """Yield the files of a version, those in folders of indexes too."""
     for fragment in dataset.get_fragments():
         yield from fragment_files(fragment)
     for index in dataset.describe_indices():
-        yield from index_files(Path(dataset.uri), index)
+        yield from index_files(files, index)
 
 
 def fragment_files(fragment: LanceFragment) -> list[str]:
     """Return the files that some rows stand in, below the table's folder, their deletions last."""
     deleted = fragment.deletion_file()
-    rows = [f"data/{part.path}" for part in fragment.metadata.files]
+    rows = [f"{DATA}/{part.path}" for part in fragment.metadata.files]
     return [*rows, deleted] if deleted is not None else rows
 
 
-def index_files(folder: Path, index: IndexDescription) -> Iterator[str]:
+def index_files(files: TableFiles, index: IndexDescription) -> Iterator[str]:
     """Yield the files of an index that are there, below the table's folder."""
     for segment in index.segments:
-        place = f"{INDEXES}/{segment.uuid}"
-        if (folder / place).is_dir():
-            yield from (f"{place}/{path.name}" for path in (folder / place).iterdir())
+        yield from files.names(f"{INDEXES}/{segment.uuid}")
 
 
-def index_is_complete(folder: Path, index: IndexDescription) -> bool:
-    """Tell whether an index of the table in a folder has all of its files, as long as they were."""
+def index_is_complete(files: TableFiles, index: IndexDescription) -> bool:
+    """Tell whether an index of a table has all of its files, as long as they were."""
     return all(
-        index_sizes_match(folder / INDEXES / str(segment.uuid), segment.size_bytes)
+        index_sizes_match(files, f"{INDEXES}/{segment.uuid}", segment.size_bytes)
         for segment in index.segments
     )
 
 
-def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list[Path]:
-    """Return the files of versions that are gone, cut short or zeroed, as their ends tell.
+def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list[str]:
+    """Return the URIs of files of versions that are gone, cut short or zeroed, as their ends tell.
 
     The end of a file says where everything stands in it.
 
@@ -197,32 +195,32 @@ def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list
         DamagedError: A manifest cannot be read.
     """
     return [
-        datasets.path(table) / part
+        datasets.files(table).file_uri(part)
         for table, version in versions.items()
-        for part in damaged_version_files(datasets.at(table, version))
+        for part in damaged_version_files(datasets.files(table), datasets.at(table, version))
     ]
 
 
 def damaged_version_files(
-    dataset: LanceDataset, among: Container[str] | None = None
+    files: TableFiles, dataset: LanceDataset, among: Container[str] | None = None
 ) -> Iterator[str]:
     """Yield the damaged files of one version, below the table's folder.
 
     Args:
+        files: The table's.
         dataset: The version.
         among: Look only at these files, and for indexes at these folders; by default at all.
     """
     for fragment in dataset.get_fragments():
-        files = fragment_files(fragment)
-        is_asked_for = among is None or any(file in among for file in files)
+        parts = fragment_files(fragment)
+        is_asked_for = among is None or any(part in among for part in parts)
         if is_asked_for and not _has_its_files(fragment):
-            yield files[0]
+            yield parts[0]
     for index in dataset.describe_indices():
         for segment in index.segments:
             place = f"{INDEXES}/{segment.uuid}"
             is_asked_for = among is None or place in among
-            folder = Path(dataset.uri) / place
-            if is_asked_for and not index_sizes_match(folder, segment.size_bytes):
+            if is_asked_for and not index_sizes_match(files, place, segment.size_bytes):
                 yield place
 
 
@@ -237,22 +235,21 @@ def require_written(datasets: Datasets, table: TableName, version: int, new: set
         datasets: The tables.
         table: Which one was written to.
         version: The version that is to count.
-        new: The paths of the new files; those of other tables are skipped.
+        new: The names of its new files.
 
     Raises:
         DiskRefused: The disk did not take all of them.
     """
-    top = datasets.path(table)
-    parts = {Path(path).relative_to(top) for path in new if Path(path).is_relative_to(top)}
-    among = {part.as_posix() for part in parts} | {part.parent.as_posix() for part in parts}
+    files = datasets.files(table)
+    among = new | {name.rpartition("/")[0] for name in new}
     try:
-        lost = next(damaged_version_files(datasets.at(table, version), among), None)
+        lost = next(damaged_version_files(files, datasets.at(table, version), among), None)
     except DamagedError:
-        lost = manifest_path(top, version).relative_to(top).as_posix()
+        lost = manifest_name(version)
     if lost is not None:
         datasets.renew()  # the number of the version may be used again
         raise DiskRefused(
-            f"cannot write {top / lost}: the disk did not take all of it",
+            f"cannot write {files.file_uri(lost)}: the disk did not take all of it",
             "check the disk's space and health, then run the command again",
         )
 
@@ -285,18 +282,23 @@ class LostRow:
 
 
 def named_rows(
-    table: TableName, dataset: LanceDataset, fragments: Sequence[LanceFragment]
+    datasets: Datasets,
+    table: TableName,
+    dataset: LanceDataset,
+    fragments: Sequence[LanceFragment],
 ) -> list[LostRow]:
     """Return the rows of unreadable files that indexes name; newer ones stand in no index yet.
 
     Args:
+        datasets: The tables.
         table: Which table.
         dataset: It, at the version that counts.
         fragments: Its files of rows that cannot be read.
     """
     places = {fragment.fragment_id: live_places(dataset, fragment) for fragment in fragments}
-    ids = _indexed(dataset, "id", places)
-    documents = _indexed(dataset, "document_id", places) if table == "memories" else {}
+    files = datasets.files(table)
+    ids = _indexed(files, dataset, "id", places)
+    documents = _indexed(files, dataset, "document_id", places) if table == "memories" else {}
     return [LostRow(id_, documents.get(address)) for address, id_ in ids.items()]
 
 
@@ -313,15 +315,15 @@ def live_places(dataset: LanceDataset, fragment: LanceFragment) -> NDArray[np.in
 
 
 def _indexed(
-    dataset: LanceDataset, column: str, places: dict[int, NDArray[np.int64]]
+    files: TableFiles, dataset: LanceDataset, column: str, places: dict[int, NDArray[np.int64]]
 ) -> dict[int, str]:
     """Return the values of a column by address, as far as its index can be read."""
     found: dict[int, str] = {}
     for index in dataset.describe_indices():
         for part in index.segments if index.name == f"{column}_idx" else ():
-            path = Path(dataset.uri) / INDEXES / str(part.uuid) / _PAGES
+            pages = files.file_uri(f"{INDEXES}/{part.uuid}/{_PAGES}")
             try:
-                for batch in read_file(path):
+                for batch in read_file(pages):
                     found |= _of_files(batch, places)
             except ENGINE_ERRORS:
                 continue

@@ -406,7 +406,7 @@ class Snapshot:
         except (OSError, ValueError, RuntimeError) as error:
             if is_about_files(error):
                 self._require_in_place()
-                raise damaged_error(self._datasets.path(table), error) from error
+                raise damaged_error(self._datasets.uri(table), error) from error
             if where is None or not is_user_written(where):
                 raise
             raise UsageError(

@@ -11,17 +11,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
+from pathlib import PurePosixPath
 
-from memctl.files import save_file, sync_folder
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.tables.engine import Datasets, translate_write_errors
 from memctl.store.tables.inspection import ENGINE_ERRORS, can_be_opened
+from memctl.store.tables.storage import TAGS, TableFiles, read_whole
 
 _PREFIX = "snapshot."
 """How the tags of snapshots begin; other tags are not ours."""
-_FOLDER = Path("_refs/tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +47,19 @@ Tags = Mapping[str, Tag | None]
 
 def snapshot_tags(datasets: Datasets, table: TableName) -> Tags:
     """Return the tags of snapshots."""
-    files = _files(datasets, table)
+    files = datasets.files(table)
     return {
-        name.removeprefix(_PREFIX): _read(path)
-        for name, path in files.items()
+        name.removeprefix(_PREFIX): _read(files, path)
+        for name, path in _tags(files).items()
         if name.startswith(_PREFIX)
     }
 
 
-def damaged_tags(datasets: Datasets, table: TableName) -> list[Path]:
-    """Return the files of others' tags that cannot be read: nobody knows what they said."""
-    files = _files(datasets, table)
-    others = [path for name, path in files.items() if not name.startswith(_PREFIX)]
-    return [path for path in others if _read(path) is None]
+def damaged_tags(datasets: Datasets, table: TableName) -> dict[str, str]:
+    """Return others' tags, each with its file, that cannot be read: nobody knows what they said."""
+    files = datasets.files(table)
+    others = {name: path for name, path in _tags(files).items() if not name.startswith(_PREFIX)}
+    return {name: path for name, path in others.items() if _read(files, path) is None}
 
 
 def write_tag(
@@ -71,10 +70,10 @@ def write_tag(
     metadata: Mapping[str, str],
 ) -> None:
     """Record durably that a snapshot needs a version, replacing an earlier tag of its name."""
-    path = datasets.path(table)
+    files = datasets.files(table)
     tag = f"{_PREFIX}{name}"
     dataset = datasets.fresh(table)
-    with translate_write_errors(path):
+    with translate_write_errors(files.uri):
         said = snapshot_tags(datasets, table)
         if name in said and not _names(said[name], version):
             dataset.tags.delete(tag)  # damaged, or of one whose deletion was cut short
@@ -83,19 +82,18 @@ def write_tag(
         except ENGINE_ERRORS:
             if not _names(snapshot_tags(datasets, table).get(name), version):
                 raise  # else another process has just written it
-        _describe(path / _FOLDER / f"{tag}.json", metadata)
-    for folder in (path / _FOLDER.parent, path):
-        sync_folder(folder)  # the first one makes both
+        _describe(files, f"{TAGS}/{tag}.json", metadata)
+    files.sync([f"{TAGS}/{tag}.json"])  # the first one makes its folders
 
 
-def _describe(path: Path, metadata: Mapping[str, str]) -> None:
+def _describe(files: TableFiles, path: str, metadata: Mapping[str, str]) -> None:
     """Write the metadata of a tag durably.
 
     The engine (lance 13) writes over the tag itself: on a full disk that leaves an empty file, and
     nothing is raised.
     """
-    said = json.loads(path.read_bytes())
-    save_file(path, json.dumps(said | {"metadata": dict(metadata)}).encode())
+    said = json.loads(read_whole(files, path))
+    files.save(path, json.dumps(said | {"metadata": dict(metadata)}).encode())
 
 
 def wrong_tags(tags: Tags, wanted: Mapping[str, int]) -> list[str]:
@@ -116,7 +114,7 @@ def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> Mended:
     removed = [name for name in tags if name not in wanted or name in lost]
     if removed:
         dataset = datasets.fresh(table)
-        with translate_write_errors(datasets.path(table)):
+        with translate_write_errors(datasets.uri(table)):
             for name in removed:
                 dataset.tags.delete(f"{_PREFIX}{name}")
     pinned = {entry.name: entry.pinned for entry in ledger.snapshots.all()} if writable else {}
@@ -135,14 +133,15 @@ def _names(tag: Tag | None, version: int) -> bool:
     return tag is not None and tag.version == version
 
 
-def _files(datasets: Datasets, table: TableName) -> dict[str, Path]:
-    found = sorted((datasets.path(table) / _FOLDER).glob("*.json"))
-    return {path.stem: path for path in found}
+def _tags(files: TableFiles) -> dict[str, str]:
+    """Return the tags of a table, each with its file."""
+    found = sorted(name for name in files.names(TAGS) if name.endswith(".json"))
+    return {PurePosixPath(name).stem: name for name in found}
 
 
-def _read(path: Path) -> Tag | None:
+def _read(files: TableFiles, path: str) -> Tag | None:
     try:
-        said = json.loads(path.read_bytes())
+        said = json.loads(read_whole(files, path))
         return Tag(
             int(said["version"]),
             datetime.fromisoformat(said["createdAt"]),

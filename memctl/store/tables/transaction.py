@@ -33,7 +33,6 @@ from memctl.store.tables.durability import (
     copy_manifests,
     drop_unfinished,
     drop_unreadable,
-    files_below,
     sync_new,
 )
 from memctl.store.tables.engine import (
@@ -150,7 +149,7 @@ class Transaction:
         """Remove the rows for which the condition holds; return how many."""
         count = self.snapshot().count(table, where)
         if count:
-            with translate_write_errors(self._datasets.path(table)):
+            with translate_write_errors(self._datasets.uri(table)):
                 self._writable(table).delete(render(where))
         return count
 
@@ -174,7 +173,7 @@ class Transaction:
             """Return the vectors of the memories of a batch."""
             return pa.record_batch([vector_array(vectors(batch))], schema=schema)
 
-        with translate_write_errors(self._datasets.path("memories")):
+        with translate_write_errors(self._datasets.uri("memories")):
             dataset.drop_columns([VECTOR])
             dataset.add_columns(
                 lance().batch_udf(output_schema=schema)(made), read_columns=list(columns)
@@ -195,7 +194,7 @@ class Transaction:
                 self.delete(table, EVERYTHING)
             elif versions[table] != self._versions()[table]:
                 self._writable(table)
-                with translate_write_errors(self._datasets.path(table)):
+                with translate_write_errors(self._datasets.uri(table)):
                     dataset = self._datasets.fresh(table, versions[table])
                     dataset.restore()  # type: ignore[no-untyped-call]
                 self._open[table] = dataset
@@ -206,7 +205,7 @@ class Transaction:
 
     def create_table(self, table: TableName) -> None:
         """Make a table that is new in the schema, over what an interrupted change may have left."""
-        self._known[table] = files_below(self._datasets.path(table))
+        self._known[table] = self._datasets.files(table).names()
         self._open[table] = created(self._datasets, table, self._schemas[table])
 
     def add_missing_columns(self, table: TableName) -> None:
@@ -222,7 +221,7 @@ class Transaction:
             columns = [repeated(values[name], batch.num_rows) for name in with_value.names]
             return pa.record_batch(columns, schema=with_value)
 
-        with translate_write_errors(self._datasets.path(table)):
+        with translate_write_errors(self._datasets.uri(table)):
             if without_value:  # changes the manifest alone
                 self._writable(table).add_columns(pa.schema(without_value))
             if with_value.names:
@@ -305,10 +304,12 @@ class Transaction:
         Raises:
             DiskRefused: The disk did not take all of it.
         """
-        path = self._datasets.path(table)
-        new = sync_new(path, self._known[table])
+        files = self._datasets.files(table)
+        new = sync_new(files, self._known[table])
+        if not self._known[table]:
+            self._datasets.storage.sync()  # the table itself is new
         require_written(self._datasets, table, int(self._open[table].version), new)
-        return checksums_of(path, new)
+        return checksums_of(files, new)
 
     def unwritten(self) -> DiskRefused | None:
         """Return the error of the disk that explains why the tables cannot be read, if one does.
@@ -316,7 +317,7 @@ class Transaction:
         The engine may have read again what it had just written in part.
         """
         for table, dataset in self._open.items():
-            new = files_below(self._datasets.path(table)) - self._known[table]
+            new = self._datasets.files(table).names() - self._known[table]
             try:
                 require_written(self._datasets, table, int(dataset.version), new)
             except DiskRefused as error:
@@ -344,15 +345,15 @@ class Transaction:
         return head
 
     def _rolled_back(self, table: TableName, version: int) -> int:
-        path = self._datasets.path(table)
-        with translate_write_errors(path):
+        files = self._datasets.files(table)
+        with translate_write_errors(files.uri):
             if self._datasets.at(table, version).latest_version == version:
                 return version
-            known = files_below(path)
+            known = files.names()
             drop_unreadable(self._datasets, table, version)
             dataset = self._datasets.fresh(table, version)
             dataset.restore()  # type: ignore[no-untyped-call]
-            require_written(self._datasets, table, int(dataset.version), sync_new(path, known))
+            require_written(self._datasets, table, int(dataset.version), sync_new(files, known))
             _drop_between(version, dataset)
             return int(dataset.version)
 
@@ -362,8 +363,8 @@ class Transaction:
 
     def _opened(self, table: TableName) -> LanceDataset:
         if table not in self._open:
-            self._known[table] = files_below(self._datasets.path(table))
-            drop_unfinished(self._known[table])
+            self._known[table] = self._datasets.files(table).names()
+            drop_unfinished(self._datasets.files(table), self._known[table])
             self._open[table] = self._datasets.fresh(table, self._head[table])
         return self._open[table]
 
@@ -375,7 +376,7 @@ class Transaction:
         held = self._held.pop(table, None)
         if held is not None:
             dataset = self._opened(table)
-            with translate_write_errors(self._datasets.path(table)):
+            with translate_write_errors(self._datasets.uri(table)):
                 self._open[table] = lance().write_dataset(
                     pa.concat_tables(held.parts), dataset, mode="append"
                 )
@@ -386,12 +387,12 @@ class Transaction:
             return True
         dataset = self._open.get(table) or self._datasets.at(table, self._head[table])
         parts = (ids[at : at + IDS_A_LOOKUP] for at in range(0, len(ids), IDS_A_LOOKUP))
-        with translate_write_errors(self._datasets.path(table)):
+        with translate_write_errors(self._datasets.uri(table)):
             return any(dataset.count_rows(filter=render(col("id").is_in(part))) for part in parts)
 
     def _merge(self, table: TableName, rows: pa.Table, *, insert: bool) -> int:
         dataset = self._writable(table)
-        with translate_write_errors(self._datasets.path(table)):
+        with translate_write_errors(self._datasets.uri(table)):
             merge = dataset.merge_insert("id").when_matched_update_all()
             if insert:
                 merge = merge.when_not_matched_insert_all()
@@ -428,9 +429,9 @@ def _drop_between(head: int, restored: LanceDataset) -> None:
 
 def created(datasets: Datasets, table: TableName, schema: pa.Schema) -> LanceDataset:
     """Make an empty table with its indexes, over what an interrupted change may have left."""
-    with translate_write_errors(datasets.path(table)):
+    with translate_write_errors(datasets.uri(table)):
         dataset: LanceDataset = lance().write_dataset(
-            schema.empty_table(), str(datasets.path(table)), mode="overwrite"
+            schema.empty_table(), datasets.uri(table), mode="overwrite"
         )
         create_indexes(table, dataset)
     return dataset

@@ -6,13 +6,11 @@ rewriting a whole table for a few new rows is what makes stores of this kind slo
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import DamagedError
@@ -23,6 +21,7 @@ from memctl.store.tables.engine import translate_write_errors
 from memctl.store.tables.indexes import VECTOR_INDEX_ROWS, create_indexes, create_vector_index
 from memctl.store.tables.inspection import version_entries
 from memctl.store.tables.snapshot_tags import damaged_tags, repair_tags
+from memctl.store.tables.storage import DATA, DELETIONS, INDEXES, TableFiles
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -290,7 +289,7 @@ def _prune(
     old = [item["version"] for item in dataset.version_refs() if item["version"] not in needed]
     if len(old) <= most:
         return Pruned(0, 0)
-    with translate_write_errors(datasets.path(table)):
+    with translate_write_errors(datasets.uri(table)):
         _put_tags_right(datasets, ledger, table)
         # Never `delete_unverified`: it takes files that a writer has not committed yet.
         stats = dataset.cleanup_old_versions(versions=old, error_if_tagged_old_versions=False)
@@ -300,8 +299,9 @@ def _prune(
 
 def _put_tags_right(datasets: Datasets, ledger: Ledger, table: TableName) -> None:
     repair_tags(datasets, ledger, table)
-    for path in damaged_tags(datasets, table):
-        raise DamagedError(f"cannot read the tag {path}", "run `memctl doctor --repair`")
+    for path in damaged_tags(datasets, table).values():
+        place = datasets.files(table).file_uri(path)
+        raise DamagedError(f"cannot read the tag {place}", "run `memctl doctor --repair`")
 
 
 Versions = Mapping[TableName, int]
@@ -355,15 +355,16 @@ def _remove_orphans(datasets: Datasets, table: TableName) -> int:
 
     Whoever writes holds the lock, so none of them is of a change that is about to be committed.
     """
-    path = datasets.path(table)
+    files = datasets.files(table)
     needed = {
         part for dataset in _versions(datasets, table) for part, _ in version_entries(dataset)
     }
     freed = 0
-    with translate_write_errors(path):
-        for found in _below(path, ("data", "_deletions", "_indices")):
-            if found.relative_to(path).as_posix() not in needed:
-                freed += _remove(found)
+    with translate_write_errors(files.uri):
+        for name in _entries(files, (DATA, DELETIONS, INDEXES)):
+            if name not in needed:
+                freed += sum(map(files.size, files.names(name) or [name]))
+                files.remove(name)
     return freed
 
 
@@ -373,17 +374,7 @@ def _versions(datasets: Datasets, table: TableName) -> Iterator[LanceDataset]:
         yield datasets.fresh(table, item["version"])
 
 
-def _below(path: Path, folders: Iterable[str]) -> Iterator[Path]:
-    for folder in folders:
-        if (path / folder).is_dir():
-            yield from (path / folder).iterdir()
-
-
-def _remove(path: Path) -> int:
-    files = [path] if path.is_file() else [item for item in path.rglob("*") if item.is_file()]
-    size = sum(item.stat().st_size for item in files)
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-    return size
+def _entries(files: TableFiles, folders: Iterable[str]) -> set[str]:
+    """Return the files and folders that stand in some folders of a table."""
+    names = (name for folder in folders for name in files.names(folder))
+    return {"/".join(name.split("/")[:2]) for name in names}
