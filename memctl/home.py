@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from memctl.config import Config
 from memctl.errors import (
@@ -38,16 +38,24 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.literals import StoredStatus
+from memctl.literals import After, ChunkStrategy, StoredStatus
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
+from memctl.store.tables.storage import TABLES_FOLDER
 
 Clock = Callable[[], datetime]
+T = TypeVar("T")
+Change: TypeAlias = T | Callable[[KnowledgeBaseSettings], T] | None
+"""A new value of a setting, or what makes it from the settings as they are; None for no change."""
 _STALE_SECONDS = 3600
 _EXCLUSIVE_WAIT = 5.0
-_MARKS = ("kb.toml", "ledger.sqlite", "lance")
+_MARKS = ("kb.toml", "ledger.sqlite", TABLES_FOLDER)
 """One of these is in the folder of every knowledge base, even of a damaged one."""
 _LOCKS = {"lock", "lock.holder", "watch.lock", "kb.toml.lock"}
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def utc_now() -> datetime:
@@ -322,17 +330,44 @@ class Home:
     # --- changing --------------------------------------------------------------------------------
 
     def create(
-        self, name: str, *, inboxes: Iterable[Inbox] = (), embedder: str = "", **changes: Any
+        self,
+        name: str,
+        *,
+        inboxes: Iterable[Inbox] = (),
+        embedder: str = "",
+        after: After | None = None,
+        always_on: bool | None = None,
+        private: bool | None = None,
+        private_namespaces: tuple[str, ...] = (),
+        may_send: bool | None = None,
+        redact: bool | None = None,
+        chunk_strategy: ChunkStrategy | None = None,
+        chunk_size: int | None = None,
+        chunk_overlap: int | None = None,
+        consolidate_interval: int | None = None,
+        half_life: int | None = None,
     ) -> KnowledgeBaseSettings:
         """Make a knowledge base; it is there whole or not at all.
+
+        What is not given is as configured in ``[new_kb]``.
 
         Args:
             name: 1 to 64 of a-z, 0-9, - and _.
             inboxes: Folders to watch besides its own inbox.
             embedder: Where its vectors are from: ``builtin``, ``endpoint/MODEL``,
                 ``onnx/FOLDER``; by default as configured.
-            changes: Settings that differ from the configured defaults; ``after`` is that of its
-                own inbox.
+            after: What happens to a file of its own inbox once it is ingested.
+            always_on: Whether it is watched, and asked by queries that name no knowledge base.
+            private: Whether it is read only if it is named, and nothing of it is sent to other
+                machines or logged.
+            private_namespaces: Namespaces that are private like a whole private knowledge base.
+            may_send: Whether a private one may still be sent to an endpoint on another machine.
+            redact: Whether keys, tokens and passwords are removed from texts before all else.
+            chunk_strategy: Whether text is cut at paragraphs and sentences, or by topic.
+            chunk_size: Longest passage, in characters.
+            chunk_overlap: Characters that neighbouring passages share.
+            consolidate_interval: Minutes between two consolidations while watching; 0 for never.
+            half_life: Days after which a memory counts half as recent.
 
         Raises:
             UsageError: The name cannot be used or is taken, or a setting cannot have that value.
@@ -342,6 +377,19 @@ class Home:
             raise UsageError(
                 f"knowledge base {name!r} is there already", f"look at it: memctl kb show {name}"
             )
+        changes = _given(
+            after=after,
+            always_on=always_on,
+            private=private,
+            private_namespaces=private_namespaces or None,
+            may_send=may_send,
+            redact=redact,
+            chunk_strategy=chunk_strategy,
+            chunk_size=chunk_size,
+            chunk_overlap=chunk_overlap,
+            consolidate_interval=consolidate_interval,
+            half_life=half_life,
+        )
         if embedder or self.config.models.embed:
             from memctl.models.providers import resolve_embedder
 
@@ -389,16 +437,47 @@ class Home:
                 raise
             sync_folder(self._folder)
 
-    def change(self, name: str, **changes: Any) -> KnowledgeBaseSettings:
-        """Change settings of a knowledge base; those that are not named stay as they are.
+    def change(
+        self,
+        name: str,
+        *,
+        status: Change[StoredStatus] = None,
+        inboxes: Change[tuple[Inbox, ...]] = None,
+        after: Change[After] = None,
+        always_on: Change[bool] = None,
+        private: Change[bool] = None,
+        private_namespaces: Change[tuple[str, ...]] = None,
+        may_send: Change[bool] = None,
+        redact: Change[bool] = None,
+        chunk_strategy: Change[ChunkStrategy] = None,
+        chunk_size: Change[int] = None,
+        chunk_overlap: Change[int] = None,
+        consolidate_interval: Change[int] = None,
+        half_life: Change[int] = None,
+    ) -> KnowledgeBaseSettings:
+        """Change settings of a knowledge base; those that are not given stay as they are.
+
+        Each is a value, or a function that makes it from the settings as they are by then.
 
         One of which more becomes private forgets the texts in its query log, and what models
         replied.
 
         Args:
             name: Which one.
-            changes: Values, or functions that make them from the settings as they are by then.
-                ``after`` is that of its own inbox.
+            status: Whether it takes part; see ``set_status``.
+            inboxes: All folders to watch, its own among them.
+            after: What happens to a file of its own inbox once it is ingested.
+            always_on: Whether it is watched, and asked by queries that name no knowledge base.
+            private: Whether it is read only if it is named, and nothing of it is sent to other
+                machines or logged.
+            private_namespaces: All namespaces that are private like a whole private knowledge base.
+            may_send: Whether a private one may still be sent to an endpoint on another machine.
+            redact: Whether keys, tokens and passwords are removed from texts before all else.
+            chunk_strategy: Whether text is cut at paragraphs and sentences, or by topic.
+            chunk_size: Longest passage, in characters.
+            chunk_overlap: Characters that neighbouring passages share.
+            consolidate_interval: Minutes between two consolidations while watching; 0 for never.
+            half_life: Days after which a memory counts half as recent.
 
         Raises:
             UsageError: A setting cannot have that value, or a namespace cannot be private while
@@ -406,6 +485,21 @@ class Home:
             LockedError: Somebody else is changing them, and does not stop.
         """
         layout = self.layout(name)
+        changes = _given(
+            status=status,
+            inboxes=inboxes,
+            after=after,
+            always_on=always_on,
+            private=private,
+            private_namespaces=private_namespaces,
+            may_send=may_send,
+            redact=redact,
+            chunk_strategy=chunk_strategy,
+            chunk_size=chunk_size,
+            chunk_overlap=chunk_overlap,
+            consolidate_interval=consolidate_interval,
+            half_life=half_life,
+        )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.
         if _hides_more(settings, self._changed(layout, settings, changes)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import stat
 import subprocess
@@ -32,6 +33,7 @@ from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout
 from memctl.search.searcher import Searcher
 from memctl.store.locks import WriteLock
 from memctl.store.transfer.exports import export_batches
+from memctl.validation import setting_rules
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
@@ -414,3 +416,15 @@ def test_settings_that_are_changed_by_two_at_once_are_both_changed(home: Home) -
     other.join(PATIENCE)
     settings = home.settings("notes")
     assert (settings.redact, settings.always_on) == (True, False)
+
+
+@pytest.mark.parametrize("method", [Home.create, Home.change])
+def test_every_setting_with_an_option_is_a_parameter_that_help_shows(
+    method: Callable[..., object],
+) -> None:
+    rules = {**setting_rules(KnowledgeBaseSettings), **setting_rules(Inbox)}
+    optional = {key for key, rule in rules.items() if rule.option}
+    parameters = inspect.signature(method).parameters
+    assert optional <= parameters.keys()
+    assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
+    assert all(f"{key}: " in (inspect.getdoc(method) or "") for key in optional)
