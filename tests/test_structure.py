@@ -1,17 +1,27 @@
-"""The package keeps its shape: no cycles, no crowded folders, no module name twice."""
+"""The package keeps its shape: no cycles, no crowded packages, no module name twice, one seam."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MOST_IN_A_FOLDER = 25
+MOST_MODULES = 320
+MOST_IN_A_PACKAGE = 25
 COMMANDS = "memctl.cli.commands"
 """A command may be called like the module that does its work."""
+STORAGE = "memctl.store.tables.storage"
+"""The one module that names the files of tables."""
+TABLE_FILE = re.compile(
+    r"(^|/)(lance|_versions|_indices|_deletions|_refs|_transactions)(/|$)|[^.]\.lance$"
+)
+"""What names a folder or a file of a table."""
+NOT_PATHS = {("memctl.store.tables.inspection", "page_data.lance")}
+"""A file that the engine has in each index of a kind, named below the index."""
 
 
 def modules() -> dict[str, Path]:
@@ -74,9 +84,13 @@ def test_no_modules_import_each_other_not_even_for_type_checking() -> None:
     assert cycles(imports) == []
 
 
-def test_no_folder_is_crowded() -> None:
-    folders = Counter(path.parent for path in modules().values())
-    assert {str(f): n for f, n in folders.items() if n > MOST_IN_A_FOLDER} == {}
+def test_there_are_no_more_modules_than_can_be_looked_over() -> None:
+    assert len(modules()) <= MOST_MODULES
+
+
+def test_no_package_is_crowded() -> None:
+    packages = Counter(path.parent for path in modules().values())
+    assert {str(p): n for p, n in packages.items() if n > MOST_IN_A_PACKAGE} == {}
 
 
 def test_no_two_modules_have_the_same_name() -> None:
@@ -86,3 +100,30 @@ def test_no_two_modules_have_the_same_name() -> None:
         if path.name != "__init__.py" and not name.startswith(COMMANDS)
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def path_words(tree: ast.Module) -> Iterator[str]:
+    """Yield what a module says in literals that names files of tables; docstrings do not count."""
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in told and TABLE_FILE.search(node.value):
+            yield node.value
+
+
+def paths_from_uris(tree: ast.Module) -> Iterator[str]:
+    """Yield the places where a path is made of what only the engine should read."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Path", "PurePath"):
+            arguments = [ast.unparse(argument) for argument in node.args]
+            yield from (said for said in arguments if re.search(r"\.(file_)?uri\b", said))
+
+
+def test_only_the_storage_names_files_of_tables_and_nothing_makes_a_path_of_a_uri() -> None:
+    found: set[tuple[str, str]] = set()
+    for name, path in modules().items():
+        if name != STORAGE:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            said = (*path_words(tree), *paths_from_uris(tree))
+            found.update((name, word) for word in said)
+    assert found - NOT_PATHS == set()

@@ -54,6 +54,7 @@ from memctl.store.search_patterns import SearchPattern
 from memctl.store.snapshots import LeftOut, Snapshots
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.filter_expressions import Expr, col
+from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -346,7 +347,7 @@ class Forgetter:
         purged = self._store.purge()
         done.bytes_freed += purged.bytes
         if purged.held:
-            done.left.append(RemainingPlace("lance", STILL_READ, RUN_AGAIN))
+            done.left.append(RemainingPlace(TABLES_FOLDER, STILL_READ, RUN_AGAIN))
         is_complete = not done.left
         if is_complete:
             self._forget_texts(jobs)

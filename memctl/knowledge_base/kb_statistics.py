@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.consolidation.memory_pool import count_waiting
+from memctl.schema.table_names import TABLES
+from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
@@ -104,8 +106,8 @@ def _by_day(instants: pa.ChunkedArray, now: datetime) -> dict[str, int]:
 
 
 def _disk_bytes(folder: Path) -> int:
-    files = [*(folder / "lance").rglob("*"), *folder.glob("ledger.sqlite*")]
-    return sum(path.stat().st_size for path in files if path.is_file())
+    ledger = sum(path.stat().st_size for path in folder.glob("ledger.sqlite*"))
+    return ledger + sum(map(table_storage(folder).size, TABLES))
 
 
 _MOST_UNANSWERED = 20

@@ -174,7 +174,8 @@ class LocalStorage:
 
     def size(self, table: TableName) -> int:
         """Return how many bytes the files of a table take."""
-        return sum(path.lstat().st_size for path in self.files(table).folder.rglob("*"))
+        found = self.files(table).folder.rglob("*")
+        return sum(path.lstat().st_size for path in found if path.is_file())
 
     def holds(self, table: TableName, path: Path) -> bool:
         """Tell whether a path of this machine is one of a table's files."""

@@ -19,7 +19,7 @@ from memctl.search.ranking.signals import text_score
 from memctl.search.retrieval.candidate_rows import ColumnValues, RowView
 from memctl.search.search_plan import MODES
 from memctl.search.searcher import Searcher
-from tests.retrieve.conftest import NOW, Shelf
+from tests.search.conftest import NOW, Shelf
 
 MemoryOf = Callable[..., Memory]
 

@@ -10,7 +10,7 @@ import pytest
 from memctl.language.time_periods import periods
 from memctl.records import Memory
 from memctl.search.answering.extractive_answer import NOT_FOUND, extract_answer
-from tests.retrieve.conftest import Shelf
+from tests.search.conftest import Shelf
 
 MemoryOf = Callable[..., Memory]
 

@@ -10,7 +10,7 @@ import pytest
 
 from memctl.graph.name_index import NameIndex, build_index
 from memctl.records import Filters, Hit, Memory
-from tests.retrieve.conftest import NOW, Shelf, memory
+from tests.search.conftest import NOW, Shelf, memory
 
 QUESTION = "In which town was the painter of The Grey Harbour born?"
 NAMES = [
