@@ -1,0 +1,360 @@
+"""The built-in reading model: one small transformer encoder with a head for each task.
+
+It tells whether a sentence answers a question, whether a sentence states something lasting and of
+which type, and which names stand in it.  It is MiniLM-L6 (Wang et al.
+2020, Apache 2.0) fine-tuned on labelled text; ``docs/models.md`` has its card.  Inference is NumPy
+on eight-bit weights, so it needs no package and no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
+
+from memctl.errors import MemctlError
+
+Matrix = NDArray[np.float32]
+StatementLabel = Literal["none", "fact", "decision", "preference", "plan", "event", "observation"]
+NameType = Literal["person", "organisation", "place", "product", "event", "work", "other"]
+
+STATEMENT_LABELS: tuple[StatementLabel, ...] = get_args(StatementLabel)
+NAME_TYPES: tuple[NameType, ...] = get_args(NameType)
+
+FOLDER = Path(__file__).with_name("weights")
+WEIGHTS_FILE = "weights.safetensors"
+TOKENIZER_FILE = "tokenizer.json"
+VERSION = "1"
+
+HEADS = 12
+NORM_EPSILON = 1e-12
+ANSWER_LIMITS = (40, 48, 80)
+"""Most tokens of the question, of what precedes a sentence, and of the sentence."""
+STATEMENT_LIMITS = (48, 96)
+"""Most tokens of what precedes a sentence, and of the sentence."""
+_CLS, _SEP = 101, 102
+_MIN_NAME = 0.35
+"""Least probability that a token is part of a name."""
+_BATCH_TOKENS = 2048
+"""Tokens of a batch, padding included; its activations fit into a processor's cache."""
+_HINT = "reinstall memctl-kb: python -m pip install --force-reinstall memctl-kb"
+
+
+@dataclass(frozen=True, slots=True)
+class NameSpan:
+    """A name in a text: ``text[start:end]``."""
+
+    start: int
+    end: int
+    type: NameType
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceReading:
+    """What the model makes of one sentence."""
+
+    labels: Matrix
+    """Probability of each of ``STATEMENT_LABELS``."""
+    importance: float
+    """0 to 1: how much it matters in its document."""
+    names: tuple[NameSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A text as the model sees it; three arrays of equal length."""
+
+    ids: NDArray[np.int64]
+    cases: NDArray[np.int64]
+    """How each token is written, see ``letter_case``; the vocabulary is in lower case."""
+    spans: tuple[tuple[int, int], ...]
+    """The characters of each."""
+
+
+class TaskEncoder:
+    """Runs the model; its files are read on first use, and any number of threads may share one.
+
+    Args:
+        folder: Has the weights and the tokenizer.
+
+    Raises:
+        MemctlError: On first use: a file is missing or damaged.
+    """
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._tokens = lru_cache(maxsize=20_000)(self._tokenize)
+
+    @cached_property
+    def _weights(self) -> dict[str, Matrix]:
+        return _load_weights(self._folder / WEIGHTS_FILE)
+
+    @cached_property
+    def _layers(self) -> list[dict[str, Matrix]]:
+        count = sum(name.endswith(".up.weight") for name in self._weights)
+        return [
+            {name: self._weights[f"layers.{n}.{name}"] for name in _LAYER_PARTS}
+            for n in range(count)
+        ]
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return _load_tokenizer(self._folder / TOKENIZER_FILE)
+
+    def score_answers(self, question: str, sentences: Sequence[tuple[str, str]]) -> Matrix:
+        """Return for each sentence the log odds that it answers the question, shape ``[n]``.
+
+        Args:
+            question: In words.
+            sentences: Each with what precedes it: its titles and the sentence before it.
+        """
+        packed = [self._pack((question, *each), ANSWER_LIMITS) for each in sentences]
+        return self._first_states(packed, "answer")[:, 0]
+
+    def read_sentences(self, sentences: Sequence[tuple[str, str]]) -> list[SentenceReading]:
+        """Return what each sentence states, given with what precedes it, and its names."""
+        packed = [self._pack(each, STATEMENT_LIMITS) for each in sentences]
+        found: list[SentenceReading | None] = [None] * len(packed)
+        for batch, states in self._encode(packed):
+            first = states[:, 0]
+            labels = _softmax(self._head("label", first))
+            importance = _sigmoid(self._head("importance", first)[:, 0])
+            tags = _softmax(self._head("tags", states))
+            for row, at in enumerate(batch):
+                text = sentences[at][1]
+                spans = self._tokens(text).spans[: STATEMENT_LIMITS[1]]
+                own = tags[row, packed[at].start : packed[at].start + len(spans)]
+                names = tuple(_decode_names(text, spans, own))
+                found[at] = SentenceReading(labels[row], float(importance[row]), names)
+        return [each for each in found if each is not None]
+
+    # --- input -----------------------------------------------------------------------------------
+
+    def _tokenize(self, text: str) -> Tokens:
+        text = text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        return Tokens(
+            np.asarray(encoding.ids, dtype=np.int64),
+            np.fromiter((letter_case(text[a:b]) for a, b in encoding.offsets), dtype=np.int64),
+            tuple(encoding.offsets),
+        )
+
+    def _pack(self, parts: Sequence[str], limits: Sequence[int]) -> _Packed:
+        """Join texts as the model was trained: ``[CLS] a [SEP] b [SEP]``, the last of type 1."""
+        ids, cases = [np.array([_CLS])], [np.array([0])]
+        length = start = 1
+        for text, limit in zip(parts, limits, strict=True):
+            tokens = self._tokens(text[: 12 * limit])
+            ids += [tokens.ids[:limit], np.array([_SEP])]
+            cases += [tokens.cases[:limit], np.array([0])]
+            start = length
+            length += min(limit, len(tokens.ids)) + 1
+        return _Packed(np.concatenate(ids), np.concatenate(cases), start)
+
+    # --- the network -----------------------------------------------------------------------------
+
+    def _first_states(self, packed: Sequence[_Packed], head: str) -> Matrix:
+        """Return the output of a head over the first token of each input."""
+        weight = self._weights[f"{head}.weight"]
+        found = np.zeros((len(packed), len(weight)), dtype=np.float32)
+        for batch, states in self._encode(packed):
+            found[batch] = self._head(head, states[:, 0])
+        return found
+
+    def _head(self, name: str, states: Matrix) -> Matrix:
+        return _linear(states, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
+
+    def _encode(self, packed: Sequence[_Packed]) -> Iterator[tuple[list[int], Matrix]]:
+        """Yield batches of inputs of similar length: their positions, and all token states."""
+        order = sorted(range(len(packed)), key=lambda at: len(packed[at].ids))
+        while order:
+            size = max(1, _BATCH_TOKENS // len(packed[order[min(len(order), 16) - 1]].ids))
+            batch, order = order[:size], order[size:]
+            yield batch, self._states([packed[at] for at in batch])
+
+    def _states(self, batch: Sequence[_Packed]) -> Matrix:
+        weights, longest = self._weights, max(len(each.ids) for each in batch)
+        shape = (len(batch), longest)
+        ids, cases, types = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+        lengths = np.array([len(each.ids) for each in batch])
+        for row, each in enumerate(batch):
+            ids[row, : len(each.ids)] = each.ids
+            cases[row, : len(each.ids)] = each.cases
+            types[row, each.start : len(each.ids)] = 1
+        states = weights["word.weight"][ids] * weights["word.scale"][ids]
+        states += weights["pos.weight"][:longest] + weights["typ.weight"][types]
+        states += weights["case.weight"][cases]
+        states = _normalize(states, weights["ln.weight"], weights["ln.bias"])
+        padding = np.where(np.arange(longest) < lengths[:, None], 0.0, -1e9).astype(np.float32)
+        for layer in self._layers:
+            states = _layer(states, padding[:, None, None, :], layer)
+        return states
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    ids: NDArray[np.int64]
+    cases: NDArray[np.int64]
+    start: int
+    """Where the last text begins."""
+
+
+def letter_case(piece: str) -> int:
+    """Return how a piece of a word is written.
+
+    0 in lower case or without letters, 1 capitalised, 2 in capitals, 3 with capitals inside, 4 a
+    number.
+    """
+    if piece.isdigit():
+        return 4
+    if not piece[:1].isupper():
+        return 3 if any(map(str.isupper, piece)) else 0
+    return 2 if len(piece) > 1 and piece.isupper() else 1
+
+
+@cache
+def load_task_encoder() -> TaskEncoder:
+    """Return the built-in model, one for the whole process; its files are read on first use."""
+    return TaskEncoder()
+
+
+# --- the arithmetic ------------------------------------------------------------------------------
+
+_LAYER_PARTS = tuple(
+    f"{name}.{part}"
+    for name in ("q", "k", "v", "o", "ln1", "up", "down", "ln2")
+    for part in ("weight", "bias")
+)
+
+
+def _layer(states: Matrix, padding: Matrix, weights: dict[str, Matrix]) -> Matrix:
+    """One layer of BERT (Devlin et al. 2019): self-attention and a feed-forward network."""
+    count, length, width = states.shape
+
+    def heads(name: str) -> Matrix:
+        flat = _linear(states, weights[f"{name}.weight"], weights[f"{name}.bias"])
+        return flat.reshape(count, length, HEADS, width // HEADS).transpose(0, 2, 1, 3)
+
+    query, key, value = heads("q"), heads("k"), heads("v")
+    scores = query @ key.transpose(0, 1, 3, 2)
+    scores *= np.float32((width // HEADS) ** -0.5)
+    attended = (_softmax(scores + padding) @ value).transpose(0, 2, 1, 3)
+    attended = attended.reshape(count, length, width)
+    states = states + _linear(attended, weights["o.weight"], weights["o.bias"])
+    states = _normalize(states, weights["ln1.weight"], weights["ln1.bias"])
+    inner = _gelu(_linear(states, weights["up.weight"], weights["up.bias"]))
+    states = states + _linear(inner, weights["down.weight"], weights["down.bias"])
+    return _normalize(states, weights["ln2.weight"], weights["ln2.bias"])
+
+
+def _linear(values: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
+    flat = values.reshape(-1, values.shape[-1]) @ weight.T
+    flat += bias
+    return flat.reshape(*values.shape[:-1], len(weight))
+
+
+def _normalize(values: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
+    values = values - values.mean(axis=-1, keepdims=True)
+    variance = np.einsum("...i,...i->...", values, values)[..., None] / values.shape[-1]
+    values /= np.sqrt(variance + np.float32(NORM_EPSILON))
+    values *= weight
+    values += bias
+    return values
+
+
+def _gelu(values: Matrix) -> Matrix:
+    """The tanh form of GELU (Hendrycks and Gimpel 2016)."""
+    inner = values * values
+    inner *= np.float32(0.044715)
+    inner += 1
+    inner *= values
+    inner *= np.float32(0.7978845608)
+    np.tanh(inner, out=inner)
+    inner += 1
+    inner *= values
+    inner *= np.float32(0.5)
+    return inner
+
+
+def _softmax(values: Matrix) -> Matrix:
+    values = np.exp(values - values.max(axis=-1, keepdims=True))
+    values /= values.sum(axis=-1, keepdims=True)
+    return values
+
+
+def _sigmoid(values: Matrix) -> Matrix:
+    return np.asarray(1 / (1 + np.exp(-values)), dtype=np.float32)
+
+
+def _decode_names(text: str, spans: Sequence[tuple[int, int]], tags: Matrix) -> Iterator[NameSpan]:
+    """Yield the names that tags of tokens mark; tag 0 is outside, then B and I of each type.
+
+    Pieces of one word belong together, and so do capitalised words of one type with a space
+    between them.
+    """
+    inside = 1 - tags[:, 0]
+    kinds = tags[:, 1:].reshape(len(tags), len(NAME_TYPES), 2).sum(axis=2)
+    begun: tuple[int, int, int, float] | None = None
+    for at, (first, last) in enumerate(spans):
+        kind, confidence = int(kinds[at].argmax()), float(inside[at])
+        is_name = confidence >= _MIN_NAME
+        if begun is not None:
+            start, end, before, highest = begun
+            between = text[end:first]
+            goes_on = not between and text[first : first + 1].isalnum()
+            goes_on |= is_name and kind == before and (not between or between in " -'’.&")
+            if goes_on:
+                begun = start, last, before, max(highest, confidence)
+                continue
+            yield NameSpan(start, end, NAME_TYPES[before], highest)
+            begun = None
+        if is_name and not (
+            first and text[first - 1].isalnum() and at and spans[at - 1][1] == first
+        ):
+            begun = first, last, kind, confidence
+    if begun is not None:
+        yield NameSpan(begun[0], begun[1], NAME_TYPES[begun[2]], begun[3])
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _load_weights(path: Path) -> dict[str, Matrix]:
+    """Return the weights by name, those of layers as floats.
+
+    A matrix is stored as whole numbers with a scale for each row.  That of the vocabulary stays so,
+    as few of its rows are ever used.
+    """
+    try:
+        with safe_open(path, framework="numpy") as tensors:
+            stored = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise MemctlError(f"built-in reading model: cannot read {path}: {error}", _HINT) from error
+    weights: dict[str, Matrix] = {}
+    for name, values in stored.items():
+        scale = stored.get(f"{name.removesuffix('.weight')}.scale")
+        if name == "word.weight":
+            weights[name] = values
+        else:
+            weights[name] = values.astype(np.float32)
+            if scale is not None and name.endswith(".weight"):
+                weights[name] *= scale.astype(np.float32)
+    return weights
+
+
+def _load_tokenizer(path: Path) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_str(path.read_text("utf-8"))
+    except Exception as error:
+        raise MemctlError(f"built-in reading model: cannot read {path}: {error}", _HINT) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer

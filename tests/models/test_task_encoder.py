@@ -1,0 +1,86 @@
+"""The reading model: what it says does not depend on its company, and odd input is no problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.models.task_encoder import (
+    STATEMENT_LABELS,
+    TaskEncoder,
+    letter_case,
+    load_task_encoder,
+)
+
+ROOF = ("Viewings", "The roof was redone in 2015, the agent says.")
+OTHERS = [
+    ("Viewings", "Margaret went quiet in the shed."),
+    ("Minutes > Any other business", "Thanks to everyone who came, " * 20),
+    ("", "ok"),
+]
+
+
+def test_a_sentence_that_answers_scores_higher_than_its_neighbours() -> None:
+    scores = load_task_encoder().score_answers("When was the roof redone?", [ROOF, *OTHERS])
+    assert scores.argmax() == 0
+    assert scores[0] > 0 > scores[1:].max()
+
+
+def test_a_score_does_not_depend_on_what_else_is_in_the_batch() -> None:
+    question = "When was the roof redone?"
+    [alone] = load_task_encoder().score_answers(question, [ROOF])
+    together = load_task_encoder().score_answers(question, [*OTHERS, ROOF, *OTHERS])
+    assert together[3] == pytest.approx(alone, abs=1e-3)
+
+
+def test_names_are_found_in_place_with_their_type() -> None:
+    text = "Tomasz Wrona from Kestrel Build is coming to Bristol on Monday."
+    [reading] = load_task_encoder().read_sentences([("", text)])
+    names = {text[span.start : span.end]: span.type for span in reading.names}
+    assert names.get("Tomasz Wrona") == "person"
+    assert "Bristol" in names
+    assert "Monday" not in names
+
+
+def test_small_talk_states_nothing_and_a_decision_does() -> None:
+    chat, decision = load_task_encoder().read_sentences(
+        [
+            ("Chat", "Ann: haha yes see you later x"),
+            ("Bathroom", "We went with the grey tiles in the end."),
+        ]
+    )
+    nothing = STATEMENT_LABELS.index("none")
+    assert chat.labels[nothing] > 0.5 > decision.labels[nothing]
+
+
+@pytest.mark.parametrize(
+    "odd", ["", " ", "\ud800", "🙂" * 500, "x" * 100_000, "日本語の文章です。"]
+)
+def test_odd_text_is_read_like_any_other(odd: str) -> None:
+    encoder = load_task_encoder()
+    scores = encoder.score_answers(odd, [(odd, odd)])
+    assert np.isfinite(scores).all()
+    assert len(encoder.read_sentences([(odd, odd)])) == 1
+
+
+def test_nothing_is_made_of_nothing() -> None:
+    encoder = load_task_encoder()
+    assert len(encoder.score_answers("What?", [])) == 0
+    assert encoder.read_sentences([]) == []
+
+
+@pytest.mark.parametrize(
+    ("piece", "case"), [("word", 0), ("Word", 1), ("UK", 2), ("iPhone", 3), ("2015", 4), ("", 0)]
+)
+def test_how_a_piece_is_written(piece: str, case: int) -> None:
+    assert letter_case(piece) == case
+
+
+def test_a_damaged_model_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "weights.safetensors").write_bytes(b"not weights")
+    with pytest.raises(MemctlError, match="reading model") as caught:
+        TaskEncoder(tmp_path).score_answers("a", [("", "b")])
+    assert "reinstall" in (caught.value.hint or "")
