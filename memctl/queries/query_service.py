@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.literals import QueryKind
+    from memctl.search.answering.evidence_sentences import EvidenceSentence
     from memctl.search.answering.search_outcome import SearchOutcome
     from memctl.search.searcher import Searcher
 
@@ -258,14 +259,23 @@ class _QuerySession:
 
     def ask(self, question: Question, options: QueryOptions) -> QueryResult:
         """Search for what a question asks, answer it if that is wanted, and log it."""
-        from memctl.search.answering.evidence_sentences import MAX_HITS_READ
+        from memctl.search.answering.evidence_sentences import (
+            MAX_HITS_READ,
+            promote_answering,
+            rank_sentences,
+        )
+        from memctl.search.answering.extractive_answer import SURE
 
         searcher, started = self._searcher, time.monotonic()
         limit = options.limit or self.search_context.config.query.limit
         search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
         outcome, notes = _search_message(searcher, question.text, self._mode, search)
-        hits = outcome.listed[:limit]
-        answer = self._answer(outcome, options) if options.answer else None
+        answer, hits = None, outcome.listed
+        if options.answer:
+            sentences = rank_sentences(outcome)
+            answer = self._answer(outcome, sentences, options)
+            hits = promote_answering(hits, sentences, SURE)
+        hits = hits[:limit]
         result = QueryResult(
             question=question.text,
             hits=hits,
@@ -290,7 +300,9 @@ class _QuerySession:
         )
         return replace(result, query_id=self._log(logged, hits))
 
-    def _answer(self, outcome: SearchOutcome, options: QueryOptions) -> Answer:
+    def _answer(
+        self, outcome: SearchOutcome, sentences: Sequence[EvidenceSentence], options: QueryOptions
+    ) -> Answer:
         """Return the answer of the configured model; the built-in one where there is none."""
         from memctl.search.answering.extractive_answer import extract_answer
 
@@ -298,10 +310,10 @@ class _QuerySession:
             best = outcome.hits[0].kb if outcome.hits else None
             answerer = self.search_context.answerer(best) if best else None
             if answerer is None:
-                return extract_answer(outcome)
+                return extract_answer(outcome, sentences)
             return answerer.answer(outcome, options.on_token)
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
-            return replace(extract_answer(outcome), note=error.message, hint=error.hint)
+            return replace(extract_answer(outcome, sentences), note=error.message, hint=error.hint)
 
     def context(self, question: str, budget: int, filters: Filters, *, auto: bool) -> Context:
         """Return evidence on a question; see ``QueryService.context``."""

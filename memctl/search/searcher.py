@@ -29,6 +29,7 @@ from memctl.search.ranking.scored_candidates import (
     ScoredCandidate,
     fold_distilled,
     load_hits,
+    load_turns_around,
     score_candidates,
     sort_by_score,
 )
@@ -71,10 +72,6 @@ MIN_CANDIDATES = 100
 """Candidates for each retriever, or twice the number of hits asked for."""
 _MAX_COLLECTIONS = 6
 """Each collects twice as many as the one before: with six, 6,300 copies don't hide the rest."""
-_LEAD_OVER = 9
-"""Position, from 0, of the hit that the best is compared with."""
-_MIN_FOR_LEAD = 50
-"""Hits among which one can stand out: of n, none is more than the root of n ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +175,6 @@ class SearchPipeline:
                 where &= no_document | ~col("document_id").is_in(documents)
             sources[kb] = TableRows(source, both(self.scope.where, where))
         return SearchScope(self.scope.where, sources, self.scope.valid)
-
-
-def score_lead(ranked: Sequence[ScoredCandidate], plan: SearchPlan) -> float | None:
-    """Return by how many standard deviations the best is ahead of the tenth.
-
-    None where scores aren't in standard deviations, or where there are too few.
-
-    Args:
-        ranked: All that was found, best first.
-        plan: What was asked for.
-    """
-    if plan.mode != "hybrid" or plan.fusion not in ("zscore", "weighted"):
-        return None
-    if not plan.folds_distilled or len(ranked) < _MIN_FOR_LEAD:
-        return None
-    return ranked[0].score - ranked[_LEAD_OVER].score
 
 
 _MAX_INSIGHTS = 3
@@ -341,7 +322,6 @@ class Searcher:
             self._decisions,
         )
         found = pipeline.run()
-        lead = score_lead(found, plan)
         reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
         ranked, notes = rerank(reranking, self._sources, question.text, found)
         shown = ranked if plan.selects else ranked[: plan.limit]
@@ -357,7 +337,6 @@ class Searcher:
                 "fusion": plan.fusion if plan.mode in ("hybrid", "graph") else None,
                 **analysis.explain(),
                 "candidates": len(ranked),
-                **({} if lead is None else {"lead": round(lead, 3)}),
                 **self._question_vectors.explain(plan.spaces),
                 **explain_signals(shown),
                 **_explain_paths(shown),
@@ -365,7 +344,7 @@ class Searcher:
             meaning=embedded.meaning,
             ranked=tuple(ranked),
             has_cosines=embedded.is_by_words,
-            lead=lead,
+            load_turns_around=partial(load_turns_around, self._sources),
             notes=(*analysis.notes, *embedded.notes, *notes),
             community_finder=self._community_finder(pipeline),
         )

@@ -7,10 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memctl.language.sentence_splitting import split_sentences
-from memctl.language.term_analysis import query_terms
 from memctl.records import Hit
-from memctl.search.query.question import Question
-from memctl.understanding.text_outline import speaker_of
 
 PATH_SEPARATOR = " > "
 """Between the keys above a value of structured data, and the value."""
@@ -20,11 +17,6 @@ _SHORTEST_QUOTE = 12
 _MAX_PARTS = 60
 _LINE = re.compile(r"\S[^\n]*")
 
-_ASKS_WHAT_IS = re.compile(
-    r"^\W*what(?:'s| is| was| are| were)\s+(?:the |our |my |your |their |its )?(.+)", re.IGNORECASE
-)
-_OF = re.compile(r"\s(?:of|for|in|at|on|from|with|to|by)\s", re.IGNORECASE)
-_STATES = re.compile(r"\s(?:is|was|are|were|costs?|amounts? to)\s|:\s|\s=\s", re.IGNORECASE)
 _ROW = re.compile(r"^[^;:.]{1,60}: [^;]*; [^;:]{1,60}: ")
 _ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
 _ITEM = re.compile(r"-[ \t]+\S")
@@ -121,18 +113,9 @@ def _cut(text: str, start: int, end: int) -> Iterator[Span]:
 # --- forms ---------------------------------------------------------------------------------------
 
 
-def states_value(question: Question, sentence: str, languages: Sequence[str]) -> bool:
-    """Tell whether a sentence has the form "THING ... is VALUE" for the thing asked for."""
-    asked = _ASKS_WHAT_IS.match(question.text)
-    states = _STATES.search(sentence)
-    if asked is None or states is None:
-        return False
-    thing = query_terms(_OF.split(asked.group(1), maxsplit=1)[0], languages)
-    if is_table_row(sentence):
-        labels = (part.partition(":")[0] for part in sentence.split(";"))
-        return _has_run(thing, [query_terms(label, languages) for label in labels])
-    before = query_terms(sentence[: states.start()], languages)
-    return bool(sentence[states.end() :].strip()) and _has_run(thing, [before])
+def is_question(sentence: str) -> bool:
+    """Tell whether a sentence asks something."""
+    return sentence.rstrip("\"'”’)*_").endswith(("?", "？", "؟"))
 
 
 def is_table_row(sentence: str) -> bool:
@@ -152,24 +135,8 @@ def speech_start(sentence: str) -> int:
     return label.start("speaker") if label["speaker"] and is_first_person else label.end()
 
 
-def speaker_label(turn: str) -> str:
-    """Return the speaker written before the words of a turn; "" if none is."""
-    label = _SAID_AT.match(turn)
-    return (label["speaker"] if label else speaker_of(turn)) or ""
-
-
 def _are_entries(text: str) -> bool:
     """Tell whether a text is nothing but values with labels, like data under a key."""
     lines = [line for line in text.splitlines() if line.strip()]
     forms = (_ENTRY, _ITEM, _LABEL)
     return bool(text) and all(any(form.match(line) for form in forms) for line in lines)
-
-
-def _has_run(thing: Sequence[str], texts: Sequence[Sequence[str]]) -> bool:
-    """Tell whether one of the texts has these terms as neighbours, in this order."""
-    size = len(thing)
-    return size > 0 and any(
-        list(text[at : at + size]) == list(thing)
-        for text in texts
-        for at in range(len(text) - size + 1)
-    )

@@ -1,68 +1,50 @@
-"""Evidence sentences: those of the best hits, with how well each may answer the question."""
+"""Evidence sentences: those of the best hits, with how likely each of them answers the question.
+
+Words choose which sentences are judged; the reading model judges them, each with its titles and the
+sentence before it.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from memctl.language.term_analysis import query_terms, terms
+from memctl.language.term_analysis import query_terms
+from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Hit
-from memctl.search.answering.answer_constraints import SentenceContext
-from memctl.search.answering.answer_type import (
-    asks_whether,
-    classify_question,
-    has_answer_type,
-    has_value,
-)
 from memctl.search.answering.evidence_parts import (
     Part,
+    is_question,
     is_table_row,
     quotable_parts,
     split_parts,
-    states_value,
 )
-from memctl.search.answering.relevance import Certainty, score_gap
 from memctl.search.answering.search_outcome import SearchOutcome
-from memctl.search.query.question import Slot
+from memctl.search.query.question import Question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.retrieval.candidates import cosines, coverage
 
-MAX_HITS_READ = 8
+MAX_HITS_READ = 16
 """Number of the best hits that are read for an answer, however few are to be shown."""
-_FRONT_MATTER = re.compile(r"(?:title|author|tags|name|subject|from|to|cc)\s*:", re.IGNORECASE)
-_LABELS = frozenset(terms("title name subject heading"))
-"""Labels of lines that say no more than the titles above."""
-_MIN_SAID, _MIN_STATED = 0.5, 0.999
-"""A sentence that covers this share of a yes-or-no question answers it without saying more; and
-this share of a question without a question mark, such as a statement."""
-_ALL_BUT_THE_ANSWER, _NEARLY = 0.8, 0.6
-"""Where a sentence covers 0.8 of a question and says nothing else, one that answers must cover 0.6
-of what that one covers."""
-_ENDS = re.compile(r"[.!。！।]\W*$")
-"""A title or a label does not end like a sentence."""
-_NEXT = re.compile(r"[^\S\n]*\n?[^\S\n]*")
-"""Between sentences of one paragraph."""
-_CONTINUED = 3
-"""Number of sentences before it that one without a subject may continue."""
-
-_OWN_WEIGHT, _CONTEXT_WEIGHT, _COSINE_WEIGHT, _RANK_WEIGHT, _TYPE_WEIGHT = 1.0, 0.8, 0.6, 0.6, 0.3
-_DECISION_WEIGHT = 0.6
-"""In place of the type's weight: the words for a decision stand for the question's own verb."""
-_MIN_CURRENT_SHARE = 0.6
-"""A sentence with this share of the score replaces one that is no longer true."""
-_QUESTION_WEIGHT = -1.0
-_TITLE_WEIGHT = -0.5
-_STATES_WEIGHT = 0.5
-"""For a sentence that says what the very thing asked for is."""
-_OTHER_ROW_WEIGHT = -0.8
-"""For a table row without a name or a date of the question."""
-_REPLY_WEIGHT = 0.7
-"""For the sentence after a question, times what that question covers."""
+_MAX_JUDGED = 20
+"""Sentences that the model judges, which takes about 10 ms each."""
+_LONGEST_QUOTE = 300
+"""Characters of a sentence with the one before it."""
+_LITTLE = 0.34
+"""Share of a question below which a sentence with its context has little to do with it."""
+_TIME_WEIGHTS = {None: 0.0, True: 3.5, False: -4.0}
+"""For a sentence of the time that a question names, and for one of another time."""
+_DIGIT = re.compile(r"\d")
+_ASKS_NUMBER = re.compile(
+    r"\b(?:how (?:many|much|long|old|often|far|big|tall)|price|cost|phone|number|what time|when"
+    r"|wie ?viele?|wie (?:lange|oft|alt)|wann|preis|telefon\w*|combien|quand|cu[aá]nt[oa]s?"
+    r"|cu[aá]ndo|quant[oie]|quando)\b",
+    re.IGNORECASE,
+)
+_CONTEXT_WEIGHT, _COSINE_WEIGHT, _RANK_WEIGHT = 0.5, 0.6, 0.6
+"""Besides the share of the question that a sentence covers itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +58,8 @@ class EvidenceSentence:
     path: str
     """The keys above a value of structured data."""
     score: float
-    share: float
-    """Share of the question's content that the sentence itself covers, 0 to 1."""
-    covered: frozenset[Slot]
-    """The question's slots that the sentence itself covers."""
+    """The probability that it answers the question."""
     terms: frozenset[str]
-    context: SentenceContext
-    is_informative: bool = True
-    """Whether it says more than the question, or confirms what is asked."""
 
     @property
     def text(self) -> str:
@@ -103,195 +79,224 @@ class EvidenceSentence:
 
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
-    """Return the sentences of the best hits, best first; ties in the order of the hits.
-
-    Those that say no more than the question are returned only where no others are about it: they
-    are no answer, but the closest there is.
-    """
-    scorer = _SentenceScorer(outcome)
-    found = [item for hit in outcome.hits[:MAX_HITS_READ] for item in scorer.score(hit)]
-    uninformative = [item for item in found if not item.is_informative]
-    new = scorer.relevant([item for item in found if item.is_informative], uninformative)
-    return sorted(new or uninformative, key=lambda item: (-item.score, item.hit.rank, item.start))
-
-
-def select_answering(
-    sentences: Sequence[EvidenceSentence], outcome: SearchOutcome
-) -> list[EvidenceSentence]:
-    """Return the sentences that meet the answer constraints, best first.
-
-    Facts that have ended are among them only where nothing else answers nearly as well.
-    """
-    near = [
-        item
-        for item in sentences
-        if item.is_informative
-        and not outcome.numbered.are_others_in(
-            f"{item.hit.title}\n{item.hit.heading}\n{item.context.text}"
-        )
+    """Return the sentences of the best hits, best first; ties in the order of the hits."""
+    hits = outcome.hits[:MAX_HITS_READ]
+    around = outcome.load_turns_around(hits) if outcome.load_turns_around else ()
+    said = {_place(hit): hit.text for hit in (*hits, *around)}
+    drafts = [
+        draft
+        for hit in (*hits, *around)
+        for draft in _drafts(hit, said.get(_place(hit, -1), ""), outcome)
     ]
-    found = [item for item in near if outcome.constraints.are_met_by(item.context)]
-    if not found:
-        found = [item for item in near if outcome.loose_constraints.are_met_by(item.context)]
-    current = [item for item in found if not item.has_ended]
-    is_current = bool(current) and current[0].score >= _MIN_CURRENT_SHARE * found[0].score
-    return current if is_current else found
+    drafts = _distinct(sorted(drafts, key=lambda draft: -draft.overlap))[:_MAX_JUDGED]
+    if not drafts:
+        return []
+    asks_number = _ASKS_NUMBER.search(outcome.asked.text) is not None
+    odds = load_task_encoder().score_answers(
+        outcome.asked.text, [(draft.before, draft.part.text_with_path) for draft in drafts]
+    )
+    found = [
+        EvidenceSentence(
+            draft.hit,
+            draft.start,
+            draft.part.end,
+            draft.part.path,
+            _probability(
+                float(odd),
+                draft,
+                lacks_number=asks_number and _DIGIT.search(draft.part.text) is None,
+            ),
+            draft.terms,
+        )
+        for draft, odd in zip(drafts, odds, strict=True)
+    ]
+    return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
-def judge_certainty(outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]) -> Certainty:
-    """Return how certain it is that the hits, of which these are the sentences, have the answer."""
-    gap = score_gap([item.score for item in sentences])
-    return Certainty(outcome.relevance, outcome.lead, gap)
+def promote_answering(
+    hits: Sequence[Hit], sentences: Sequence[EvidenceSentence], least: float
+) -> tuple[Hit, ...]:
+    """Return hits with those first that have a sentence which is the answer.
+
+    Args:
+        hits: Best first.
+        sentences: Of the hits, best first.
+        least: The probability from which on a sentence is taken for the answer.
+    """
+    answering = dict.fromkeys(item.hit.memory_id for item in sentences if item.score >= least)
+    places = {memory_id: place for place, memory_id in enumerate(answering)}
+    ordered = sorted(hits, key=lambda hit: places.get(hit.memory_id, len(places)))
+    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(ordered, start=1))
 
 
-class _SentenceScorer:
-    """Scores sentences for one question."""
+def sentence_context(hit: Hit, before: str) -> str:
+    """Return what the model reads before a sentence: its date, its titles, the one before it."""
+    date = f"{hit.created_at.day} {hit.created_at:%B %Y}"
+    titles = " > ".join(dict.fromkeys(filter(None, (hit.title, hit.heading))))
+    return " | ".join(filter(None, (date, titles, before)))
 
-    def __init__(self, outcome: SearchOutcome) -> None:
-        self._outcome = outcome
-        self._question = outcome.question
-        self._constraints = outcome.constraints
-        self._type = classify_question(outcome.question.text)
-        self._min_said = _min_said(outcome.question.text)
-        scores = [hit.score for hit in outcome.hits[:MAX_HITS_READ]]
-        self._lowest = min(scores, default=0.0)
-        self._span = max(scores, default=0.0) - self._lowest
 
-    def score(self, hit: Hit) -> Iterator[EvidenceSentence]:
-        """Yield the sentences of a hit with their scores."""
-        parts = split_parts(hit)
-        terms_of = [self._part_terms(hit, part) for part in parts]
-        dates = hit_dates(hit) if self._question.dates else frozenset[str]()
-        everything = _union([self._above(hit), dates, *terms_of])
-        rank = (hit.score - self._lowest) / self._span if self._span else 1.0
-        shared = _CONTEXT_WEIGHT * self._coverage(everything) + _RANK_WEIGHT * rank
-        near = self._cosines(parts)
-        reply = 0.0
-        for place in quotable_parts(parts):
-            part, own_terms = parts[place], terms_of[place]
-            own = self._coverage(own_terms)
-            score = _OWN_WEIGHT * own + _COSINE_WEIGHT * float(near[place]) + shared + reply
-            score += self._form_score(part, own_terms)
-            item = EvidenceSentence(
-                hit=hit,
-                start=part.start,
-                end=part.end,
-                path=part.path,
-                score=score,
-                share=own,
-                covered=frozenset(s for s in self._question.slots if not own_terms.isdisjoint(s)),
-                terms=own_terms,
-                context=self._context(hit, parts, terms_of, place),
-            )
-            yield replace(item, is_informative=self._is_informative(item))
-            reply = _REPLY_WEIGHT * own if _is_question(part.text) else 0.0
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A sentence that may be judged."""
 
-    def relevant(
-        self, items: Sequence[EvidenceSentence], uninformative: Iterable[EvidenceSentence]
-    ) -> list[EvidenceSentence]:
-        """Return the sentences that may answer, where others say all of the question.
+    hit: Hit
+    part: Part
+    start: int
+    """Where the sentence begins, or the one before it where that says what it is about."""
+    before: str
+    terms: frozenset[str]
+    own: float
+    """Share of the question that it covers itself."""
+    near: float
+    """Share that it covers with its titles and the sentence before it."""
+    is_of_time: bool | None
+    """Whether it is of a time that the question names; None if it names none."""
+    is_of_another: bool
+    """Whether it is about another thing of the kind that is asked about."""
+    cosine: float
 
-        These cover nearly as much of it, or continue such a sentence with an answer of its type.
-        """
-        said = [
-            item
-            for item in uninformative
-            if item.share >= _ALL_BUT_THE_ANSWER and _ENDS.search(item.text)
-        ]
-        least = _NEARLY * max((item.share for item in said), default=0.0)
-        return [
-            item
-            for item in items
-            if item.share >= least or item.context.is_turn or self._continues(item, said)
-        ]
-
-    def _continues(self, item: EvidenceSentence, said: Iterable[EvidenceSentence]) -> bool:
-        """Tell whether a sentence directly follows one of others and has the answer's type."""
-        text = item.hit.text
-        return has_answer_type(self._type, item.text, self._question.text) and any(
-            other.hit is item.hit and _NEXT.fullmatch(text, other.end, item.start) is not None
-            for other in said
+    @property
+    def overlap(self) -> float:
+        """How much it has of the question, in words and in meaning."""
+        return (
+            self.own
+            + _CONTEXT_WEIGHT * self.near
+            + _COSINE_WEIGHT * self.cosine
+            + _RANK_WEIGHT / self.hit.rank
         )
 
-    def _cosines(self, parts: Sequence[Part]) -> NDArray[np.float64]:
-        vector = self._outcome.vector
-        if vector is None:
-            return np.zeros(len(parts))
-        texts = [part.text_with_path for part in parts]
-        return cosines(vector, self._outcome.embedder.embed(texts))
 
-    def _part_terms(self, hit: Hit, part: Part) -> frozenset[str]:
-        """Return the terms of a sentence, with those that its figures and its time imply."""
-        text = part.text_with_path
-        found = self._terms(text) | matching_times(self._question, hit)
-        if self._question.dates:
-            found |= date_terms(part.text, hit.created_at)
-        value = self._constraints.value
-        if value is not None and has_value(value.kind, text):
-            found |= self._constraints.naming
-        return found
+def _quote_start(
+    parts: Sequence[Part],
+    terms_of: Sequence[frozenset[str]],
+    place: int,
+    outcome: SearchOutcome,
+) -> int:
+    """Return where to begin quoting a sentence: before one that it continues, if there is one.
 
-    def _context(
-        self, hit: Hit, parts: Sequence[Part], terms_of: Sequence[frozenset[str]], place: int
-    ) -> SentenceContext:
-        is_row = is_table_row(parts[place].text)
-        before = [] if is_row else terms_of[max(0, place - _CONTINUED) : place]
-        beside = [] if is_row else terms_of[max(0, place - 1) : place + 2]
-        speaker = terms_of[:1] if hit.type == "turn" else []
-        return SentenceContext(
-            parts[place].text_with_path,
+    It continues the one before it if that has a name of the question that it lacks itself.
+    """
+    part, before = parts[place], parts[place - 1] if place else None
+    if before is None or before.is_title or is_table_row(part.text) or is_question(before.text):
+        return part.start
+    if part.end - before.start > _LONGEST_QUOTE:
+        return part.start
+    named = (
+        terms_of[place].isdisjoint(name) and not terms_of[place - 1].isdisjoint(name)
+        for name in outcome.question.names
+    )
+    return before.start if any(named) else part.start
+
+
+def _place(hit: Hit, step: int = 0) -> tuple[str, str, str, int] | None:
+    """Return the place in its conversation of a turn, or of one that many steps further on."""
+    if hit.type != "turn" or hit.session_id is None or hit.turn is None:
+        return None
+    return hit.kb, hit.namespace, hit.session_id, hit.turn + step
+
+
+def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[_Draft]:
+    parts = split_parts(hit)
+    terms_of = [_terms(hit, part, outcome) for part in parts]
+    dates = hit_dates(hit) if outcome.question.dates else frozenset[str]()
+    above = frozenset(query_terms(f"{hit.title}\n{hit.heading}", outcome.languages))
+    cosine = _cosines(parts, outcome)
+    for place in quotable_parts(parts):
+        part = parts[place]
+        if part.is_title or is_question(part.text):
+            continue
+        before = parts[place - 1].text_with_path if place else said_before
+        is_row = is_table_row(part.text)  # which the row before says nothing of
+        context = above if is_row else above.union(dates, query_terms(before, outcome.languages))
+        yield _Draft(
+            hit,
+            part,
+            part.start if hit.type == "turn" else _quote_start(parts, terms_of, place, outcome),
+            sentence_context(hit, before),
             terms_of[place],
-            before=_union([*before, *speaker]),
-            beside=_union([*beside, *speaker]),
-            above=self._above(hit),
-            whole=_union([self._above(hit), *terms_of]),
-            is_turn=hit.type == "turn",
+            _coverage(terms_of[place], outcome),
+            _coverage(terms_of[place] | context, outcome),
+            _is_of_time(terms_of[place] | context, outcome.question),
+            _is_of_another(terms_of[place] | context, outcome.question, is_row=is_row),
+            cosine[place],
         )
 
-    def _form_score(self, part: Part, own_terms: frozenset[str]) -> float:
-        """Return what the form of a sentence adds to its score."""
-        question, text = self._question, part.text_with_path
-        weight = _DECISION_WEIGHT if self._type == "decision" else _TYPE_WEIGHT
-        score = weight * has_answer_type(self._type, text, question.text)
-        if _is_question(text):
-            score += _QUESTION_WEIGHT
-        if states_value(question, text, self._outcome.languages):
-            score += _STATES_WEIGHT
-        names = (*question.names, *question.dates)
-        if is_table_row(text) and any(map(own_terms.isdisjoint, names)):
-            score += _OTHER_ROW_WEIGHT
-        return score + (_TITLE_WEIGHT if part.is_title else 0.0)
 
-    def _is_informative(self, item: EvidenceSentence) -> bool:
-        """Tell whether a sentence says more than the question and its titles, or confirms it."""
-        is_value = item.path or is_table_row(item.text) or self._constraints.value
-        if _FRONT_MATTER.match(item.text) and not is_value:
-            return False
-        if item.share >= self._min_said and not _is_question(item.text):
-            return True
-        above = self._above(item.hit)
-        return not item.terms <= above.union(self._question.terms, _LABELS)
-
-    def _above(self, hit: Hit) -> frozenset[str]:
-        return self._terms(f"{hit.title}\n{hit.heading}")
-
-    def _terms(self, text: str) -> frozenset[str]:
-        return frozenset(query_terms(text, self._outcome.languages))
-
-    def _coverage(self, found: frozenset[str]) -> float:
-        return coverage(self._question, found, self._outcome.statistics)
+def _is_of_time(found: frozenset[str], question: Question) -> bool | None:
+    """Tell whether a sentence is of a time that the question names; None if it names none."""
+    dates, periods = question.dates, {each.term for each in question.times}
+    if not dates and not periods:
+        return None
+    return any(not found.isdisjoint(slot) for slot in dates) or not found.isdisjoint(periods)
 
 
-def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
-    return frozenset[str]().union(*sets)
+def _is_of_another(found: frozenset[str], question: Question, *, is_row: bool) -> bool:
+    """Tell whether a sentence lacks what tells the thing asked about from others of its kind.
+
+    That is a number, such as that of a flat or a version, and for the row of a table a name.
+    """
+    times = {*question.dates, *((each.term,) for each in question.times)}
+    telling = [
+        slot
+        for slot in question.slots
+        if slot not in times
+        and (any(map(str.isdigit, slot[0])) or (is_row and slot in question.names))
+    ]
+    return any(found.isdisjoint(slot) for slot in telling)
 
 
-def _min_said(question: str) -> float:
-    """Return the share of a question that a sentence must cover to answer by saying only that."""
-    if not asks_whether(question):
-        return math.inf
-    return _MIN_SAID if _is_question(question) else _MIN_STATED
+def _distinct(drafts: Iterable[_Draft]) -> list[_Draft]:
+    """Return each sentence of a document once; its passages overlap, and so do memories of it."""
+    first: dict[tuple[tuple[str, str], str], _Draft] = {}
+    for draft in drafts:
+        first.setdefault((draft.hit.document, draft.part.text), draft)
+    return list(first.values())
 
 
-def _is_question(sentence: str) -> bool:
-    return sentence.rstrip("\"'”’)*_").endswith(("?", "？"))
+def _cosines(parts: Sequence[Part], outcome: SearchOutcome) -> list[float]:
+    vector = outcome.vector
+    if vector is None or not parts:
+        return [0.0] * len(parts)
+    embedded = outcome.embedder.embed([part.text_with_path for part in parts])
+    return [float(each) for each in cosines(vector, embedded)]
+
+
+def _terms(hit: Hit, part: Part, outcome: SearchOutcome) -> frozenset[str]:
+    """Return the terms of a sentence, with those that its time implies."""
+    found = frozenset(query_terms(part.text_with_path, outcome.languages))
+    found |= matching_times(outcome.question, hit)
+    if outcome.question.dates:
+        found |= date_terms(part.text, hit.created_at)
+    return found
+
+
+def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:
+    return coverage(outcome.question, found, outcome.statistics)
+
+
+def _probability(odds: float, draft: _Draft, *, lacks_number: bool) -> float:
+    """Return the probability that a sentence answers.
+
+    It is a logistic model, fitted on the worlds that the reading model was not trained on
+    (``tests/training/measure.py``): the reading model alone takes too much from sentences that have
+    little to do with the question, as it was trained on likely ones.
+
+    Args:
+        odds: The model's log odds that it does.
+        draft: The sentence.
+        lacks_number: Whether a number or a date is asked for and it has no digit.
+    """
+    value = (
+        0.65 * odds
+        + 1.0 * draft.near
+        + 1.7 * draft.cosine
+        + 1.4 / draft.hit.rank
+        - 0.7 * (draft.near < _LITTLE)
+        - 1.1 * lacks_number
+        + 0.8 * bool(draft.part.path)
+        - 3.0 * draft.is_of_another
+        + _TIME_WEIGHTS[draft.is_of_time]
+        - 3.0
+    )
+    return 1 / (1 + math.exp(-value))

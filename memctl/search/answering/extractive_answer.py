@@ -1,175 +1,129 @@
 """Extractive answers: sentences of the hits, each cited, or that nothing is known.
 
-In between, where the words can't tell whether the sentences answer the question, they are given as
-what is closest.  Nothing is generated: every sentence is quoted from a memory.
+A sentence is given as the answer where the reading model is sure that it answers the question.
+Where it isn't, the best is shown as what is closest.  Nothing is generated: every sentence is
+quoted from a memory.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer
-from memctl.search.answering.answer_constraints import is_multi_step
-from memctl.search.answering.answer_type import (
-    classify_question,
+from memctl.search.answering.evidence_parts import PATH_SEPARATOR, is_table_row, speech_start
+from memctl.search.answering.evidence_sentences import EvidenceSentence, rank_sentences
+from memctl.search.answering.excerpts import HitExcerpt, cite
+from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.stated_values import (
+    asks_when,
     has_date,
     has_relative_time,
     stated_values,
 )
-from memctl.search.answering.evidence_parts import (
-    PATH_SEPARATOR,
-    is_table_row,
-    speaker_label,
-    speech_start,
-)
-from memctl.search.answering.evidence_sentences import (
-    EvidenceSentence,
-    judge_certainty,
-    rank_sentences,
-    select_answering,
-)
-from memctl.search.answering.excerpts import HitExcerpt, cite
-from memctl.search.answering.search_outcome import SearchOutcome
-from memctl.search.query.question import Question, Slot
-from memctl.search.retrieval.candidates import coverage
 
-METHOD = "extractive/1"
+METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
 UNSURE = "Unsure. Closest in memory:"
-_MAX_SENTENCES = 3
 
-_MIN_SCORE_SHARE = 0.72
-"""A further sentence must have this share of the best one's score."""
-_MIN_COVERED = 0.3
-"""And itself cover this share of the question's content."""
-_MIN_STEP_SCORE_SHARE, _MIN_STEP_COVERED = 0.5, 0.15
-"""The same for another step of a multi-step question; it must cover its share anew."""
+SURE = 0.5
+"""From this probability on, a sentence is the answer."""
+CLOSE = 0.1
+"""From this one on, it is shown as what is closest."""
+_MAX_SENTENCES = 3
+_MIN_SCORE_SHARE = 0.75
+"""A further sentence must be this likely an answer, as a share of the best one's probability."""
+_MIN_STEP_SHARE = 0.5
+"""The same where a question asks for one thing by way of another: no sentence has both."""
+_SEVERAL_STEPS = re.compile(
+    r"\b(?:who|when|where|what|which|why|how)\b.*\b(?:who|when|where|what|which|why|how)\b"
+    r"|\b(?:or|oder|ou)\b|(?:\bof\b|['’]s\b).*(?:\bof\b|['’]s\b)",
+    re.IGNORECASE,
+)
 _SAME_TEXT = 0.7
 """Sentences whose terms overlap to this degree say the same."""
 _SAME_SUBJECT = 0.45
 """Sentences that overlap to this degree, numbers and dates aside, are about the same thing."""
-_UNMET_FACTOR = 0.3
-"""Factor of the confidence where memories are about the subject, but none has what is asked."""
 _MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 
 
-def extract_answer(outcome: SearchOutcome) -> Answer:
-    """Return an answer of the best sentences, what is closest, or that it is not in memory."""
-    sentences = rank_sentences(outcome)
-    answering = select_answering(sentences, outcome)
-    certainty = judge_certainty(outcome, sentences)
-    confidence = round(certainty.score if answering else _UNMET_FACTOR * certainty.score, 3)
-    is_possible = answering or outcome.constraints.may_be_met_unseen
-    if not sentences or not is_possible or certainty.is_against:
-        return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
-    unsure = not answering or not certainty.is_sure
-    return _quote(answering or sentences, outcome, confidence, unsure=unsure)
-
-
-def _quote(
-    candidates: Sequence[EvidenceSentence],
-    outcome: SearchOutcome,
-    confidence: float,
-    *,
-    unsure: bool,
+def extract_answer(
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence] | None = None
 ) -> Answer:
-    best = candidates[0]
-    other = _find_contradiction(best, candidates[1:])
-    chosen = [best] if other else _choose(candidates, outcome)
-    ordered = _newest_first([best, other]) if other else _reading_order(chosen)
+    """Return an answer of the best sentences, what is closest, or that it is not in memory.
+
+    Args:
+        outcome: What was found.
+        sentences: Its sentences, best first, where they have been judged already.
+    """
+    sentences = rank_sentences(outcome) if sentences is None else sentences
+    confidence = round(sentences[0].score, 3) if sentences else 0.0
+    if not sentences or (confidence < CLOSE and not outcome.relevance.is_relevant):
+        return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
+    unsure = confidence < SURE
+    share = _MIN_STEP_SHARE if _SEVERAL_STEPS.search(outcome.asked.text) else _MIN_SCORE_SHARE
+    likely = [item for item in sentences if item.score >= share * confidence]
+    likely = [item for item in likely if not item.has_ended] or likely
+    best, *others = likely
+    other = next((each for each in others if _differ(best, each)), None)
+    if other is not None:
+        ordered = sorted((best, other), key=lambda item: item.hit.created_at, reverse=True)
+    else:
+        most = 1 if unsure else _MAX_SENTENCES
+        ordered = _reading_order(_without_repeats(likely)[:most])
     ordered = [replace(item, start=item.start + speech_start(item.text)) for item in ordered]
-    citations = tuple(
-        cite(number, HitExcerpt(item.hit, item.start, item.end))
-        for number, item in enumerate(ordered, start=1)
-    )
-    text = _contradiction(ordered) if other else _plain_answer(ordered, outcome.question.text)
+    text = _differing(ordered) if other else _plain_answer(ordered, outcome.asked.text)
     return Answer(
         f"{UNSURE} {text}" if unsure else text,
         found=not unsure,
         method=METHOD,
         confidence=confidence,
-        citations=citations,
+        citations=tuple(
+            cite(number, HitExcerpt(item.hit, item.start, item.end))
+            for number, item in enumerate(ordered, start=1)
+        ),
         unsure=unsure,
     )
 
 
-# --- choosing sentences --------------------------------------------------------------------------
-
-
-def _choose(
-    candidates: Sequence[EvidenceSentence], outcome: SearchOutcome
-) -> list[EvidenceSentence]:
-    """Return the best sentence, and those that are nearly as good and add something.
-
-    In a multi-step question, "the head of the firm that Ann works for", each step has a sentence of
-    its own, which is less similar to the question than one with several of its words.
-    """
-    best, *others = candidates
-    chosen, covered = [best], set(best.covered | _speaker_slots(best, outcome))
-    multi_step = is_multi_step(outcome.question.text)
-    for item in others:
-        if len(chosen) == _MAX_SENTENCES:
-            break
-        adds = _is_as_good(item, best, covered, outcome.question)
-        adds = adds or (multi_step and _is_step(item, best, covered, outcome))
-        if adds and not _repeats(item, chosen):
-            chosen.append(item)
-            covered |= item.covered
-    return chosen
-
-
-def _speaker_slots(item: EvidenceSentence, outcome: SearchOutcome) -> frozenset[Slot]:
-    """Return the slots of a question that name the sentence's speaker: other turns of the same
-    speaker that cover nothing else, such as a greeting, add nothing."""
-    speaker = speaker_label(item.hit.text) if item.hit.type == "turn" else ""
-    names = query_terms(speaker, outcome.languages)
-    return frozenset(slot for slot in outcome.question.slots if not set(names).isdisjoint(slot))
-
-
-def _is_as_good(
-    item: EvidenceSentence, best: EvidenceSentence, covered: Set[Slot], question: Question
-) -> bool:
-    """Tell whether a sentence is nearly as good as the best and adds to what is covered."""
-    if item.score < _MIN_SCORE_SHARE * best.score:
+def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Tell whether two sentences give different values for the same thing."""
+    same_document = one.hit.document == other.hit.document
+    if one.hit.memory_id == other.hit.memory_id:
         return False
-    adds = not item.covered <= covered and item.share >= _MIN_COVERED
-    adds |= bool(question.dates) and item.covered.issuperset(question.dates)
-    return adds or not question.slots
-
-
-def _is_step(
-    item: EvidenceSentence, best: EvidenceSentence, covered: Set[Slot], outcome: SearchOutcome
-) -> bool:
-    """Tell whether a sentence covers a step of the question that isn't covered yet."""
-    if item.score < _MIN_STEP_SCORE_SHARE * best.score:
+    if same_document and is_table_row(one.text) and is_table_row(other.text):
+        return False  # a table lists many things in the same words
+    left, right = stated_values(one.text), stated_values(other.text)
+    if left <= right or right <= left:
         return False
-    added = frozenset(term for slot in item.covered - covered for term in slot)
-    return coverage(outcome.question, added, outcome.statistics) >= _MIN_STEP_COVERED
+    return _jaccard(_subject(one), _subject(other)) >= _SAME_SUBJECT
 
 
-def _repeats(item: EvidenceSentence, chosen: Sequence[EvidenceSentence]) -> bool:
-    return any(
-        _overlap(item, other) or _jaccard(item.terms, other.terms) >= _SAME_TEXT for other in chosen
-    )
-
-
-def _overlap(one: EvidenceSentence, other: EvidenceSentence) -> bool:
-    """Tell whether two share characters: the passages of a document overlap a little."""
-    if not _same_document(one, other) or one.hit.start is None or other.hit.start is None:
-        return one.text == other.text
-    left, right = one.hit.start + one.start, other.hit.start + other.start
-    return left < right + len(other.text) and right < left + len(one.text)
-
-
-def _same_document(one: EvidenceSentence, other: EvidenceSentence) -> bool:
-    return one.hit.document == other.hit.document
+def _subject(item: EvidenceSentence) -> frozenset[str]:
+    return item.terms.difference(query_terms(" ".join(stated_values(item.text))))
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 0.0
+
+
+def _without_repeats(items: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
+    kept: list[EvidenceSentence] = []
+    for item in items:
+        if not any(_repeats(item, other) for other in kept):
+            kept.append(item)
+    return kept
+
+
+def _repeats(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    if _jaccard(one.terms, other.terms) >= _SAME_TEXT:
+        return True
+    if one.hit.document != other.hit.document or one.hit.start is None or other.hit.start is None:
+        return one.text == other.text
+    left, right = one.hit.start + one.start, other.hit.start + other.start
+    return left < right + len(other.text) and right < left + len(one.text)
 
 
 def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
@@ -180,39 +134,10 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
     )
 
 
-# --- contradictions ------------------------------------------------------------------------------
+# --- wording -------------------------------------------------------------------------------------
 
 
-def _find_contradiction(
-    best: EvidenceSentence, others: Sequence[EvidenceSentence]
-) -> EvidenceSentence | None:
-    """Return a sentence of another memory that gives other values for the same thing."""
-    for other in others:
-        if other.score < _MIN_SCORE_SHARE * best.score:
-            break
-        if other.hit.memory_id != best.hit.memory_id and _contradict(best, other):
-            return other
-    return None
-
-
-def _contradict(one: EvidenceSentence, other: EvidenceSentence) -> bool:
-    if is_table_row(one.text) and is_table_row(other.text) and _same_document(one, other):
-        return False  # a table lists many things in the same words
-    left, right = stated_values(one.text), stated_values(other.text)
-    if left <= right or right <= left or one.covered != other.covered:
-        return False
-    return _jaccard(_subject(one), _subject(other)) >= _SAME_SUBJECT
-
-
-def _subject(item: EvidenceSentence) -> frozenset[str]:
-    return item.terms.difference(query_terms(" ".join(stated_values(item.text))))
-
-
-def _newest_first(items: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
-    return sorted(items, key=lambda item: (item.hit.created_at, -item.hit.rank), reverse=True)
-
-
-def _contradiction(ordered: Sequence[EvidenceSentence]) -> str:
+def _differing(ordered: Sequence[EvidenceSentence]) -> str:
     newer, older = ordered
     first, second = _numbered_sentence(newer, 1), _numbered_sentence(older, 2)
     if _day(newer) == _day(older):
@@ -220,15 +145,12 @@ def _contradiction(ordered: Sequence[EvidenceSentence]) -> str:
     return f"As of {_day(newer)}: {first} Earlier, on {_day(older)}: {second}"
 
 
-# --- wording -------------------------------------------------------------------------------------
-
-
 def _plain_answer(ordered: Sequence[EvidenceSentence], question: str) -> str:
-    asks_when = classify_question(question) == "time"
+    is_dated = asks_when(question)
     parts = []
     for number, item in enumerate(ordered, start=1):
-        dated = f" ({_day(item)})" if asks_when and _needs_date(item) else ""
-        parts.append(_numbered_sentence(item, number) + dated)
+        day = f" ({_day(item)})" if is_dated and _needs_date(item) else ""
+        parts.append(_numbered_sentence(item, number) + day)
     return " ".join(parts)
 
 

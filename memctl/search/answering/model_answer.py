@@ -16,7 +16,7 @@ from memctl.language.term_analysis import query_terms
 from memctl.prompts import fenced
 from memctl.records import Answer, AnswerSentence, Citation
 from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts, token_counter
-from memctl.search.answering.evidence_sentences import judge_certainty, rank_sentences
+from memctl.search.answering.evidence_sentences import rank_sentences
 from memctl.search.answering.extractive_answer import NOT_FOUND
 from memctl.understanding.evidence_support import Evidence, measure_support
 
@@ -120,7 +120,7 @@ class ModelAnswerer:
     def _check(
         self, written: Sequence[_DraftSentence], numbering: _Numbering, outcome: SearchOutcome
     ) -> Answer:
-        confidence = judge_certainty(outcome, rank_sentences(outcome)).score
+        confidence = max((item.score for item in rank_sentences(outcome)), default=0.0)
         if not written:
             low = round(_NOT_FOUND_FACTOR * confidence, 3)
             return Answer(NOT_FOUND, found=False, method=self.method, confidence=low)

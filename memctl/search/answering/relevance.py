@@ -1,9 +1,9 @@
-"""Relevance and certainty: whether the hits have to do with a question, and answer it.
+"""Relevance: whether the hits have to do with a question.
 
-Both are logistic models, fitted on questions about encyclopedia articles, a year of chats and (for
-certainty) a year with an assistant: asked as they are, where the answer was among the best five
-hits; after the records that answer them were removed; and of records they have nothing to do with.
-``tests/bench/refusal.py`` measures them on any set, ``tests/bench/retrieval.md`` has the figures.
+It is a logistic model, fitted on questions about encyclopedia articles and a year of chats: asked
+as they are, where the answer was among the best five hits; after the records that answer them were
+removed; and of records they have nothing to do with.  ``tests/bench/refusal.py`` measures it on any
+set, ``tests/bench/retrieval.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -27,18 +27,10 @@ whose answer is among the hits scores lower, and 70 to 95 in a hundred that are 
 FAR = 0.05
 """Below it, nothing is shown: one question in two hundred whose answer is among the hits scores
 lower, and 40 to 80 in a hundred that are off the topic."""
-ANSWER_THRESHOLD = 0.35
-"""From this certainty on, a question is answered."""
-UNSURE_THRESHOLD = 0.16
-"""From this certainty on, what is closest is given as unsure."""
 
 _UNKNOWN_TRUST, _GENERIC_TRUST, _TOGETHER = 0.5, 0.1, 0.6
 _MAX_JUDGED = 5
 _MAX_AVERAGED = 3
-_USUAL_LEAD, _USUAL_GAP = 3.0, 0.55
-"""Neutral values, for where lead and gap are unknown."""
-_GAP_OVER = 5
-"""Position, from 0, of the sentence that the best is compared with."""
 _CALENDAR = frozenset(query_terms(" ".join((*MONTHS, *WEEKDAYS, "christmas easter")), ("", "en")))
 """Written like names, but what happened then seldom has the word: its date says it."""
 
@@ -94,45 +86,6 @@ class Relevance:
 NOT_RELEVANT = Relevance(0.0, 1.0, 0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Certainty:
-    """How certain it is that the hits answer a question."""
-
-    relevance: Relevance
-    lead: float | None
-    """By how many standard deviations the best hit is ahead of the tenth; None if unknown.  Where
-    the answer is missing, many memories are about equally near: that the spread of the best scores
-    tells how well a search went is from Shtok et al. (2012)."""
-    gap: float | None
-    """By how much the best sentence is ahead of the sixth; None where there are fewer."""
-
-    @property
-    def score(self) -> float:
-        """The probability that the question can be answered from the hits."""
-        relevance = self.relevance
-        lead = _USUAL_LEAD if self.lead is None else max(self.lead, 0.0)
-        gap = _USUAL_GAP if self.gap is None else self.gap
-        return _logistic(
-            1.58 * relevance.focus
-            - 6.41 * relevance.lost_names
-            + 3.85 * relevance.cosine
-            + 1.02 * math.log1p(lead)
-            - 2.82 * relevance.unknown
-            + 1.11 * gap
-            - 4.05
-        )
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the question is answered."""
-        return self.score >= ANSWER_THRESHOLD
-
-    @property
-    def is_against(self) -> bool:
-        """Whether not even the closest sentences are given."""
-        return self.score < UNSURE_THRESHOLD
-
-
 def judge_relevance(
     question: Question, candidates: Sequence[Candidate], statistics: TermStatistics
 ) -> Relevance:
@@ -161,15 +114,6 @@ def judge_relevance(
         cosine=sum(nearest) / len(nearest),
         unknown=sum(map(GENERIC_TERMS.isdisjoint, unknown)) / len(weights) if weights else 0.0,
     )
-
-
-def score_gap(scores: Sequence[float]) -> float | None:
-    """Return how far the best sentence is ahead of the sixth; None where there are fewer.
-
-    Args:
-        scores: Of the sentences, highest first.
-    """
-    return scores[0] - scores[_GAP_OVER] if len(scores) > _GAP_OVER else None
 
 
 def _is_known(slot: Slot, found: frozenset[str], statistics: TermStatistics) -> bool:

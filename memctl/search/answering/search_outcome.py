@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,6 @@ from memctl.language.term_analysis import query_terms
 from memctl.literals import Mode
 from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
-from memctl.search.answering.answer_constraints import (
-    AnswerConstraints,
-    NumberedThings,
-    allow_synonyms,
-    derive_constraints,
-    find_numbered_things,
-)
-from memctl.search.answering.answer_type import has_value
 from memctl.search.answering.relevance import Relevance, judge_relevance
 from memctl.search.query.question import Question
 from memctl.search.query.synonyms import Synonyms, add_synonyms, find_synonyms
@@ -60,8 +52,8 @@ class SearchOutcome:
     """All that was found, best first; the first of it became the hits."""
     has_cosines: bool
     """Whether the candidates' cosines are by word vectors."""
-    lead: float | None = None
-    """By how many standard deviations the best hit is ahead of the tenth; None if unknown."""
+    load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]] | None = None
+    """Reads what was said directly before and after turns of conversations."""
     notes: tuple[str, ...] = ()
     """What the search did without because a model was not available."""
     community_finder: CommunityFinder | None = None
@@ -100,21 +92,6 @@ class SearchOutcome:
         return add_synonyms(self.asked, self._synonyms)
 
     @cached_property
-    def constraints(self) -> AnswerConstraints:
-        """What a sentence must have to answer the question."""
-        return derive_constraints(self.question, self.hits, self.languages)
-
-    @cached_property
-    def loose_constraints(self) -> AnswerConstraints:
-        """The same, also met by synonyms."""
-        return allow_synonyms(self.constraints, self.hits, self._load_words, self.languages)
-
-    @cached_property
-    def numbered(self) -> NumberedThings:
-        """The things in the question that a number tells apart from others."""
-        return find_numbered_things(self.asked.text, self.hits, self.languages)
-
-    @cached_property
     def relevance(self) -> Relevance:
         """How relevant the hits are to the question, those with the best text before others."""
         best = self._with_implied_terms()
@@ -141,11 +118,10 @@ class SearchOutcome:
     def _with_implied_terms(self) -> list[Candidate]:
         """Return the candidates with the terms of the question that their texts imply.
 
-        These are synonyms, dates in any form, and the name of a value: figures alone tell a price.
+        These are synonyms, and dates in any form.
         """
         synonyms = frozenset[str]().union(*self._synonyms.values())
         dates = frozenset(term for slot in self.asked.dates for term in slot)
-        value = self.constraints.value
         candidates: list[Candidate] = []
         for candidate, hit in zip(self.candidates, self.hits, strict=True):
             terms = candidate.terms
@@ -154,8 +130,6 @@ class SearchOutcome:
                 terms |= synonyms.intersection(query_terms(text, self.languages))
             if dates:
                 terms |= dates & hit_dates(hit)
-            if value is not None and has_value(value.kind, hit.text):
-                terms |= self.constraints.naming
             candidates.append(replace(candidate, terms=terms))
         return candidates
 

@@ -17,6 +17,7 @@ from memctl.records import DuplicateHit, Hit
 from memctl.search.retrieval.candidates import Candidate, Key
 from memctl.search.search_plan import KEYWORD_WEIGHT, SearchPlan
 from memctl.search.term_statistics import Sources
+from memctl.store.tables.filter_expressions import col
 
 _DISTILLED_LIFT = 0.25
 """Share of the difference that a passage gains when a memory distilled from it scores higher.
@@ -209,6 +210,31 @@ def load_hits_by_id(sources: Sources, kb: str, ids: Sequence[str]) -> dict[str, 
         row["id"]: Hit(rank=0, score=0.0, kb=kb, memory_id=row.pop("id"), **_field_values(row))
         for row in table.to_pylist()
     }
+
+
+def load_turns_around(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Read the turns of conversations directly before and after some, ranked like these."""
+    wanted: dict[tuple[str, str, str, int], int] = {}
+    for hit in hits:
+        if hit.type == "turn" and hit.session_id is not None and hit.turn is not None:
+            for turn in (hit.turn - 1, hit.turn + 1):
+                wanted.setdefault((hit.kb, hit.namespace, hit.session_id, turn), hit.rank)
+    known = {(hit.kb, hit.namespace, hit.session_id, hit.turn) for hit in hits}
+    found: list[Hit] = []
+    for kb in dict.fromkeys(place[0] for place in wanted):
+        mine = [place for place in wanted if place[0] == kb and place not in known]
+        where = col("session_id").is_in(sorted({place[2] for place in mine}))
+        where &= col("turn").is_in(sorted({place[3] for place in mine}))
+        where &= (col("level") == "evidence") & col("valid_to").is_null()
+        rows = sources[kb].scan("memories", where, ["id", "namespace", "session_id", "turn"])
+        ranks = {
+            row["id"]: wanted[place]
+            for row in rows.to_pylist()
+            if (place := (kb, row["namespace"], row["session_id"], row["turn"])) in mine
+        }
+        turns = load_hits_by_id(sources, kb, list(ranks))
+        found += [replace(turn, rank=ranks[id_]) for id_, turn in turns.items()]
+    return tuple(found)
 
 
 def _read_rows(
