@@ -177,9 +177,10 @@ class ServiceFactory:
         Raises:
             ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
         """
+        from memctl.models.task_encoder import load_task_encoder
         from memctl.understanding import BuiltinUnderstander
 
-        builtin = BuiltinUnderstander()
+        builtin = BuiltinUnderstander(encoder=load_task_encoder())
         model = self.providers.chat("understand") if self.config.models.understand else None
         if model is None:
             return builtin

@@ -13,6 +13,7 @@ from memctl.consolidation.sentence_values import values
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.term_analysis import terms
 from memctl.records import Memory
+from memctl.understanding.sentence_reading import bare_statement
 
 _SHORTEST, _LONGEST = 20, 240
 _FEWEST_STEMS = 3
@@ -54,8 +55,8 @@ def statements(members: Sequence[Memory]) -> list[Statement]:
 
 def _of(number: int, memory: Memory) -> list[Statement]:
     found = []
-    spans = split_sentences(memory.text)[:_LOOKED_AT]
-    lines = [memory.text[start:end] for start, end in spans]
+    text = bare_statement(memory.text, memory.title) if memory.level == "memory" else memory.text
+    lines = [text[start:end] for start, end in split_sentences(text)[:_LOOKED_AT]]
     spoken = _is_conversation(memory, lines)
     for line in lines:
         if _HEADING.match(line) or (memory.type == "gist" and _LISTING.match(line)):

@@ -352,10 +352,11 @@ def documents_lacking_memories(
     """
     import pyarrow as pa
 
+    from memctl.models.task_encoder import load_task_encoder
     from memctl.schema.arrow_tables import document_rows
     from memctl.understanding import BuiltinUnderstander
 
-    understander = BuiltinUnderstander()
+    understander = BuiltinUnderstander(encoder=load_task_encoder())
     live = (col("status") == "indexed") & (col("method") == understander.method)
     for batch in snapshot.batches("documents", live, batch_bytes=READ_BYTES):
         documents = document_rows(pa.Table.from_batches([batch]))

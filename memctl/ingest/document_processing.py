@@ -41,6 +41,9 @@ UNDERSTOOD_TOGETHER = 512
 CHARACTERS_TOGETHER = 4 << 20
 """So many documents, or so much text, are held as text at a time."""
 
+MOST_READ_CLOSELY = 64
+"""Records, such as lines of JSON, that are understood together as closely as files are."""
+
 _PLACEHOLDER = DocumentSummary(0, "", "", ())
 
 NoveltyWeighing = Callable[
@@ -69,6 +72,8 @@ class DocumentProcessor:
     embedder: Embedder
     understander: Understander
     sizes: ChunkSizes
+    bulk_understander: Understander | None = None
+    """Understands records that come many at a time; by default as any other."""
     cut: Cut | None = None
     enricher: MediaEnricher | None = None
     readers: Readers = field(default_factory=Readers)
@@ -161,7 +166,7 @@ class DocumentProcessor:
             read = self.enricher.complete(read)
         if self.redacts:
             read = [redacted_read(each) for each in read]
-        understood = self.understander.understand(self._told_of(read))
+        understood = self._understander_of(read).understand(self._told_of(read))
         return [
             _kept(wanted)
             if wanted.by_model and NOT_BY_MODEL in what.missing
@@ -170,6 +175,12 @@ class DocumentProcessor:
             )
             for (wanted, text), what in zip(read, understood, strict=True)
         ]
+
+    def _understander_of(self, read: Sequence[tuple[WantedSource, SourceText]]) -> Understander:
+        """Return what understands some texts; records in bulk are understood quickly."""
+        records = sum(wanted.item.source.path is None for wanted, _ in read)
+        is_bulk = self.bulk_understander is not None and records > MOST_READ_CLOSELY
+        return self.bulk_understander if is_bulk and self.bulk_understander else self.understander
 
     def _told_of(self, read: Sequence[tuple[WantedSource, SourceText]]) -> list[SourceText]:
         """The texts; only a model makes anything of where they came from."""
@@ -216,12 +227,16 @@ def load_processor(
 ) -> DocumentProcessor:
     """What a knowledge base's settings say the work is to be done with."""
     from memctl.models import load_embedder
+    from memctl.models.task_encoder import load_task_encoder
     from memctl.understanding import BuiltinUnderstander
 
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
-    understander = understander or BuiltinUnderstander()
-    made = DocumentProcessor(embedder, understander, sizes, None, enricher, readers or Readers())
+    understander = understander or BuiltinUnderstander(encoder=load_task_encoder())
+    quick = BuiltinUnderstander() if isinstance(understander, BuiltinUnderstander) else None
+    made = DocumentProcessor(
+        embedder, understander, sizes, quick, None, enricher, readers or Readers()
+    )
     made.redacts, made.private = settings.redact, private
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.chunking import semantic_cut

@@ -1,26 +1,25 @@
 """What a document is about, in one to three sentences taken from it or counted in it.
 
-Prose: the sentences nearest to what the whole text speaks of, early ones first in doubt, none
-saying what another says already (centroid, position, maximal marginal relevance).  Tables and
-lists of values are described by their columns and their reach; a conversation by who speaks.
+Prose: its title and the sentences that matter most to the reading model, in at most 30 words.
+Tables and lists of values are described by their columns and their reach.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from math import sqrt
 
 from memctl.language.date_mentions import DateSpan
-from memctl.language.term_analysis import terms
-from memctl.records import Distilled, Segment, SourceText
+from memctl.records import Segment, SourceText
+from memctl.understanding.sentence_reading import ReadLine, most_important
 from memctl.understanding.text_outline import Line, body_text
 
 _SHORT = 280
 _MAX_LENGTH = 420
-_MAX_SENTENCES = 3
+_MAX_SENTENCES = 2
+_MAX_WORDS = 30
 _SCORED = 400
 _MAX_SHEETS = 5
 _SENTENCE_LENGTHS = (25, 320)
@@ -46,37 +45,28 @@ _LICENCE = re.compile(r"copyright|licen[sc]e|all rights reserved|coding[:=]|@fil
 def gist(
     source: SourceText,
     lines: Sequence[Line],
-    phrases: Sequence[str] = (),
+    read: Sequence[ReadLine] = (),
     dates: Sequence[DateSpan] = (),
-    language: str = "",
-    distilled: Sequence[Distilled] = (),
 ) -> str:
     """Return the gist of a document; empty only for one without text.
 
     Args:
         source: The document.
         lines: Its sentences.
-        phrases: Its keywords, best first.
+        read: Those that the reading model has read.
         dates: The dates in it.
-        language: Its language, "" when unknown.
-        distilled: What is worth remembering of it.
     """
     if _is_its_own(source, lines):
         return _plain(source.text)
-    text = body_text(source, lines)
-    if not source.segments and len(text) <= _SHORT:
-        return _whole(source, lines)
     shares = _shares(source)
     if shares["table"] > 0.5:
         return _of_table(source, dates)
     if shares["code"] > 0.5:
         return _of_code(source)
-    if len(text) <= _SHORT:
+    found = _of_sentences(source, read)
+    if not found and len(body_text(source, lines)) <= _SHORT:
         return _whole(source, lines)
-    if shares["turn"] > 0.5 or (not source.segments and _is_chat(lines)):
-        return _of_conversation(source, lines, phrases, language, distilled)
-    found = _of_prose(source, lines, language)
-    return found or _of_values(source)
+    return found or _first_sentences(source, lines) or _of_values(source)
 
 
 def _is_its_own(source: SourceText, lines: Sequence[Line]) -> bool:
@@ -136,33 +126,31 @@ def _shares(source: SourceText) -> Mapping[str, float]:
     return {kind: length / total for kind, length in lengths.items()}
 
 
-def _is_chat(lines: Sequence[Line]) -> bool:
-    return sum(line.speaker is not None for line in lines) > len(lines) / 2
-
-
 # --- prose ----------------------------------------------------------------------------------------
 
 
-def _of_prose(source: SourceText, lines: Sequence[Line], language: str) -> str:
-    kept = [line for line in lines if not _is_heading(source.text, line)] or lines
-    texts = [_sentence(source.text, line) for line in kept[:_SCORED]]
-    candidates = [number for number, text in enumerate(texts) if _may_stand_alone(text)]
-    full = [number for number in candidates if not _is_title_like(source.text, kept[number])]
-    candidates = full or candidates
-    if not candidates:
-        return _plain(_joined(texts))
-    chosen = _choose(texts, candidates, source.title, language)
-    return _joined(texts[number] for number in sorted(chosen))
+def _of_sentences(source: SourceText, read: Sequence[ReadLine]) -> str:
+    """Return the title and the sentences that matter most, in at most ``_MAX_WORDS`` words."""
+    left = _MAX_WORDS - len(source.title.split())
+    chosen: list[ReadLine] = []
+    for item in most_important(read):
+        length = len(item.text.split())
+        if length <= left or not chosen:
+            chosen.append(item)
+            left -= length
+    if not chosen:
+        return ""
+    chosen.sort(key=lambda item: item.line.start)
+    said = _joined(item.text for item in chosen)
+    is_titled = source.title and source.title.casefold() not in said.casefold()
+    words = (f"{source.title}: {said}" if is_titled else said).split()
+    return " ".join(words) if len(words) <= _MAX_WORDS else f"{' '.join(words[:_MAX_WORDS])}…"
 
 
-def _is_title_like(text: str, line: Line) -> bool:
-    """Tell whether a sentence is a short paragraph of one line that does not end like one."""
-    said = text[line.start : line.end]
-    if len(said) > _TITLE_LIKE or "\n" in said or _is_ended(said):
-        return False
-    after = text[line.end : line.end + 3].replace("\r", "").lstrip(" ")
-    before = text[max(0, line.start - 3) : line.start].replace("\r", "").rstrip(" ")
-    return after[:2] in ("", "\n", "\n\n") and before[-2:] in ("", "\n", "\n\n")
+def _first_sentences(source: SourceText, lines: Sequence[Line]) -> str:
+    """Return how a text begins, its headings left out."""
+    texts = [_sentence(source.text, line) for line in lines if not _is_heading(source.text, line)]
+    return _plain(_joined(text for text in texts[:_MAX_SENTENCES] if not text.endswith(":")))
 
 
 def _sentence(text: str, line: Line) -> str:
@@ -170,107 +158,7 @@ def _sentence(text: str, line: Line) -> str:
     return " ".join((said if said[:1].isalpha() else _MARKER.sub("", said)).split())
 
 
-def _may_stand_alone(text: str) -> bool:
-    shortest, longest = _SENTENCE_LENGTHS
-    return shortest <= len(text) <= longest and not text.endswith((":", "?")) and " " in text
-
-
-def _choose(texts: list[str], candidates: list[int], title: str, language: str) -> list[int]:
-    bags = {number: set(terms(texts[number], language)) for number in candidates}
-    whole: dict[str, int] = {}
-    for bag in bags.values():
-        for term in bag:
-            whole[term] = whole.get(term, 0) + 1
-    for term in terms(title, language):
-        whole[term] = whole.get(term, 0) + 2
-    norm = sqrt(sum(count * count for count in whole.values()))
-    scores = {number: _score(bags[number], whole, norm, number) for number in candidates}
-    least = 0.0
-    repeated = dict.fromkeys(candidates, 0.0)
-    chosen: list[int] = []
-    length = 0
-    while len(chosen) < _MAX_SENTENCES:
-        best = _best(scores, repeated, least)
-        if best is None or (chosen and length + len(texts[best]) > _MAX_LENGTH):
-            break
-        chosen.append(best)
-        length += len(texts[best])
-        least = 0.35 * max(scores.values())
-        del repeated[best]
-        for number, share in repeated.items():
-            repeated[number] = max(share, _overlap(bags[number], bags[best]))
-    return chosen
-
-
-def _score(bag: Set[str], whole: Mapping[str, int], norm: float, position: int) -> float:
-    """Likeness to the whole text, times a bonus for standing early."""
-    if not bag:
-        return 0.0
-    likeness = sum(map(whole.__getitem__, bag)) / (sqrt(len(bag)) * norm)
-    return likeness * (1.0 + 0.8 / (1 + position / 3))
-
-
-def _best(scores: Mapping[int, float], repeated: Mapping[int, float], least: float) -> int | None:
-    """The best sentence left that does not say again what a chosen one says.
-
-    Args:
-        scores: Of all sentences.
-        repeated: How much of each one that is left a chosen one says.
-        least: What one has to count for at least.
-    """
-    best, best_score = None, 0.0
-    for number, share in repeated.items():
-        value = scores[number] * (1 - share)
-        if value > best_score and share < 0.6:
-            best, best_score = number, value
-    return best if best_score >= least else None
-
-
-def _overlap(some: Set[str], other: Set[str]) -> float:
-    if not some or not other:
-        return 0.0
-    return len(some & other) / min(len(some), len(other))
-
-
 # --- everything else ------------------------------------------------------------------------------
-
-
-def _of_conversation(
-    source: SourceText,
-    lines: Sequence[Line],
-    phrases: Sequence[str],
-    language: str,
-    distilled: Sequence[Distilled],
-) -> str:
-    """Who speaks, and what matters most of it; else about what, and the most telling turn."""
-    speakers = Counter(line.speaker for line in lines if line.speaker)
-    names = _listed([name for name, _ in speakers.most_common(4)], more=len(speakers) > 4)
-    statements = _statements(distilled)
-    if statements:
-        return f"{names}: {_joined(statements)}"
-    spoken = {word for name in speakers for word in name.lower().split()}
-    phrases = [phrase for phrase in phrases if spoken.isdisjoint(phrase.lower().split())]
-    about = f" about {_listed(phrases[:3])}" if phrases else ""
-    opening = f"{names} talk{'s' if len(speakers) == 1 else ''}{about}."
-    said = [line for line in lines[:_SCORED] if _may_stand_alone(_sentence(source.text, line))]
-    if not said:
-        return opening
-    texts = [_sentence(source.text, line) for line in said]
-    best = _choose(texts, list(range(len(texts))), source.title, language)[:1]
-    quotes = (f"{said[number].speaker}: {texts[number]}" for number in best if said[number].speaker)
-    return " ".join([opening, *quotes])
-
-
-def _statements(distilled: Sequence[Distilled]) -> list[str]:
-    """The weightiest statements, of different types where there are, in the order of the text."""
-    telling = [one for one in distilled if one.type in _TELLING and not _OF_ONE.match(one.text)]
-    by_weight = sorted(telling, key=lambda one: (_TELLING.index(one.type), one.start))
-    first = list({one.type: one for one in reversed(by_weight)}.values())
-    first.sort(key=by_weight.index)
-    rest = [one for one in by_weight if one not in first]
-    strong = [one for one in (*first[:1], *first[1:2], *rest) if one.end - one.start < 200]
-    chosen = strong[:_MAX_STATEMENTS]
-    return [one.text for one in sorted(chosen, key=lambda one: one.start)]
 
 
 def _of_table(source: SourceText, dates: Sequence[DateSpan]) -> str:

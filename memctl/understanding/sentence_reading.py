@@ -1,0 +1,290 @@
+"""Statements and names by the built-in reading model: what of a document is worth remembering.
+
+Each sentence is read with its titles and the sentence before it.  What states something lasting
+becomes a memory that stands alone: with who says it, what it continues, and what it is under.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memctl.language.word_lists import word_set
+from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
+from memctl.records import Distilled, EntityMention, SourceText
+from memctl.understanding.text_outline import Line
+
+MAX_STATEMENTS = 200
+STATED_IMPORTANCE = {
+    "important_fact": 0.85, "decision": 0.75, "fact": 0.6, "plan": 0.55, "preference": 0.6,
+    "event": 0.55, "observation": 0.5,
+}  # fmt: skip
+"""How much a statement of each type matters that a chat model made."""
+MAX_READ = 400
+"""Sentences read of one document, or of one part of it."""
+KEPT = 0.55
+"""Least probability that a sentence states something lasting."""
+IMPORTANT = 0.4
+"""Least importance of what is kept."""
+_MAX_SHARE = 0.12
+"""At most this share of a document's sentences begin a memory, and always one."""
+_LONGEST_MEMORY = 360
+"""Characters of a memory of several sentences."""
+_SURE_NAME = 0.8
+_WORD = re.compile(r"\w+")
+_TYPE_NAMES = {"organisation": "organization"}
+_WRITTEN_IN_A_WAY_OF_THEIR_OWN = ("url", "email", "handle", "identifier")
+_LENGTHS = (8, 400)
+_MARKER = re.compile(r"(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
+_ROW = re.compile(r"\S[^\n]*")
+_DATED_PREFIX = re.compile(r"[^\n]{0,250}?\(\d{1,2} [A-Z]\w+ \d{4}\): ")
+_TAIL = re.compile(r"[\s*_]+$")
+_TYPE_OF_LABEL = {
+    "remember": "important_fact", "don't forget": "important_fact", "important": "important_fact",
+    "note to self": "important_fact", "for the record": "important_fact", "decision": "decision",
+    "decided": "decision", "agreed": "decision", "preference": "preference", "fact": "fact",
+    "lesson": "observation", "observation": "observation", "plan": "plan",
+}  # fmt: skip
+_LABEL = re.compile(rf"(?P<label>{'|'.join(_TYPE_OF_LABEL)})\s*:\s+(?=\S+ \S+ \S)", re.IGNORECASE)
+"""Before a statement that is kept whatever it says."""
+_OUTRIGHT = {
+    "decision": re.compile(r"\b(?:we|i)(?:['’]ve| have)? (?:decided|agreed|chose) ", re.IGNORECASE),
+    "preference": re.compile(r"\bi (?:always )?prefer ", re.IGNORECASE),
+}
+"""In a statement that says itself what it is."""
+_CONTINUES = re.compile(
+    r"(?:(?:and|but|so|then|also)\s+)?(?:he|she|it|they|this|that|these|those|his|her|its|their"
+    r"|er|sie|es|dies|il|elle|ce|él|ella|eso)\b",
+    re.IGNORECASE,
+)
+"""Begins a sentence that says nothing without the one before it."""
+_MACHINES = word_set("assistant ai bot system chatgpt claude copilot gemini tool model")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLine:
+    """A sentence with what the model makes of it."""
+
+    line: Line
+    text: str
+    reading: SentenceReading
+
+    @property
+    def stated_type(self) -> str:
+        """What its author says that it is, with a label or outright; "" if nothing."""
+        said = self.text.removeprefix(f"{self.line.speaker}: ")
+        if label := _LABEL.match(said):
+            return _TYPE_OF_LABEL[label["label"].lower()]
+        return next((kind for kind, outright in _OUTRIGHT.items() if outright.search(said)), "")
+
+    @property
+    def type(self) -> str:
+        """The type of what it states, if it states anything."""
+        if self.stated_type:
+            return self.stated_type
+        return STATEMENT_LABELS[1 + int(self.reading.labels[1:].argmax())]
+
+    @property
+    def confidence(self) -> float:
+        """The probability that it states something lasting."""
+        return 0.9 if self.stated_type else 1 - float(self.reading.labels[0])
+
+    @property
+    def importance(self) -> float:
+        """How much it matters in its document, 0 to 1."""
+        return max(self.reading.importance, 0.8 if self.stated_type else 0.0)
+
+    @property
+    def weight(self) -> float:
+        """How much it deserves to be kept."""
+        return self.confidence * self.importance
+
+
+def read_lines(source: SourceText, lines: Sequence[Line], encoder: TaskEncoder) -> list[ReadLine]:
+    """Return the first sentences of a document as the model reads them, headings left out."""
+    date = f"{source.created_at.day} {source.created_at:%B %Y}" if source.created_at else ""
+    chosen: list[tuple[Line, str]] = []
+    inputs: list[tuple[str, str]] = []
+    before = heading = ""
+    for line in sorted([*lines, *_rows(source)], key=lambda line: line.start):
+        text = _text(source.text, line)
+        if line.kind == "heading" or source.text[line.start] == "#":
+            heading, before = text, ""
+            continue
+        if _LENGTHS[0] <= len(text) and len(chosen) < MAX_READ:
+            title = " > ".join(dict.fromkeys(filter(None, (source.title, line.heading or heading))))
+            chosen.append((line, text))
+            inputs.append((" | ".join(filter(None, (date, title, before))), text))
+        before = text
+    readings = encoder.read_sentences(inputs)
+    return [
+        ReadLine(line, text, reading)
+        for (line, text), reading in zip(chosen, readings, strict=True)
+    ]
+
+
+def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled, ...]:
+    """Return what is worth remembering of a document, in the order of the text.
+
+    An important statement is kept with what its neighbours in the same paragraph add to it.
+    """
+    seeds = [
+        place
+        for place, item in enumerate(read)
+        if item.confidence >= KEPT and item.importance >= IMPORTANT and _may_be_kept(item)
+    ]
+    spans: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    for seed in sorted(seeds, key=lambda place: -read[place].weight)[: _most_kept(read)]:
+        if seed not in taken:
+            first, last = _widened(source, read, seed, taken)
+            spans.append((first, last))
+            taken.update(range(first, last + 1))
+    found = [_distilled(source, read[first : last + 1]) for first, last in sorted(spans)]
+    return tuple({each.text.casefold(): each for each in found}.values())
+
+
+def _most_kept(read: Sequence[ReadLine]) -> int:
+    return max(1, round(_MAX_SHARE * len(read))) + sum(bool(item.stated_type) for item in read)
+
+
+def _may_be_kept(item: ReadLine) -> bool:
+    return (
+        item.line.kind != "properties"
+        and item.line.end - item.line.start <= _LENGTHS[1]
+        and not item.text.endswith("?")
+        and (item.line.speaker or "").lower() not in _MACHINES
+    )
+
+
+def _widened(
+    source: SourceText, read: Sequence[ReadLine], seed: int, taken: set[int]
+) -> tuple[int, int]:
+    """Return the first and the last of the sentences that state something together with one."""
+    first = last = seed
+
+    def adds(place: int, beside: int, least: float) -> bool:
+        if not 0 <= place < len(read) or place in taken or read[seed].line.kind == "table":
+            return False
+        if read[seed].stated_type or read[place].stated_type:  # it stands alone
+            return False
+        one, other = sorted((read[place].line, read[beside].line), key=lambda line: line.start)
+        length = max(read[last].line.end, one.end, other.end) - min(
+            read[first].line.start, one.start
+        )
+        return (
+            length <= _LONGEST_MEMORY
+            and read[place].confidence >= least
+            and _may_be_kept(read[place])
+            and (one.speaker, one.heading) == (other.speaker, other.heading)
+            and "\n\n" not in source.text[one.end : other.start]
+        )
+
+    while _CONTINUES.match(_said(read[first])) and adds(first - 1, first, 0.0):
+        first -= 1
+    while adds(last + 1, last, KEPT):
+        last += 1
+    while adds(first - 1, first, KEPT):
+        first -= 1
+    return first, last
+
+
+def names(
+    read: Sequence[ReadLine], by_rules: Sequence[EntityMention], limit: int
+) -> tuple[EntityMention, ...]:
+    """Return what a document names, most often named first.
+
+    These are the names by rules that the model takes for names, too, and those that it is sure of.
+
+    Args:
+        read: The sentences as the model reads them.
+        by_rules: Names that rules find by their capitals and their company.
+        limit: How many names to return at most.
+    """
+    seen: Counter[str] = Counter()
+    sure: Counter[str] = Counter()
+    types: dict[str, Counter[str]] = {}
+    for item in read:
+        for span in item.reading.names:
+            name = item.text[span.start : span.end].strip(" .,;:'\"’")
+            seen.update(set(_WORD.findall(name.casefold())))
+            if span.confidence >= _SURE_NAME and name[:1].isupper() and len(name) > 2:
+                sure[name] += 1
+                types.setdefault(name, Counter())[span.type] += 1
+    found = {
+        mention.name: mention
+        for mention in by_rules
+        if mention.type in _WRITTEN_IN_A_WAY_OF_THEIR_OWN
+        or any(word in seen for word in _WORD.findall(mention.name.casefold()))
+    }
+    for name, count in sure.items():
+        if not any(name in other or other in name for other in found):
+            kind = types[name].most_common(1)[0][0]
+            found[name] = EntityMention(name, _TYPE_NAMES.get(kind, kind), count)
+    return tuple(sorted(found.values(), key=lambda each: -each.count)[:limit])
+
+
+def _rows(source: SourceText) -> Iterator[Line]:
+    """Yield the lines of tables and properties, which have no sentences."""
+    for part in source.segments:
+        if part.kind in ("table", "properties"):
+            for row in _ROW.finditer(source.text, part.start, part.end):
+                yield Line(*row.span(), part.kind, heading=part.heading)
+
+
+def _text(text: str, line: Line) -> str:
+    said = " ".join(_MARKER.sub("", text[line.start : line.end], count=1).split())
+    return f"{line.speaker}: {said}" if line.speaker else said
+
+
+def _said(item: ReadLine) -> str:
+    """Return a sentence without the name of who says it."""
+    return item.text.removeprefix(f"{item.line.speaker}: ")
+
+
+def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
+    """Return sentences that follow each other as one statement."""
+    weightiest = max(items, key=lambda item: item.weight)
+    start, end = items[0].line.start, items[-1].line.end
+    speaker = items[0].line.speaker
+    text = " ".join([items[0].text, *map(_said, items[1:])])
+    return Distilled(
+        text=_standing_alone(source, items[0].line, text),
+        type=weightiest.type,
+        start=start,
+        end=start + len(_TAIL.sub("", source.text[start:end])),
+        importance=round(weightiest.importance, 3),
+        confidence=round(weightiest.confidence, 3),
+        reason="reading model" + (f"; said by {speaker}" if speaker else ""),
+    )
+
+
+def _standing_alone(source: SourceText, line: Line, text: str) -> str:
+    """Return a statement after the titles that it stands under, and the day of its text."""
+    titles = [each for each in _titles(source, line) if each.casefold() not in text.casefold()]
+    day = line.said_at or source.created_at
+    where = " > ".join(titles)
+    when = f"({day.day} {day:%B %Y})" if day else ""
+    prefix = " ".join(filter(None, (where, when)))
+    return f"{prefix}: {text}" if prefix else text
+
+
+def bare_statement(text: str, title: str) -> str:
+    """Return a statement without the titles and the day that it was given to stand alone."""
+    dated = _DATED_PREFIX.match(text)
+    if dated is not None:
+        return text[dated.end() :]
+    prefix, colon, rest = text.partition(": ")
+    return rest if colon and title and prefix.startswith(title) else text
+
+
+def _titles(source: SourceText, line: Line) -> Iterator[str]:
+    yield from filter(None, dict.fromkeys((source.title, line.heading.rpartition(" > ")[2])))
+
+
+def most_important(read: Iterable[ReadLine]) -> list[ReadLine]:
+    """Return the sentences by how much they matter, the most important first."""
+    stating = [item for item in read if item.confidence >= KEPT / 2]
+    return sorted(stating, key=lambda item: -item.weight)

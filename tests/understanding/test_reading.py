@@ -1,0 +1,72 @@
+"""Statements by the reading model: what is kept of natural prose, and how it stands alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from memctl.models.task_encoder import load_task_encoder
+from memctl.records import Segment, SourceText, Understanding
+from memctl.understanding import BuiltinUnderstander
+
+MAY = datetime(2025, 5, 12, tzinfo=UTC)
+
+
+def understood(text: str, **fields: object) -> Understanding:
+    source = SourceText(text, "text/plain", "test", **fields)  # type: ignore[arg-type]
+    [found] = BuiltinUnderstander(encoder=load_task_encoder()).understand([source])
+    return found
+
+
+def test_a_decision_is_kept_without_any_phrase_that_says_so() -> None:
+    found = understood("Hi all,\n\nWe moved from RabbitMQ to Postgres queues last week.\n\nCheers")
+    assert [each.text for each in found.distilled] == [
+        "We moved from RabbitMQ to Postgres queues last week."
+    ]
+
+
+def test_a_memory_says_what_it_is_about_and_when() -> None:
+    [memory] = understood(
+        "Went with the grey tiles in the end, 42 a square metre.",
+        title="Bathroom",
+        created_at=MAY,
+    ).distilled
+    assert memory.text.startswith("Bathroom (12 May 2025): Went with the grey tiles")
+
+
+def test_a_sentence_that_begins_with_a_pronoun_is_kept_with_the_one_before_it() -> None:
+    text = "Tobias Kern rang this morning. He accepted the offer, 61k, and starts on 1 March."
+    texts = [each.text for each in understood(text).distilled]
+    assert any("Tobias Kern" in each and "61k" in each for each in texts)
+
+
+def test_a_memory_is_the_documents_own_text_in_place() -> None:
+    text = "# Notes\n\nThe boiler was serviced on 3 May by Des Okoro.\n\nok bye\n"
+    for memory in understood(text).distilled:
+        assert text[memory.start : memory.end] in memory.text
+
+
+def test_small_talk_gives_nothing() -> None:
+    text = "Ann: hiya\nBen: hey how are you\nAnn: good thanks x\nBen: haha nice one\nAnn: lol\n"
+    assert understood(text).distilled == ()
+
+
+def test_what_its_author_asks_to_be_remembered_is_kept() -> None:
+    [memory] = understood("Remember: the spare key is with Mrs Bevan at number 43.").distilled
+    assert memory.type == "important_fact"
+
+
+def test_code_is_neither_statement_nor_name() -> None:
+    text = "Setup\n\ndef Main(): return Config.Load()\n"
+    start = text.index("def")
+    segments = (Segment(0, start - 2), Segment(start, len(text) - 1, "code"))
+    found = understood(text, segments=segments)
+    assert found.distilled == ()
+    assert not {each.name for each in found.entities} & {"Main", "Config"}
+
+
+def test_a_gist_has_thirty_words_at_most() -> None:
+    text = " ".join(
+        f"The board of Harrow Mill agreed on point {n}, which costs {n}00 pounds a year."
+        for n in range(1, 30)
+    )
+    assert 0 < len(understood(text, title="Minutes").gist.split()) <= 30
