@@ -1,7 +1,8 @@
-"""What tests of every room may use."""
+"""What all tests may use."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from long_form import IS_LONG
 from pytest_httpserver import HTTPServer
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as there is a process for each core already
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell ran this behind
 settings.register_profile(
     "steady",
