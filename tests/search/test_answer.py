@@ -452,3 +452,11 @@ def test_an_answer_is_of_the_version_that_was_asked_for(
     assert given.found == (found is not None)
     if found:
         assert given.citations[0].memory_id == f"m_{found}"
+
+
+def test_the_closest_is_told_however_unlikely_it_is_to_answer(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put([memory_of("x", "Minutes of the harbour board. " * 3)])
+    for question in ("Minutes of the harbour board", "harbour board minutes", "board"):
+        assert ask(shelf.searcher(), question).text

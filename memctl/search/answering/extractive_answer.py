@@ -64,7 +64,7 @@ def extract_answer(
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     unsure = confidence < SURE
     share = _MIN_STEP_SHARE if _SEVERAL_STEPS.search(outcome.asked.text) else _MIN_SCORE_SHARE
-    likely = [item for item in sentences if item.score >= share * confidence]
+    likely = [item for item in sentences if item.score >= share * sentences[0].score]
     likely = [item for item in likely if not item.has_ended] or likely
     best, *others = likely
     other = next((each for each in others if _differ(best, each)), None)
