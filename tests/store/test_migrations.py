@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from damaged import manifests
 from grown import Done, grown_package, run_all, sample_home
 
 from memctl.cli.main import run
+from memctl.errors import KnowledgeBaseUnavailable
 from memctl.schema.migrations import SCHEMA_VERSION
+from memctl.store.store import Store
+from memctl.store.tables.filter_expressions import where
 
 KB = ("-k", "notes")
 KEYS = "d_67936ee4f79722113d98e7f7"
@@ -94,6 +101,23 @@ def test_readers_cope_with_tables_of_an_earlier_schema(package: Path, home: Path
     assert schema.out == "1\n"
 
 
+READ_ON = (
+    "python",
+    """
+early = store.snapshot()
+columns = ["id", "text", "mood", "vector"]
+before = early.scan("memories", columns=columns).sort_by("id")
+with Store.open(store.folder) as other:
+    with other.write():
+        pass
+    other.upkeep(force=True)
+    assert other.ledger.schema_version() == 2
+assert early.scan("memories", columns=columns).sort_by("id") == before
+assert store.snapshot().scan("memories", columns=columns).sort_by("id") == before
+""",
+)
+
+
 BOTH = [{"id": "r_boat", "weight": 0.75}, {"id": "r_keys", "weight": 0.25}]
 CALM = {"mood": "calm", "place": None, "colours": []}
 MERRY = {**CALM, "mood": "merry"}
@@ -145,19 +169,104 @@ def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
     assert done[23].rows == [], "its text has the word, too"
 
 
-def test_a_damaged_table_is_repaired_before_it_is_migrated(package: Path, home: Path) -> None:
-    cut = min((home / "kb/notes/lance/relations.lance/data").iterdir())
+TEXTS = (
+    "python",
+    """
+snapshot = store.snapshot()
+rows = snapshot.scan("memories", columns=["text", "mood", "vector"])
+assert set(rows["mood"].to_pylist()) == {"calm"} and not rows["vector"].null_count
+print(sorted(rows["text"].to_pylist()))
+print(sorted(snapshot.scan("documents", columns=["text"])["text"].to_pylist()))
+""",
+)
+
+
+@pytest.fixture(scope="module")
+def whole(package: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What TEXTS tells of the sample home."""
+    [done] = succeeded(*run_all(package, sample_home(1, tmp_path_factory.mktemp("whole")), TEXTS))
+    return done.out
+
+
+def cut_relations(base: Path) -> str:
+    cut = min((base / "lance/relations.lance/data").iterdir())
     cut.write_bytes(cut.read_bytes()[:-64])
+    return cut.name
+
+
+def cut_memories(base: Path) -> str:
+    """Damage rows of the table that gets new columns; an earlier version has them too."""
+    cut = max((base / "lance/memories.lance/data").iterdir(), key=lambda path: path.stat().st_size)
+    cut.write_bytes(cut.read_bytes()[:-64])
+    return cut.name
+
+
+def empty_manifest(base: Path) -> str:
+    newest = manifests(base, "memories")[0]
+    newest.write_bytes(b"")
+    return "memories.lance"
+
+
+def cut_index(base: Path) -> str:
+    indexes = base / "lance/memories.lance/_indices"
+    files = [path for path in indexes.rglob("*") if path.is_file()]
+    cut = max(files, key=lambda path: path.stat().st_size)
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+    return cut.relative_to(indexes).parts[0]
+
+
+def lose_ledger(base: Path) -> str:
+    for path in base.glob("ledger.sqlite*"):
+        path.unlink()
+    return "ledger.sqlite"
+
+
+@pytest.mark.parametrize(
+    "damage", [cut_relations, cut_memories, empty_manifest, cut_index, lose_ledger]
+)
+def test_a_damaged_table_is_repaired_before_it_is_migrated(
+    package: Path, whole: str, home: Path, damage: Callable[[Path], str]
+) -> None:
+    named = damage(home / "kb/notes")
     add = ("memory", "add", "The spare key is with Ida.", *KB)
-    refused, schema, repaired, migrated, added, doctor = run_all(
-        package, home, add, SCHEMA, ("doctor", "--repair", *KB), SCHEMA, add, ("doctor", *KB)
+    refused, repaired, texts, added, doctor, schema = run_all(
+        package, home, add, ("doctor", "--repair", *KB), TEXTS, add, ("doctor", *KB), SCHEMA
     )
-    assert (refused.code, schema.out) == (12, "1\n")
-    assert cut.name in refused.err
+    assert refused.code == 12, refused.err
+    assert named in refused.err
     assert "doctor --repair" in refused.err
-    assert repaired.code == 0, repaired.err + repaired.out
-    assert migrated.out in ("1\n", "2\n")
-    succeeded(added, doctor)
+    assert repaired.code in (0, 3), repaired.err + repaired.out
+    assert texts.out == whole, "nothing is lost"
+    succeeded(added)
+    damaged = [row for row in doctor.rows if row["verdict"] == "damaged"]
+    assert all(row["subject"] == "one" for row in damaged), "but for a snapshot that shared it"
+    assert schema.out == "2\n"
+
+
+def test_a_damaged_table_stays_as_it_is_until_it_is_repaired(package: Path, home: Path) -> None:
+    cut_relations(home / "kb/notes")
+    before = {
+        path: path.read_bytes() for path in (home / "kb/notes/lance").rglob("*.*") if path.is_file()
+    }
+    refused, schema = run_all(package, home, ("memory", "add", "Ida.", *KB), SCHEMA)
+    assert (refused.code, schema.out) == (12, "1\n")
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_whoever_reads_during_a_migration_goes_on_reading_what_there_was(
+    package: Path, home: Path
+) -> None:
+    with Store.open(home / "kb/notes") as early:
+        snapshot = early.snapshot()
+        before = snapshot.scan("memories").sort_by("id")
+        [read] = run_all(package, home, READ_ON)
+        assert read.code == 0, read.err
+        assert snapshot.scan("memories").sort_by("id") == before
+        assert snapshot.count("memories", where("array_has(entities, 'Bo Lind')")) > 0
+        with pytest.raises(KnowledgeBaseUnavailable, match="schema version 2"):
+            early.snapshot()
+        with pytest.raises(KnowledgeBaseUnavailable, match="schema version 2"), early.write():
+            raise AssertionError
 
 
 def test_tables_of_a_later_schema_are_refused_by_its_version(
@@ -183,6 +292,42 @@ def test_tables_of_a_later_schema_are_refused_by_its_version(
         told = "".join(capsys.readouterr())
         assert "schema version 2" in told, words
         assert "upgrade memctl" in told, words
+
+
+NEWER = {
+    "tables": ("INSERT OR REPLACE INTO meta VALUES ('tables_schema', '99')", "schema version 99"),
+    "ledger": ("PRAGMA user_version = 99", "ledger 99"),
+}
+
+
+@pytest.mark.parametrize("part", NEWER)
+def test_whatever_reads_or_writes_a_home_of_a_newer_schema_refuses_it_and_names_the_version(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str
+) -> None:
+    statement, told = NEWER[part]
+    with closing(sqlite3.connect(home / "kb/notes/ledger.sqlite")) as ledger:
+        ledger.execute(statement)
+        ledger.commit()
+    tables, export = home / "kb/notes/lance", str(tmp_path / "x.memctl")
+    before = {path: path.read_bytes() for path in tables.rglob("*") if path.is_file()}
+    for words in (
+        ("query", "Who?"), ("query", "Who?", *KB), ("context", "keys", *KB),
+        ("sql", "SELECT 1", *KB), ("memory", "list", *KB), ("document", "list", *KB),
+        ("insight", "list", *KB), ("job", "list", *KB), ("graph", "communities", *KB),
+        ("stats", *KB), ("snapshot", "list", *KB), ("export", "all", "--to", export, *KB),
+        ("ingest", "--text", "Ida.", *KB), ("memory", "add", "Ida.", *KB), ("watch", "--once"),
+        ("consolidate", *KB), ("job", "undo", "--yes", *KB), ("forget", *KB),
+        ("forget", "--entity", "boat", "--yes", *KB), ("snapshot", "create", "two", *KB),
+        ("snapshot", "restore", "one", "--yes", *KB), ("kb", "set", "notes", "--private"),
+        ("kb", "reembed", "notes", "--embedder", "builtin"), ("doctor", *KB),
+        ("doctor", "--repair", *KB), ("doctor", "--rebuild", "--yes", *KB),
+    ):  # fmt: skip
+        assert run(["--home", str(home), *words]) in (1, 12), words
+        assert told in "".join(capsys.readouterr()), words
+    assert run(["--home", str(home), "status"]) == 0
+    assert told in capsys.readouterr().err
+    after = {path: path.read_bytes() for path in tables.rglob("*") if path.is_file()}
+    assert after == before
 
 
 @pytest.mark.parametrize("schema", range(1, SCHEMA_VERSION + 1))
