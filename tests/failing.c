@@ -1,13 +1,15 @@
 /* Makes chosen writes of a process fail.  It is preloaded, and armed from within the process.
  *
  * It counts the calls that change files below one folder: writing, syncing, truncating, renaming
- * and making hard links.  Counting starts at 0 when it is armed.
+ * and making hard links.  Counting starts at 0 when it is armed.  There nothing is really synced:
+ * a process that fails or is killed leaves the same either way, and no test here cuts the power.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { OFF, ONCE, FROM_THEN_ON, KILLED };
+enum { OFF, ONCE, FROM_THEN_ON, KILLED, STOPPED };
 
 static char folder[PATH_MAX];
 static size_t folder_length;
@@ -47,27 +49,48 @@ static int is_below(const char *path) {
     return folder_length && strncmp(path, folder, folder_length) == 0;
 }
 
+/* Stop all threads before this one goes on: once its parent sees that, nothing changes. */
+static void stop(void) {
+    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&turn);
+    raise(SIGSTOP);
+    pthread_mutex_unlock(&turn);
+}
+
 static int is_chosen(const char *call, const char *path) {
     long number = atomic_fetch_add(&count, 1);
     if (number < MOST_CALLS && asprintf(&calls[number], "%s %s", call, path) < 0) abort();
+    if (mode == STOPPED) stop();
     if (chosen < 0 || !(number == chosen || (mode == FROM_THEN_ON && number > chosen))) return 0;
     if (mode == KILLED) kill(getpid(), SIGKILL);
     errno = error_number;
     return 1;
 }
 
-static int fails_at(const char *call, int descriptor) {
+/* Put the path of an open file where there is room for it; whether that is below the folder. */
+static int is_open_below(int descriptor, char path[PATH_MAX]) {
     if (!folder_length) return 0;
-    char link[64], path[PATH_MAX];
+    char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    ssize_t length = readlink(link, path, sizeof path - 1);
+    ssize_t length = readlink(link, path, PATH_MAX - 1);
     if (length < 0) return 0;
     path[length] = 0;
-    return is_below(path) && is_chosen(call, path);
+    return is_below(path);
+}
+
+static int fails_at(const char *call, int descriptor) {
+    char path[PATH_MAX];
+    return is_open_below(descriptor, path) && is_chosen(call, path);
 }
 
 static int fails_on(const char *call, const char *path) {
     return is_below(path) && is_chosen(call, path);
+}
+
+static int synced(int descriptor, int (*real)(int)) {
+    char path[PATH_MAX];
+    if (!is_open_below(descriptor, path)) return real(descriptor);
+    return is_chosen("fsync", path) ? -1 : 0;
 }
 
 #define REAL(name) static __typeof__(name) *real; if (!real) real = dlsym(RTLD_NEXT, #name)
@@ -94,12 +117,12 @@ ssize_t writev(int fd, const struct iovec *parts, int number) {
 
 int fsync(int fd) {
     REAL(fsync);
-    return fails_at("fsync", fd) ? -1 : real(fd);
+    return synced(fd, real);
 }
 
 int fdatasync(int fd) {
     REAL(fdatasync);
-    return fails_at("fsync", fd) ? -1 : real(fd);
+    return synced(fd, real);
 }
 
 int ftruncate(int fd, off_t size) {

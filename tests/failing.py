@@ -2,24 +2,30 @@
 
 A server process is started with a small library in front of all others, which counts the writes
 below a folder and makes a chosen one fail.  It forks a child for every command, so that nothing is
-imported twice; it runs nothing itself, because the engine's threads do not survive a fork.
+imported or read twice; it runs no command itself, because the engine's threads do not survive a
+fork.  What a kill leaves is seen without one, too: a child that stops at each write has its home
+copied there by the server.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import gc
 import importlib
 import io
 import json
 import os
 import pkgutil
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import warnings
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +34,7 @@ How = Literal["once", "from then on", "killed"]
 OF_TESTS = ("MEMCTL_SEED", "MEMCTL_LONG_TESTS")
 """Variables that are not for commands."""
 MODES: dict[How, int] = {"once": 1, "from then on": 2, "killed": 3}
+STOPPED = 4
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,30 @@ class FailingCommands:
 
     def run(self, home: Path, words: tuple[str, ...], fault: Fault = NO_FAULT) -> Outcome:
         """Run a command on a home."""
+        return self._run(home, words, MODES[fault.how], fault)
+
+    def images(
+        self, home: Path, words: tuple[str, ...], folder: Path
+    ) -> tuple[list[Path], tuple[str, ...]]:
+        """Run a command on a home; return what a kill at each write would have left of it.
+
+        The homes are put into a folder.  Returned with them are the writes.
+        """
+        folder.mkdir()
+        outcome = self._run(home, words, STOPPED, NO_FAULT, folder)
+        assert outcome.code in (0, 3), outcome.error
+        images = sorted(folder.iterdir())
+        assert len(images) == len(outcome.calls)
+        return images, outcome.calls
+
+    def _run(
+        self,
+        home: Path,
+        words: tuple[str, ...],
+        mode: int,
+        fault: Fault,
+        images: Path | None = None,
+    ) -> Outcome:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         variables = {
@@ -78,7 +109,11 @@ class FailingCommands:
             for key, value in os.environ.items()
             if key.startswith("MEMCTL_") and key not in OF_TESTS
         }
-        request = [str(home), words, MODES[fault.how], fault.number, fault.error, variables]
+        request = {
+            "given": [str(home), words, mode, fault.number, fault.error, variables],
+            "home": str(home),
+            "images": images and str(images),
+        }
         print(json.dumps(request), file=self._process.stdin, flush=True)
         code, calls, error = json.loads(self._process.stdout.readline())
         return Outcome(code, tuple(calls), error)
@@ -92,35 +127,58 @@ class FailingCommands:
 
 def _serve(library: ctypes.CDLL) -> None:
     os.environ["LANCE_LOG"] = "error"
+    _warm_up()
+    warnings.filterwarnings("ignore", message="lance is not fork-safe")
+    library.counted.restype, library.call_at.restype = ctypes.c_long, ctypes.c_char_p
+    gc.freeze()  # a child that collects would have all of this copied
+    for line in sys.stdin:
+        print(json.dumps(_forked(library, **json.loads(line))), flush=True)
+
+
+def _warm_up() -> None:
+    """Do once what every command would have to do again; none of it starts a thread."""
     import memctl
 
     for module in pkgutil.walk_packages(memctl.__path__, "memctl."):
         if not module.name.endswith("__main__"):
             with suppress(ImportError):  # of packages that are not installed
                 importlib.import_module(module.name)
-    for name in ("lance", "watched"):
+    for name in ("lance", "numpy.ma", "watched"):
         importlib.import_module(name)
-    warnings.filterwarnings("ignore", message="lance is not fork-safe")
-    library.counted.restype, library.call_at.restype = ctypes.c_long, ctypes.c_char_p
-    for line in sys.stdin:
-        print(json.dumps(_forked(library, json.loads(line))), flush=True)
+    from memctl.cli.main import run
+    from memctl.models import BUILTIN_EMBEDDER, load_embedder
+
+    with redirect_stdout(io.StringIO()):
+        run(["--version"])
+    load_embedder(BUILTIN_EMBEDDER).embed(["Ann Keller signed the lease."])
 
 
-def _forked(library: ctypes.CDLL, request: list[Any]) -> list[Any]:
+def _forked(library: ctypes.CDLL, given: list[Any], home: str, images: str | None) -> list[Any]:
     with tempfile.TemporaryFile("w+") as answer:
         child = os.fork()
         if not child:
             try:
-                json.dump(_run(library, *request), answer)
+                json.dump(_run(library, *given), answer)
                 answer.flush()
             finally:
                 os._exit(0)
-        _, status = os.waitpid(child, 0)
+        status = _ended(child, home, images)
         if os.WIFSIGNALED(status):
             return [-os.WTERMSIG(status), [], ""]
         answer.seek(0)
         found: list[Any] = json.load(answer)
         return found
+
+
+def _ended(child: int, home: str, images: str | None) -> int:
+    """Wait for the end of a child, and copy its home whenever it stops before."""
+    for number in count():
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            return status
+        shutil.copytree(home, f"{images}/{number:05}", symlinks=True)
+        os.kill(child, signal.SIGCONT)
+    raise AssertionError
 
 
 def _run(

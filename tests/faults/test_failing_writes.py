@@ -3,7 +3,9 @@
 By default two writes of each command fail, chosen by chance: one that the engine makes, once, and
 one of all, with every write after it.  With ``MEMCTL_LONG_TESTS=1`` each write fails once for want
 of space and once with an error of the disk, every write fails from each one on, and the process is
-killed at each.  The seed is printed with a failure, and ``MEMCTL_SEED`` sets it.
+killed at each; after some of these, chosen by chance, the command is run again.  Each test prints
+how many writes it swept and how these ended.  The seed is printed with a failure, and
+``MEMCTL_SEED`` sets it.
 """
 
 from __future__ import annotations
@@ -11,8 +13,11 @@ from __future__ import annotations
 import errno
 import random
 import shutil
+import signal
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -54,19 +59,38 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FailingCommand
     commands.close()
 
 
-@pytest.mark.parametrize("name", [*ACTS] if IS_LONG else SWEPT)
-def test_a_command_of_which_writes_fail_is_done_and_whole_or_says_why_and_changes_nothing(
+FAULTS: dict[str, Callable[[int], Fault]] = {
+    "each lacks space": lambda number: Fault(number),
+    "each meets an error": lambda number: Fault(number, error=errno.EIO),
+    "all lack space from one on": lambda number: Fault(number, "from then on"),
+}
+KILL = Outcome(-signal.SIGKILL, (), "")
+SWEPT_WHOLE = [*ACTS] if IS_LONG else []
+RUN_AGAIN = 0.05
+"""After which share of the cases the command is run again, in the long form."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A command, the home before it, and its writes when none fails."""
+
+    failing: FailingCommands
+    ready: Path
+    trial: Trial
+    calls: tuple[str, ...]
+
+
+@pytest.fixture
+def sweep(
     filled: Path,
     failing: FailingCommands,
     tmp_path: Path,
     endpoint: FakeEndpoint,
     monkeypatch: pytest.MonkeyPatch,
-    dice: random.Random,
     name: str,
-) -> None:
+) -> Sweep:
     home, ready = filled / "home", tmp_path / "ready"
     monkeypatch.setenv("MEMCTL_HOME", str(home))
-    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
     put(filled / "filled", home)
     serve(name, endpoint, monkeypatch)
     calls: list[str] = []
@@ -79,30 +103,75 @@ def test_a_command_of_which_writes_fail_is_done_and_whole_or_says_why_and_change
 
     trial = Trial.of(ACTS[name], home, run)
     assert calls
-    for fault in chosen(calls, dice):
-        print(name, fault, calls[fault.number])
-        put(ready, home)
-        require_done_or_refused(trial, failing.run(home, trial.words, fault), fault)
+    return Sweep(failing, ready, trial, tuple(calls))
 
 
-def chosen(calls: list[str], dice: random.Random) -> Iterator[Fault]:
-    numbers = range(len(calls))
-    if IS_LONG:
-        yield from (Fault(number) for number in numbers)
-        yield from (Fault(number, error=errno.EIO) for number in numbers)
-        yield from (Fault(number, "from then on") for number in numbers)
-        yield from (Fault(number, "killed") for number in numbers)
-        return
+@pytest.mark.parametrize("name", SWEPT)
+def test_a_command_of_which_some_writes_fail_is_done_and_whole_or_changes_nothing(
+    sweep: Sweep, dice: random.Random
+) -> None:
+    numbers, calls = range(len(sweep.calls)), sweep.calls
     of_engine = [n for n in numbers if calls[n].startswith("write ") and ".lance/" in calls[n]]
-    yield Fault(dice.choice(of_engine or numbers))
-    yield Fault(dice.choice(numbers), "from then on")
+    once = Fault(dice.choice(of_engine or numbers))
+    from_then_on = Fault(dice.choice(numbers), "from then on")
+    for fault in (once, from_then_on):
+        outcome = outcome_of(sweep, fault)
+        print(fault, calls[fault.number], outcome)
+        require_done_or_refused(sweep.trial, outcome)
 
 
-def require_done_or_refused(trial: Trial, outcome: Outcome, fault: Fault) -> None:
+@pytest.mark.skipif(not IS_LONG, reason="takes hours")
+@pytest.mark.parametrize("faults", FAULTS)
+@pytest.mark.parametrize("name", SWEPT_WHOLE)
+def test_a_command_of_which_any_write_fails_is_done_and_whole_or_changes_nothing(
+    sweep: Sweep, dice: random.Random, faults: str, name: str
+) -> None:
+    ends: Counter[str] = Counter()
+    for number, call in enumerate(sweep.calls):
+        fault = FAULTS[faults](number)
+        outcome = outcome_of(sweep, fault)
+        print(fault, call, outcome)
+        require_done_or_refused(sweep.trial, outcome)
+        require_sometimes_all_well(sweep.trial, dice)
+        ends["refused" if outcome.code == 1 else "done"] += 1
+    print(f"{name}: {faults}: {len(sweep.calls)} writes, {dict(ends)}")
+
+
+@pytest.mark.skipif(not IS_LONG, reason="takes an hour")
+@pytest.mark.parametrize("name", SWEPT_WHOLE)
+def test_a_command_that_is_killed_at_any_write_is_done_or_has_not_begun(
+    sweep: Sweep, tmp_path: Path, dice: random.Random, name: str
+) -> None:
+    home, trial = sweep.trial.home, sweep.trial
+    put(sweep.ready, home)
+    images, calls = sweep.failing.images(home, trial.words, tmp_path / "images")
+    for image, call in zip(images, calls, strict=True):
+        print(image.name, call)
+        shutil.rmtree(home)
+        image.rename(home)
+        require_done_or_refused(trial, KILL)
+        require_sometimes_all_well(trial, dice)
+    fault = Fault(dice.randrange(len(sweep.calls)), "killed")
+    print(fault, sweep.calls[fault.number])
+    require_done_or_refused(trial, outcome_of(sweep, fault))
+    print(f"{name}: killed at each of {len(images)} writes")
+
+
+def outcome_of(sweep: Sweep, fault: Fault) -> Outcome:
+    put(sweep.ready, sweep.trial.home)
+    return sweep.failing.run(sweep.trial.home, sweep.trial.words, fault)
+
+
+def require_sometimes_all_well(trial: Trial, dice: random.Random) -> None:
+    if dice.random() < RUN_AGAIN:
+        trial.require_all_well()
+
+
+def require_done_or_refused(trial: Trial, outcome: Outcome) -> None:
     if not trial.act.is_of_damage:
         require_sound(trial.home)
     found = trial.state()
-    if fault.how == "killed" and outcome.code < 0:
+    if outcome.code == -signal.SIGKILL:
         if not trial.act.is_of_damage:
             require_between(found, trial.before, trial.after, is_one_step=trial.act.is_one_step)
     elif outcome.code in (0, 3):
