@@ -110,11 +110,13 @@ def _replace(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def run_all(package: Path, home: Path, *commands: tuple[str, ...]) -> list[Done]:
+def run_all(
+    package: Path, home: Path, *commands: tuple[str, ...], patience: float = PATIENCE
+) -> list[Done]:
     """Run commands of a copy of the package on a home, one after another in one process.
 
     The first word of a command may be ``python``: then its second is a program, which finds the
-    store of the knowledge base ``notes`` as ``store``.
+    store of the knowledge base ``notes`` as ``store``.  They have ``patience`` seconds.
     """
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(home), json.dumps(commands)],
@@ -123,7 +125,7 @@ def run_all(package: Path, home: Path, *commands: tuple[str, ...]) -> list[Done]
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=patience,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,15 +20,35 @@ KB = ("-k", "notes")
 ADD = ("memory", "add", "The spare key is with Ida.", *KB)
 KILLS = 30 if IS_LONG else 3
 MIGRATING = """
-import sys
+import json, sys, time
+from multiprocessing import get_context
 from pathlib import Path
+import lance
 from memctl.schema.migrations import SCHEMA_VERSION
 from memctl.store.store import Store
-store = Store.open(Path(sys.argv[1]))
-store.snapshot().scan("memories")
-print("ready" if SCHEMA_VERSION == 2 else SCHEMA_VERSION, flush=True)
-with store.write():
-    pass
+
+assert SCHEMA_VERSION == 2, "it has to import the copy"
+
+def migrate(home, ready):
+    with Store.open(Path(home, "kb/notes")) as store:
+        store.snapshot().scan("memories")
+        ready.send_bytes(b"")
+        with store.write():
+            pass
+
+forking = get_context("fork")  # nothing is imported twice; the engine has not been used yet
+homes, seconds = json.loads(sys.argv[1]), 0.0
+for number, home in enumerate(homes):
+    ready, told = forking.Pipe(duplex=False)
+    migrating = forking.Process(target=migrate, args=(home, told))
+    migrating.start()
+    ready.recv_bytes()
+    began = time.monotonic()
+    migrating.join(seconds * number / (len(homes) - 1) if number else None)
+    migrating.kill()
+    migrating.join()
+    assert number or migrating.exitcode == 0
+    seconds = seconds or time.monotonic() - began
 """
 LOOK = """
 import json
@@ -107,7 +125,7 @@ def home(grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def require_done_or_not_begun(grown: Path, homes: list[Path]) -> list[int]:
     """Read each home and write to it; return the schema versions that they had before."""
     (grown / "homes.json").write_text(json.dumps([str(home) for home in homes]))
-    [done] = run_all(grown, homes[0], SWEEP)
+    [done] = run_all(grown, homes[0], SWEEP, patience=PATIENCE + 30 * len(homes))
     assert done.code == 0, done.err
     states = [json.loads(line) for line in done.out.splitlines()]
     assert len(states) == len(homes)
@@ -130,26 +148,14 @@ def test_killed_at_any_step_a_migration_is_done_or_has_not_begun(
 def test_killed_at_any_instant_a_migration_is_done_or_has_not_begun(
     grown: Path, tmp_path: Path
 ) -> None:
-    homes: list[Path] = []
-    seconds = 0.0
-    for number in range(KILLS + 1):
-        homes.append(sample_home(1, tmp_path / str(number)))
-        with subprocess.Popen(
-            [sys.executable, "-c", MIGRATING, str(homes[-1] / "kb/notes")],
-            cwd=grown,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as migrating:
-            assert migrating.stdout is not None
-            assert migrating.stdout.readline() == "ready\n", "it has to import the copy"
-            began = time.monotonic()
-            if number:
-                with suppress(subprocess.TimeoutExpired):
-                    migrating.wait(seconds * number / KILLS)
-                migrating.kill()
-            migrating.wait(PATIENCE)
-            seconds = seconds or time.monotonic() - began
+    homes = [sample_home(1, tmp_path / str(number)) for number in range(KILLS + 1)]
+    subprocess.run(
+        [sys.executable, "-c", MIGRATING, json.dumps([str(home) for home in homes])],
+        cwd=grown,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE + 30 * KILLS,
+        check=True,
+    )
     schemas = require_done_or_not_begun(grown, homes)
     assert schemas[0] == 2
     print(f"{schemas.count(1)} of {KILLS} killed before it was done")
