@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import secrets
@@ -15,6 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
+_log = logging.getLogger(__name__)
 _BINARY = getattr(os, "O_BINARY", 0)
 _NONBLOCKING = getattr(os, "O_NONBLOCK", 0) | _BINARY
 """Opening waits for nobody at the other end of a pipe."""
@@ -41,6 +43,16 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_entry(path: Path) -> None:
+    """Make durable what ``path`` names by now, and warn where that fails: it is done already."""
+    try:
+        sync_folder(path.parent)
+    except OSError as error:
+        _log.warning(
+            "%s is in place, but a power cut may bring back what was: %s", path, error.strerror
+        )
 
 
 def sync_file(path: Path | str) -> None:
@@ -217,7 +229,7 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         _name_target(error, temporary, path)
         raise
     if durable:
-        sync_folder(path.parent)
+        sync_entry(path)
 
 
 def new_temporary(path: Path) -> tuple[Path, int]:

@@ -26,7 +26,7 @@ from memctl.errors import (
     MemctlError,
     UsageError,
 )
-from memctl.files import make_folder, sync_folder
+from memctl.files import make_folder, sync_entry
 from memctl.kb_settings import (
     Inbox,
     KnowledgeBaseSettings,
@@ -435,7 +435,7 @@ class Home:
                 if new.exists():
                     raise UsageError(f"knowledge base {new.name!r} is there already") from error
                 raise
-            sync_folder(self._folder)
+            sync_entry(new)
 
     def change(
         self,

@@ -157,6 +157,29 @@ def test_a_command_that_is_killed_at_any_write_is_done_or_has_not_begun(
     print(f"{name}: killed at each of {len(images)} writes")
 
 
+@pytest.mark.parametrize("name", ["document delete"])
+def test_a_list_of_deleted_rows_that_the_engine_could_not_write_is_the_fault_of_the_disk(
+    sweep: Sweep,
+) -> None:
+    numbers = [number for number, call in enumerate(sweep.calls) if "/_deletions/" in call]
+    for number in numbers[:2]:
+        outcome = outcome_of(sweep, Fault(number, error=errno.EIO))
+        require_done_or_refused(sweep.trial, outcome)
+        assert "the disk did not take all of it" in outcome.error
+
+
+@pytest.mark.parametrize("name", ["kb pause", "kb rename"])
+def test_what_is_in_place_has_not_failed_though_it_may_not_outlast_a_power_cut(
+    sweep: Sweep,
+) -> None:
+    last = len(sweep.calls) - 1
+    assert sweep.calls[last].startswith("fsync ")
+    outcome = outcome_of(sweep, Fault(last, error=errno.EIO))
+    require_done_or_refused(sweep.trial, outcome)
+    assert outcome.code == 0
+    assert "a power cut may bring back what was" in outcome.error
+
+
 def outcome_of(sweep: Sweep, fault: Fault) -> Outcome:
     put(sweep.ready, sweep.trial.home)
     return sweep.failing.run(sweep.trial.home, sweep.trial.words, fault)

@@ -33,6 +33,7 @@ _SOURCE_PLACE = re.compile(r",? /\S*\.rs:\d+:\d+")
 # How lance 13 words these; the classes of its errors do not tell them apart.
 _FILE_FAILURES = (
     "(IO)",
+    "Io error",  # of a file with deleted rows that is empty
     "Not found",
     "not found: ",
     "LocalFileSystem",
