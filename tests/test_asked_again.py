@@ -15,7 +15,7 @@ import memctl
 from memctl.forget import Selection
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
 from memctl.records import Filters
-from memctl.search.retrieval import corpus
+from memctl.search import term_statistics
 from memctl.store.tables import snapshot
 from memctl.store.tables.snapshot import Snapshot
 
@@ -91,9 +91,11 @@ def test_nothing_is_read_twice_for_questions_about_the_same_state(
     notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = []
-    original = corpus.sample_term_statistics
+    original = term_statistics.sample_term_statistics
     monkeypatch.setattr(
-        corpus, "sample_term_statistics", lambda *given: counted.append(given) or original(*given)
+        term_statistics,
+        "sample_term_statistics",
+        lambda *given: counted.append(given) or original(*given),
     )
     for _ in range(3):
         tells(notes)

@@ -34,8 +34,9 @@ _LONGEST_QUOTE = 300
 """Characters of a sentence with the one before it."""
 _LITTLE = 0.34
 """Share of a question below which a sentence with its context has little to do with it."""
-_TIME_WEIGHTS = {None: 0.0, True: 3.5, False: -4.0}
-"""For a sentence of the time that a question names, and for one of another time."""
+_OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 3.5, -4.0, -1.0
+"""For a sentence of the time that a question names, and for one of another day or period: what
+happened in a period may have been written down after it."""
 _DIGIT = re.compile(r"\d")
 _ASKS_NUMBER = re.compile(
     r"\b(?:how (?:many|much|long|old|often|far|big|tall)|price|cost|phone|number|what time|when"
@@ -150,8 +151,8 @@ class _Draft:
     """Share of the question that it covers itself."""
     near: float
     """Share that it covers with its titles and the sentence before it."""
-    is_of_time: bool | None
-    """Whether it is of a time that the question names; None if it names none."""
+    time_weight: float
+    """What speaks for it or against it by the time that the question names."""
     is_of_another: bool
     """Whether it is about another thing of the kind that is asked about."""
     cosine: float
@@ -217,18 +218,18 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[_Dra
             terms_of[place],
             _coverage(terms_of[place], outcome),
             _coverage(terms_of[place] | context, outcome),
-            _is_of_time(terms_of[place] | context, outcome.question),
+            _time_weight(terms_of[place] | context, outcome.question),
             _is_of_another(terms_of[place] | context, outcome.question, is_row=is_row),
             cosine[place],
         )
 
 
-def _is_of_time(found: frozenset[str], question: Question) -> bool | None:
-    """Tell whether a sentence is of a time that the question names; None if it names none."""
+def _time_weight(found: frozenset[str], question: Question) -> float:
+    """Return what speaks for or against a sentence by the time that the question names."""
     dates, periods = question.dates, {each.term for each in question.times}
-    if not dates and not periods:
-        return None
-    return any(not found.isdisjoint(slot) for slot in dates) or not found.isdisjoint(periods)
+    if any(not found.isdisjoint(slot) for slot in dates) or not found.isdisjoint(periods):
+        return _OF_TIME
+    return _OF_OTHER_DAY if dates else _OF_OTHER_PERIOD if periods else 0.0
 
 
 def _is_of_another(found: frozenset[str], question: Question, *, is_row: bool) -> bool:
@@ -296,7 +297,7 @@ def _probability(odds: float, draft: _Draft, *, lacks_number: bool) -> float:
         - 1.1 * lacks_number
         + 0.8 * bool(draft.part.path)
         - 3.0 * draft.is_of_another
-        + _TIME_WEIGHTS[draft.is_of_time]
+        + draft.time_weight
         - 3.0
     )
     return 1 / (1 + math.exp(-value))
