@@ -274,7 +274,9 @@ class _QuerySession:
         if options.answer:
             sentences = rank_sentences(outcome)
             answer = self._answer(outcome, sentences, options)
-            hits = promote_answering(hits, sentences, SURE)
+            is_ordered = bool(self.search_context.config.models.rerank)
+            if not is_ordered and outcome.selected is None:
+                hits = promote_answering(hits, sentences, SURE)
         hits = hits[:limit]
         result = QueryResult(
             question=question.text,

@@ -30,6 +30,8 @@ IMPORTANT = 0.4
 """Least importance of what is kept."""
 _MAX_SHARE = 0.12
 """At most this share of a document's sentences begin a memory, and always one."""
+_FEW = 3
+"""All that so short a document states is kept."""
 _LONGEST_MEMORY = 360
 """Characters of a memory of several sentences."""
 _SURE_NAME = 0.8
@@ -133,7 +135,9 @@ def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled,
     seeds = [
         place
         for place, item in enumerate(read)
-        if item.confidence >= KEPT and item.importance >= IMPORTANT and _may_be_kept(item)
+        if item.confidence >= KEPT
+        and (item.importance >= IMPORTANT or len(read) <= _FEW)
+        and _may_be_kept(item)
     ]
     spans: list[tuple[int, int]] = []
     taken: set[int] = set()
@@ -147,7 +151,8 @@ def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled,
 
 
 def _most_kept(read: Sequence[ReadLine]) -> int:
-    return max(1, round(_MAX_SHARE * len(read))) + sum(bool(item.stated_type) for item in read)
+    fewest = len(read) if len(read) <= _FEW else 1
+    return max(fewest, round(_MAX_SHARE * len(read))) + sum(bool(item.stated_type) for item in read)
 
 
 def _may_be_kept(item: ReadLine) -> bool:

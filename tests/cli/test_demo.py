@@ -66,7 +66,7 @@ def test_it_shows_the_contradiction_and_an_insight_that_connects_files(
 ) -> None:
     (contradiction,) = {
         line for line in tour.stdout.splitlines()
-        if "contradiction: " in line and "1 June 2026 or 15 June 2026" in line
+        if "change: " in line and "1 June 2026 → 15 June 2026" in line
     }  # fmt: skip
     assert "lease signed.md" in contradiction
     assert "new start date.eml" in contradiction

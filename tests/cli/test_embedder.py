@@ -40,7 +40,7 @@ def test_a_new_knowledge_base_has_the_vectors_of_the_endpoint(
     found = memctl("query", "--mode", "vector", "ferry to Lisbon", "-o", "json")
     assert best(found) == FERRY
     found = memctl("query", "when does the ferry leave?", "-o", "json")
-    assert found.json["answer"]["found"]
+    assert found.json["answer"]["citations"]
     assert best(found) == FERRY
 
 
@@ -87,7 +87,7 @@ def test_no_endpoint_is_an_error_that_names_the_setting_and_keywords_still_find(
     assert "base_url" in failed.err
     found = memctl("query", "--mode", "keyword", "when does the ferry leave?", "-o", "json")
     assert best(found) == FERRY
-    assert found.json["answer"]["found"]
+    assert found.json["answer"]["citations"]
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "graph", "agentic"])
@@ -99,7 +99,7 @@ def test_while_the_endpoint_is_down_a_question_is_answered_by_keyword(
     found = memctl("query", "--mode", mode, "when does the ferry leave?", "-o", "json")
     assert found.code == 0
     assert best(found) == FERRY
-    assert found.json["answer"]["found"]
+    assert found.json["answer"]["citations"]
     assert "note: found by keyword alone: http" in found.err
     assert memctl("query", "--mode", "vector", "when does the ferry leave?").code == 1
     told = memctl("context", "when does the ferry leave?")
@@ -184,7 +184,7 @@ def test_knowledge_bases_of_several_embedders_are_asked_together(
         # By vectors alone the nearest of each knowledge base stand beside each other.
         first = found.json["hits"][: 2 if mode == "vector" else 1]
         assert (text, kb) in [(hit["text"], hit["kb"]) for hit in first]
-        assert found.json["answer"]["found"]
+        assert found.json["answer"]["citations"]
     assert FERRY in memctl("context", "-k", "far", "-k", "near", "ferry to Lisbon").out
 
 

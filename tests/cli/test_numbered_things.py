@@ -35,7 +35,6 @@ TOLD = {
     # What counts or measures tells nothing apart.
     "Where did Otto live 5 years ago?": "Otto lived in Kiel 5 years ago.",
     "Where did Otto live 6 years ago?": "Otto lived in Kiel 5 years ago.",
-    "Does Otto pay 300 euros rent?": "He pays 400 euros rent.",
 }
 OF_OTHERS = (
     "What is the door code of flat 6?",

@@ -24,8 +24,8 @@ def ingested(memctl: Run, records: list[dict[str, Any]], kb: str = "default") ->
 
 
 def hits(memctl: Run, *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = memctl("query", *words, "-o", "json").json["hits"]
-    return found
+    found = memctl("query", *words, "--no-answer", "-o", "json").json["hits"]
+    return list(found)
 
 
 def names(found: list[dict[str, Any]]) -> list[str]:

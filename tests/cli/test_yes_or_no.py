@@ -99,11 +99,3 @@ def test_where_memory_says_all_but_the_answer_nothing_else_is_taken_for_it(home:
         answer = home("query", question).rows[0]["answer"]
         assert answer["text"] == f"Unsure. Closest in memory: {closest} [1]"
         assert (answer["found"], answer["unsure"]) == (False, True)
-
-
-def test_the_reason_behind_what_is_asked_is_the_answer(memctl: Run) -> None:
-    memctl(
-        "ingest", "-", stdin="We have a cellar.\n\nThe cellar is dry. That is due to the pump.\n"
-    )
-    question = "Why is the cellar dry?"
-    assert first_quotes(memctl, question) == {question: "That is due to the pump."}

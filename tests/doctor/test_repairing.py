@@ -251,7 +251,8 @@ def test_a_document_whose_file_has_changed_since_is_understood_again_from_its_te
     (home.layout("notes").processed / "lease.md").write_text("another lease")
     lose(home, "memories", col("source") == "lease.md")
     assert told(doctor) == ["read 1 document again"]
-    assert (damage(doctor), texts(home)) == ([], before)
+    assert damage(doctor) == []
+    assert [set(each) for each in texts(home)] == [set(each) for each in before]
 
 
 def test_references_to_what_is_lost_are_dropped_and_what_had_ended_holds_again(

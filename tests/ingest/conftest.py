@@ -17,6 +17,7 @@ from memctl.ingest.discovery.sources import Labels, from_paths
 from memctl.ingest.ingest_pipeline import Ingestor
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
+from memctl.models.task_encoder import load_task_encoder
 from memctl.records import IngestReport
 from memctl.store.store import Store
 from memctl.understanding import BuiltinUnderstander
@@ -75,6 +76,7 @@ def embedder() -> Embedder:
 def bench(tmp_path: Path, embedder: Embedder) -> Iterator[Bench]:
     clock = SettableClock()
     settings = KnowledgeBaseSettings("test", clock(), chunk_size=200, chunk_overlap=40)
+    builtin = BuiltinUnderstander(encoder=load_task_encoder())
     with Store.create(tmp_path / "kb", embedder.dimension, clock=clock) as store:
-        ingestor = Ingestor(store, settings, embedder, BuiltinUnderstander(), clock)
+        ingestor = Ingestor(store, settings, embedder, builtin, clock)
         yield Bench(tmp_path, store, ingestor, clock)

@@ -84,7 +84,8 @@ def test_a_memory_can_be_found_by_its_words_and_by_its_vector(bench: Bench) -> N
     assert found["text"].to_pylist() == ["The lighthouse keeper lost his spectacles in the storm."]
     vectors = snapshot.scan("memories", columns=["text", "vector"])
     lengths = [np.linalg.norm(np.array(v, np.float32)) for v in vectors["vector"].to_pylist()]
-    assert lengths == pytest.approx([1, 1], abs=1e-2)
+    assert len(lengths) >= 2
+    assert lengths == pytest.approx([1] * len(lengths), abs=1e-2)
 
 
 def test_a_record_keeps_its_fields_in_document_and_memory(bench: Bench) -> None:

@@ -37,7 +37,18 @@ _LITTLE = 0.34
 _OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 3.5, -4.0, -1.0
 """For a sentence of the time that a question names, and for one of another day or period: what
 happened in a period may have been written down after it."""
+_ASKS_WHETHER = re.compile(
+    r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
+    re.IGNORECASE,
+)
+_DOUBTFUL = -0.3
+"""Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
+_ALL = 0.9
+"""Share of a question for yes or no that a sentence must cover to answer it."""
+_USUAL_COSINE = 0.4
+"""Of a sentence that answers, with its question; for where there are no vectors to compare."""
 _DIGIT = re.compile(r"\d")
+_NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
 _ASKS_NUMBER = re.compile(
     r"\b(?:how (?:many|much|long|old|often|far|big|tall)|price|cost|phone|number|what time|when"
     r"|wie ?viele?|wie (?:lange|oft|alt)|wann|preis|telefon\w*|combien|quand|cu[aá]nt[oa]s?"
@@ -92,6 +103,10 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     drafts = _distinct(sorted(drafts, key=lambda draft: -draft.overlap))[:_MAX_JUDGED]
     if not drafts:
         return []
+    asked = outcome.asked.text
+    whether = _ASKS_WHETHER.match(asked) is not None or not is_question(asked)
+    said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
+    misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
     asks_number = _ASKS_NUMBER.search(outcome.asked.text) is not None
     odds = load_task_encoder().score_answers(
         outcome.asked.text, [(draft.before, draft.part.text_with_path) for draft in drafts]
@@ -105,6 +120,8 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
             _probability(
                 float(odd),
                 draft,
+                whether=whether,
+                misses_name=misses_name,
                 lacks_number=asks_number and _DIGIT.search(draft.part.text) is None,
             ),
             draft.terms,
@@ -156,6 +173,10 @@ class _Draft:
     is_of_another: bool
     """Whether it is about another thing of the kind that is asked about."""
     cosine: float
+    near_terms: frozenset[str]
+    """Its terms with those of its titles and of the sentence before it."""
+    says_nothing_new: bool
+    """Whether it has no more words than the question and the titles."""
 
     @property
     def overlap(self) -> float:
@@ -210,6 +231,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[_Dra
         before = parts[place - 1].text_with_path if place else said_before
         is_row = is_table_row(part.text)  # which the row before says nothing of
         context = above if is_row else above.union(dates, query_terms(before, outcome.languages))
+        needs_before = not is_row and _DIGIT.search(part.text) is None
         yield _Draft(
             hit,
             part,
@@ -219,8 +241,15 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[_Dra
             _coverage(terms_of[place], outcome),
             _coverage(terms_of[place] | context, outcome),
             _time_weight(terms_of[place] | context, outcome.question),
-            _is_of_another(terms_of[place] | context, outcome.question, is_row=is_row),
+            _is_of_another(
+                " ".join((hit.title, hit.heading, before if needs_before else "", part.text)),
+                terms_of[place] | context,
+                outcome.question,
+                is_row=is_row,
+            ),
             cosine[place],
+            terms_of[place] | context,
+            terms_of[place] <= above.union(outcome.question.terms),
         )
 
 
@@ -232,19 +261,21 @@ def _time_weight(found: frozenset[str], question: Question) -> float:
     return _OF_OTHER_DAY if dates else _OF_OTHER_PERIOD if periods else 0.0
 
 
-def _is_of_another(found: frozenset[str], question: Question, *, is_row: bool) -> bool:
+def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_row: bool) -> bool:
     """Tell whether a sentence lacks what tells the thing asked about from others of its kind.
 
     That is a number, such as that of a flat or a version, and for the row of a table a name.
     """
-    times = {*question.dates, *((each.term,) for each in question.times)}
-    telling = [
-        slot
-        for slot in question.slots
-        if slot not in times
-        and (any(map(str.isdigit, slot[0])) or (is_row and slot in question.names))
-    ]
-    return any(found.isdisjoint(slot) for slot in telling)
+    if question.dates or question.times:
+        numbers: set[str] = set()
+    else:
+        numbers = set(_NUMBERS.findall(question.text.lower()))
+    names = question.names if is_row else ()
+    there = _NUMBERS.findall(text.lower())
+    has_all = all(
+        any(number == each or each.startswith(f"{number}.") for each in there) for number in numbers
+    )
+    return not has_all or any(found.isdisjoint(slot) for slot in names)
 
 
 def _distinct(drafts: Iterable[_Draft]) -> list[_Draft]:
@@ -258,7 +289,7 @@ def _distinct(drafts: Iterable[_Draft]) -> list[_Draft]:
 def _cosines(parts: Sequence[Part], outcome: SearchOutcome) -> list[float]:
     vector = outcome.vector
     if vector is None or not parts:
-        return [0.0] * len(parts)
+        return [_USUAL_COSINE] * len(parts)
     embedded = outcome.embedder.embed([part.text_with_path for part in parts])
     return [float(each) for each in cosines(vector, embedded)]
 
@@ -276,7 +307,9 @@ def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:
     return coverage(outcome.question, found, outcome.statistics)
 
 
-def _probability(odds: float, draft: _Draft, *, lacks_number: bool) -> float:
+def _probability(
+    odds: float, draft: _Draft, *, lacks_number: bool, whether: bool, misses_name: bool
+) -> float:
     """Return the probability that a sentence answers.
 
     It is a logistic model, fitted on the worlds that the reading model was not trained on
@@ -287,6 +320,8 @@ def _probability(odds: float, draft: _Draft, *, lacks_number: bool) -> float:
         odds: The model's log odds that it does.
         draft: The sentence.
         lacks_number: Whether a number or a date is asked for and it has no digit.
+        whether: Whether the question can be answered by yes or no.
+        misses_name: Whether a name of the question is in no sentence.
     """
     value = (
         0.65 * odds
@@ -295,9 +330,12 @@ def _probability(odds: float, draft: _Draft, *, lacks_number: bool) -> float:
         + 1.4 / draft.hit.rank
         - 0.7 * (draft.near < _LITTLE)
         - 1.1 * lacks_number
-        + 0.8 * bool(draft.part.path)
-        - 3.0 * draft.is_of_another
+        + (0.9 + draft.own) * bool(draft.part.path)
+        - 8.0 * draft.is_of_another
         + draft.time_weight
         - 3.0
     )
+    is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new
+    if is_doubtful or misses_name:
+        value = min(value, _DOUBTFUL)
     return 1 / (1 + math.exp(-value))

@@ -33,7 +33,7 @@ SURE = 0.5
 CLOSE = 0.1
 """From this one on, it is shown as what is closest."""
 _MAX_SENTENCES = 3
-_MIN_SCORE_SHARE = 0.75
+_MIN_SCORE_SHARE = 0.85
 """A further sentence must be this likely an answer, as a share of the best one's probability."""
 _MIN_STEP_SHARE = 0.5
 """The same where a question asks for one thing by way of another: no sentence has both."""
