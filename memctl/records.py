@@ -354,7 +354,7 @@ class Usage:
     """How long the answers took, summed over calls even where they ran at the same time."""
 
 
-OutcomeKind = Literal["ingested", "known", "superseded", "failed"]
+OutcomeKind = Literal["ingested", "known", "superseded", "failed", "gone"]
 WRITTEN_OUTCOMES: tuple[OutcomeKind, ...] = ("ingested", "superseded")
 """Outcomes of sources that have been written."""
 
@@ -362,7 +362,7 @@ WRITTEN_OUTCOMES: tuple[OutcomeKind, ...] = ("ingested", "superseded")
 @swift
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
-    """What became of one source: ``ingested``, ``known``, ``superseded``, ``failed``."""
+    """What became of one source: ``superseded`` is what replaces an earlier version."""
 
     source: str
     outcome: OutcomeKind
@@ -467,6 +467,10 @@ class IngestReport:
     memories: int
     seconds: float
     outcomes: tuple[FileOutcome, ...]
+    superseded: int = 0
+    """Of those that were ingested: newer versions of what was remembered."""
+    gone: int = 0
+    """Documents that ended because their files are not there any more."""
     incomplete: int = 0
     """Documents that were taken in and of which something is missing."""
     dropped: int = 0

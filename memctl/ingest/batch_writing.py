@@ -21,6 +21,7 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.fact_comparison import facts_of_model, is_by_model
+from memctl.ingest.file_versions import FileVersions, Turnover
 from memctl.records import Entity, FileOutcome, Relation
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.references import names_in
@@ -56,6 +57,7 @@ def write_batch(
     known: Deduplicator,
     counts: EntityCounts,
     settled: OutcomeListener | None = None,
+    versions: FileVersions | None = None,
 ) -> list[FileOutcome]:
     """Commit a batch, and with it those from ``rest`` that continue it.
 
@@ -66,24 +68,34 @@ def write_batch(
         known: Has judged the sources, and says whether somebody else has written since.
         counts: Of entities, of the run that this is a part of.
         settled: What else is to be done in the same commit; it may use the store's ledger.
+        versions: Finds what the files were before, which ends in the same commit.
 
     Returns:
         What became of each source.
     """
-    if not batch.groups:
-        return [*batch.outcomes, *([batch.failure] if batch.failure else [])]
+    before = [*batch.outcomes, *([batch.failure] if batch.failure and not batch.groups else [])]
+    if not batch.groups and not (versions and versions.after(store.snapshot(), before)):
+        return before
     try:
         with store.write() as transaction:
             alone = known.is_alone(transaction.version("documents"))
             writing = _Writing(transaction, store.ledger.comparisons, counts, alone=alone)
-            outcomes = _write_all(writing, batch, rest)
+            outcomes = written = _write_all(writing, batch, rest)
+            if versions is not None:
+                turnover = writing.end_earlier(versions, [*before, *written])
+                told = turnover.told(before)
+                before = [item for item in told if item.outcome != "superseded"]
+                outcomes = [item for item in told if item.outcome == "superseded"]
+                outcomes += turnover.told(written)
+            writing.finish()
             if settled is not None:
                 transaction.ledger(lambda _: settled(outcomes))
         known.moved(transaction.version("documents"))
+        known.ended(writing.ended_keys)
         counts.committed(transaction)
     except _Abandoned as abandoned:
         outcomes = [abandoned.failure]
-    return [*batch.outcomes, *outcomes]
+    return [*before, *outcomes]
 
 
 def _write_all(writing: _Writing, batch: Batch, rest: Iterator[Batch]) -> list[FileOutcome]:
@@ -94,7 +106,7 @@ def _write_all(writing: _Writing, batch: Batch, rest: Iterator[Batch]) -> list[F
         if batch.failure is not None:
             raise _Abandoned(batch.failure)
         writing.add(batch)
-    return writing.finish()
+    return writing.outcomes()
 
 
 class _Writing:
@@ -119,6 +131,8 @@ class _Writing:
         self._refused: set[str] = set()
         self._edited: set[str] = set()
         self._replaced: dict[str, str] = {}
+        self.ended_keys: frozenset[str] = frozenset()
+        """Keys of documents that have ended because their files say something else now."""
         self._closed: list[str] = []
         self._withdrawn: dict[str, str] = {}
         self._names: set[str] = set()
@@ -146,8 +160,24 @@ class _Writing:
         for processed in batch.groups:
             self._append(processed)
 
-    def finish(self) -> list[FileOutcome]:
-        """Add what follows from all documents together; return what became of each source."""
+    def outcomes(self) -> list[FileOutcome]:
+        """Return what became of each source."""
+        return list(self._outcomes.values())
+
+    def end_earlier(self, versions: FileVersions, outcomes: Sequence[FileOutcome]) -> Turnover:
+        """End what files were before that are something else now, or rename it to its copy."""
+        turnover = versions.after(self._transaction.snapshot(), outcomes)
+        if turnover.ended:
+            self._now = self._now or versions.clock()
+            self._closed += supersede_documents(self._transaction, turnover.ended, self._now)
+            self._replaced |= turnover.ended
+        for document_id, source in turnover.renamed.items():
+            rename_document(self._transaction, document_id, source)
+        self.ended_keys = turnover.keys
+        return turnover
+
+    def finish(self) -> None:
+        """Add what follows from all documents together."""
         self._write_derived()
         if self._closed and self._now is not None:
             reinstate_after(self._transaction, self._closed, self._now, self._replaced)
@@ -156,7 +186,6 @@ class _Writing:
         if self._names:
             drop_orphan_entities(self._transaction, self._names)
         self._have_compared()
-        return list(self._outcomes.values())
 
     def _write_derived(self) -> None:
         from memctl.schema.arrow_tables import relations_table

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source, packed
 from memctl.records import (
+    WRITTEN_OUTCOMES,
     Document,
     Entity,
     EntityMention,
@@ -218,6 +219,8 @@ class IngestCounters:
     ingested: int = 0
     skipped: int = 0
     failed: int = 0
+    superseded: int = 0
+    gone: int = 0
     memories: int = 0
     incomplete: int = 0
     dropped: int = 0
@@ -234,7 +237,9 @@ class IngestCounters:
         for outcome in outcomes:
             self.failed += outcome.outcome == "failed"
             self.skipped += outcome.outcome == "known"
-            self.ingested += outcome.outcome in ("ingested", "superseded")
+            self.ingested += outcome.outcome in WRITTEN_OUTCOMES
+            self.superseded += outcome.outcome == "superseded"
+            self.gone += outcome.outcome == "gone"
             self.memories += outcome.memories
             self.incomplete += bool(outcome.missing)
             self.dropped += outcome.dropped
@@ -247,6 +252,8 @@ class IngestCounters:
             ingested=self.ingested,
             skipped=self.skipped,
             failed=self.failed,
+            superseded=self.superseded,
+            gone=self.gone,
             memories=self.memories,
             seconds=time.monotonic() - self.started,
             outcomes=tuple(self.outcomes),

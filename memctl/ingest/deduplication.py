@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_ADDED = 500_000
 """After so many new documents the store as it is then is what there was at first."""
-_COLUMNS = ("id", "namespace", "external_id", "sha256", "status")
+_COLUMNS = ("id", "namespace", "external_id", "sha256", "status", "source")
 
 
 class IngestClosed(Exception):
@@ -33,6 +33,7 @@ class StoredDocument:
     id: str
     sha256: str
     live: bool
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class Deduplicator:
         self._store = store
         self._changed = threading.Condition()
         self._pending: dict[str, tuple[str, str] | None] = {}
+        self._names: set[str] = set()
+        """Sources of what is on its way, the earlier versions of which are about to end."""
         self._closed = False
         self._first = store.snapshot()
         self._version = self._first.versions["documents"]
@@ -81,7 +84,9 @@ class Deduplicator:
     def begun(self, group: Iterable[WantedSource]) -> None:
         """Note sources that are being read; others under their keys wait for what comes of it."""
         with self._changed:
-            self._pending |= dict.fromkeys([wanted.item.key for wanted in group])
+            for wanted in group:
+                self._pending[wanted.item.key] = None
+                self._names.add(wanted.item.source.source)
 
     def prepared(self, group: Iterable[WantedSource]) -> None:
         """Note documents that will be committed."""
@@ -94,8 +99,14 @@ class Deduplicator:
         with self._changed:
             for each in wanted:
                 self._pending.pop(each.item.key, None)
+                self._names.discard(each.item.source.source)
                 self._added.add(each.item.key)
             self._changed.notify_all()
+
+    def ended(self, keys: Iterable[str]) -> None:
+        """Note documents that are in the store and are history now, by their keys."""
+        with self._changed:
+            self._added.update(keys)
 
     def is_alone(self, version: int) -> bool:
         """Whether nobody else has written documents since this ingest began.
@@ -140,6 +151,7 @@ class Deduplicator:
         bases = [item.key for item in items]
         with self._changed:  # before the store is looked at, or a commit in between is missed
             pending = {base: self._pending[base] for base in bases if base in self._pending}
+            names = set(self._names)
         versions = self._versions(items, bases)
         verdicts: list[Verdict] = []
         taken: set[str] = set()
@@ -150,7 +162,7 @@ class Deduplicator:
             verdict = (
                 _while_pending(item, pending[base])
                 if base in pending
-                else _judged(item, base, versions.get(base))
+                else _judged(item, base, versions.get(base), names)
             )
             if not isinstance(verdict, FileOutcome):
                 taken.add(base)  # what follows under this key is judged after it
@@ -211,13 +223,20 @@ def _while_pending(item: IdentifiedSource, pending: tuple[str, str] | None) -> V
     return known_outcome(item.source, pending[1])
 
 
-def _judged(item: IdentifiedSource, base: str, versions: _Versions | None) -> Verdict:
+def _judged(
+    item: IdentifiedSource, base: str, versions: _Versions | None, names: Collection[str]
+) -> Verdict:
+    """Say of a source whether it is wanted or known.
+
+    A copy of a file that has changed itself, and is among the ``names`` on their way, has to wait:
+    what it is a copy of may be history then.
+    """
     if versions is None:
         return WantedSource(item, base)
-    live = versions.live
+    live, source = versions.live, item.source
     if live is not None and live.sha256 == item.sha256:
-        return known_outcome(item.source, live.id)
-    source = item.source
+        is_leaving = live.source != source.source and live.source in names
+        return Deferred(item) if is_leaving else known_outcome(source, live.id)
     new_id = document_id(
         source.namespace,
         item.sha256,
@@ -256,4 +275,5 @@ def _same_keys(items: Sequence[IdentifiedSource]) -> Expr:
 
 
 def _stored(row: dict[str, str]) -> StoredDocument:
-    return StoredDocument(row["id"], row["sha256"], row["status"] in LIVE_STATUSES)
+    live = row["status"] in LIVE_STATUSES
+    return StoredDocument(row["id"], row["sha256"], live, row["source"])

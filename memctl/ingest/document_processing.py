@@ -80,6 +80,8 @@ class DocumentProcessor:
     redacts: bool = False
     """Whether keys and passwords are taken out of texts."""
     private: PrivateNamespaces | None = None
+    reading: str = ""
+    """The source that is being read, or was last."""
 
     def work(
         self, group: Sequence[WantedSource], now: datetime, weigh: NoveltyWeighing | None = None
@@ -93,6 +95,7 @@ class DocumentProcessor:
         characters = 0
         for wanted in group:
             began = time.perf_counter()
+            self.reading = wanted.item.source.source
             read = _read(wanted, self.readers)
             if isinstance(read, SourceText):
                 if wanted.item.source.path is not None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import TYPE_CHECKING, TypeVar
 
@@ -27,6 +28,7 @@ from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.discovery.sources import SourceOrFailure
 from memctl.ingest.document_processing import PrivateNamespaces, load_processor
 from memctl.ingest.fact_comparison import FactComparer
+from memctl.ingest.file_versions import FileVersions
 from memctl.ingest.media_enrichment import MediaEnricher
 from memctl.ingest.reprocessing import LostDocument, documents_to_recover, documents_to_reprocess
 from memctl.ingest.source_reading import redacted_outcome
@@ -119,6 +121,7 @@ class Ingestor:
         *,
         total: int | None = None,
         settled: OutcomeListener | None = None,
+        versions: FileVersions | None = None,
     ) -> IngestReport:
         """Take sources in; one that fails never stops the others.
 
@@ -130,13 +133,16 @@ class Ingestor:
             total: How many sources there are, where that is known.
             settled: Called within each commit with what it makes of its sources, for what must
                 be noted in the ledger in the same step.
+            versions: Finds what the files were before; that ends in favour of what they are now.
 
         Raises:
             IngestStopped: The store failed, or a model could not be had, after something had
                 been committed.
             MemctlError, OSError: It failed before anything was.
         """
-        return self._run(lambda preparer: preparer.batches(sources), progress, total, settled)
+        return self._run(
+            lambda preparer: preparer.batches(sources), progress, total, settled, versions
+        )
 
     def reprocess(
         self,
@@ -198,6 +204,20 @@ class Ingestor:
         with self._store.write() as transaction:
             retire_documents(transaction, document_ids, self._clock())
 
+    def end_gone(self, versions: FileVersions, folders: Sequence[Path]) -> tuple[FileOutcome, ...]:
+        """Mark the documents as gone whose files are no longer in some folders; return which.
+
+        One that another file still has the content of goes by that file's name.
+        """
+        with self._store.write() as transaction:
+            found = versions.gone(transaction.snapshot(), folders)
+            if found.gone:
+                ids = [item.document_id for item in found.gone if item.document_id]
+                retire_documents(transaction, ids, self._clock())
+            for document_id, source in found.renamed.items():
+                rename_document(transaction, document_id, source)
+        return found.gone
+
     # --- inside ---
 
     def _method(self, namespace: str) -> str:
@@ -235,10 +255,11 @@ class Ingestor:
         progress: ProgressListener | None,
         total: int | None,
         settled: OutcomeListener | None = None,
+        versions: FileVersions | None = None,
     ) -> IngestReport:
         counters = IngestCounters()
         try:
-            self._commit(batches, counters, progress, total, settled)
+            self._commit(batches, counters, progress, total, settled, versions)
             counters.facts = self._compare(counters, progress, total)
             self._tidy(counters)
         except (MemctlError, OSError) as error:
@@ -254,6 +275,7 @@ class Ingestor:
         progress: ProgressListener | None,
         total: int | None,
         settled: OutcomeListener | None,
+        versions: FileVersions | None,
     ) -> None:
         def noted(outcomes: Sequence[FileOutcome]) -> None:
             """Put the receipts of what is taken in into its commit, with what else is to be."""
@@ -267,8 +289,9 @@ class Ingestor:
         def tell() -> None:
             """Say how far the reading is, which is ahead of what is committed."""
             if progress is not None:
+                name = pool.reading.rsplit("/", 1)[-1]
                 note = f"{preparer.read:,} read" if preparer.read else "reading"
-                progress(Progress(counters.done, total, "documents", note))
+                progress(Progress(counters.done, total, "documents", f"{note} {name}".rstrip()))
 
         tell()
         prepared = prefetch(batches(preparer), DEPTH, tell)
@@ -278,7 +301,7 @@ class Ingestor:
                 parts = _told(
                     batch, prepared, progress, Progress(counters.done, total, "documents")
                 )
-                written = write_batch(self._store, batch, parts, known, counts, noted)
+                written = write_batch(self._store, batch, parts, known, counts, noted, versions)
                 outcomes = self._told_of(written)
                 self._note(item for item in outcomes if item.outcome not in WRITTEN_OUTCOMES)
                 counters.add(outcomes)

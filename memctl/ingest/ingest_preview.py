@@ -21,6 +21,7 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.deduplication import Deduplicator, Deferred
 from memctl.ingest.discovery.sources import SourceOrFailure
+from memctl.ingest.file_versions import FileVersions
 from memctl.ingest.source_reading import Unreadable, identify, read_parts
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.literals import Purpose, Task
@@ -55,6 +56,8 @@ def preview(
     progress: ProgressListener | None = None,
     *,
     total: int | None = None,
+    versions: FileVersions | None = None,
+    folders: Sequence[Path] = (),
 ) -> IngestReport:
     """Say what would become of sources, and what models would be asked for them.
 
@@ -65,14 +68,21 @@ def preview(
         readers: What reads files.
         progress: Told how many sources are dealt with.
         total: How many sources there are, where that is known.
+        versions: Finds what the files were before.
+        folders: Where files that are gone are looked for.
     """
-    counters = IngestCounters()
+    counters, snapshot = IngestCounters(), store.snapshot()
     with closing(Deduplicator(store)) as known:
         stream = iter(sources)
         while group := list(itertools.islice(stream, JUDGED_TOGETHER)):
-            counters.add(_group(known, group, estimators, readers))
+            outcomes = list(_group(known, group, estimators, readers))
+            counters.add(
+                versions.after(snapshot, outcomes).told(outcomes) if versions else outcomes
+            )
             if progress is not None:
                 progress(Progress(counters.done, total, "documents"))
+    if versions is not None and folders:
+        counters.add(versions.gone(snapshot, folders).gone)
     return replace(counters.report(), dry_run=True, estimates=estimators.estimates())
 
 

@@ -75,6 +75,11 @@ class WorkerPool:
         """How many groups may be in work at once; 0 while the work is done here."""
         return 2 * len(self._workers) if self._threads else 0
 
+    @property
+    def reading(self) -> str:
+        """The source that is being read, or of those that are read together the first."""
+        return self._processor.reading
+
     def submit(self, group: Sequence[WantedSource], now: datetime) -> Future[list[ProcessedGroup]]:
         """Have a group worked on; done already when the work was done here."""
         self._wait_for_workers_wanted_at_once()
@@ -154,6 +159,7 @@ class WorkerPool:
 
     def _sent(self, group: Sequence[WantedSource], now: datetime) -> list[ProcessedGroup]:
         worker = self._idle.get()
+        self._processor.reading = group[0].item.source.source
         try:
             return [replace(worker.work(group, now), wanted=tuple(group))]
         except WorkerDied:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -33,13 +34,15 @@ class Documents(Part):
         tags: Iterable[str] = (),
         source: str | None = None,
         session: str | None = None,
+        sync: bool = False,
         dry_run: bool = False,
         progress: ProgressListener | None = None,
         left_out: SkipListener | None = None,
     ) -> IngestReport:
         """Remember files, folders, a text, a stream or JSON lines.
 
-        What is already known is recognised by its content.  An input that fails never stops the
+        What is already known is recognised by its content.  A file that has changed supersedes
+        what was remembered of it in the same namespace.  An input that fails never stops the
         others: the report says what became of each.
 
         Args:
@@ -53,6 +56,7 @@ class Documents(Part):
             tags: Tags for all of them.
             source: Where they come from, instead of the path.
             session: The conversation that they belong to.
+            sync: Mark the documents as gone whose files are no longer in the folders ``paths``.
             dry_run: Write nothing and ask no model; report what would become of them, and estimate
                 what models would be asked.
             progress: Receives how far it is.
@@ -64,18 +68,37 @@ class Documents(Part):
         """
         from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
         from memctl.ingest.discovery.sources import Labels
+        from memctl.ingest.file_versions import FileVersions
         from memctl.ingest.ingest_preview import preview
 
         kb = self._kb
         labels = Labels(namespace, tuple(tags), session, source or "", kb.settings.redact)
         paths = [paths] if isinstance(paths, (str, Path)) else paths
         inputs = Inputs(tuple(Path(path) for path in paths), text, stream, jsonl)
+        versions = (
+            FileVersions(kb.store, kb.settings, namespace, kb.clock)
+            if inputs.paths and kb.snapshot().count("documents")
+            else None
+        )
+        folders = inputs.paths if sync else ()
         with open_inputs(inputs, labels, kb.layout.folder, left_out) as (sources, total):
             if dry_run:
                 estimators, readers = kb.services.estimators(), kb.services.readers
-                return preview(kb.store, sources, estimators, readers, progress, total=total)
+                return preview(
+                    kb.store,
+                    sources,
+                    estimators,
+                    readers,
+                    progress,
+                    total=total,
+                    versions=versions,
+                    folders=folders,
+                )
             kb.begin_change()
-            return kb.services.ingestor.ingest(sources, progress, total=total)
+            ingestor = kb.services.ingestor
+            report = ingestor.ingest(sources, progress, total=total, versions=versions)
+        gone = ingestor.end_gone(versions, folders) if versions and folders else ()
+        return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 
     def reprocess(
         self,

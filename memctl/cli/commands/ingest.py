@@ -25,6 +25,7 @@ from memctl.cli.rendering.output_formats import (
     Column,
     emit,
     emit_one,
+    print_line,
     print_paragraph,
     resolve_format,
 )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
+_SUMMARY = ("ingested", "superseded", "skipped", "gone", "failed", "memories")
 _USUAL = ("hidden", "ignored", "subtitles")
 
 
@@ -53,6 +55,7 @@ app = typer.Typer()
     memctl ingest --text "remember: the door code is 4711" --tag home
     memctl ingest --jsonl records.jsonl -k archive
     memctl ingest ~/mail --dry-run
+    memctl ingest --sync ~/notes
     """,
 )
 def ingest(
@@ -71,14 +74,17 @@ def ingest(
         None, "--source", metavar="NAME", help="Where it comes from."
     ),
     session_id: SessionOption = None,
+    sync: bool = flag("--sync", "Also end what is known of files gone from the folders."),
     dry_run: bool = flag("--dry-run", "Only say what would be done, and estimate its cost."),
     output: Output = None,
 ) -> None:
     """Remember files, folders, standard input, text or JSON lines.
 
-    What is already known is recognised by its content and left alone.  In folders, hidden files
-    and those named in .gitignore and .memctlignore are skipped, and so are links; --verbose names
-    each.  One bad file never stops the others; with some failures the exit code is 3.
+    What is already known is recognised by its content and left alone.  A file that has changed
+    supersedes what was remembered of it in the same namespace; with --sync, documents whose files
+    are gone from the folders become history too.  In folders, hidden files and those named in
+    .gitignore and .memctlignore are skipped, and so are links; --verbose names each.  One bad file
+    never stops the others; with some failures the exit code is 3.
 
     With --dry-run everything is read and nothing written or sent.  Where models are configured, it
     estimates their tokens and cost, as if they had never been asked any of it before.
@@ -87,6 +93,8 @@ def ingest(
     if sum(given) != 1:
         hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
         raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
+    if sync and not all(path != "-" and parse_path(path).is_dir() for path in paths or ("-",)):
+        raise UsageError("--sync takes folders", "memctl ingest --sync FOLDER")
     tags = [word.removeprefix("#") for word in tag or ()]
     refuse_empty(
         {"--namespace": namespace, "--tag": tags, "--source": source, "--session": session_id}
@@ -103,6 +111,7 @@ def ingest(
                 tags=tags,
                 source=source,
                 session=session_id,
+                sync=sync,
                 dry_run=dry_run,
                 progress=listener,
                 left_out=passed_over,
@@ -179,27 +188,38 @@ def reporting_a_stop(context: CommandContext, name: str, output: Output) -> Iter
 
 
 def show_report(context: CommandContext, name: str, report: IngestReport, output: Output) -> None:
-    """Print what became of the sources: a line for people, the whole report for programs."""
+    """Print what became of the sources: a line, the whole report where it is asked for."""
     if resolve_format(output) in ("csv", "arrow"):
         emit(report.outcomes, _OUTCOMES, output)
         return
+    is_short = output is None and not context.verbose
 
     def line() -> None:
         """Print what people want to know of it."""
         verb = "to ingest" if report.dry_run else "ingested"
-        parts = [f"{report.ingested:,} {verb}"] if report.ingested else []
-        if report.skipped:
-            parts.append(f"{report.skipped:,} already known")
-        if report.failed:
-            parts.append(f"{report.failed:,} failed")
-        parts = parts or ["nothing to ingest"]
+        counts = {
+            verb: report.ingested - report.superseded,
+            "to update" if report.dry_run else "updated": report.superseded,
+            "already known": report.skipped,
+            "to end" if report.dry_run else "ended": report.gone,
+            "failed": report.failed,
+        }
+        parts = [f"{n:,} {what}" for what, n in counts.items() if n] or ["nothing to ingest"]
         made = f", {format_count(report.memories, 'memory', 'memories')}" if report.memories else ""
         what = ", ".join(parts)
+        if context.verbose:
+            emit(report.outcomes, _OUTCOMES, output)
         context.console.print(f"{name}: {what}{made}, in {format_duration(report.seconds)}")
         if report.estimates:
             _show_estimates(context, report)
 
-    emit_one(report, output, line)
+    if is_short and resolve_format(output) != "table":
+        short = {key: getattr(report, key) for key in _SUMMARY}
+        dry = {"dry_run": True} if report.dry_run else {}
+        print_line({**short, "seconds": round(report.seconds, 3), **dry})
+    else:
+        emit_one(report, output, line)
+    _say_gone(context, report)
     if report.dry_run:
         return
     notes = [note for outcome in report.outcomes for note in _notes(outcome)]
@@ -208,6 +228,16 @@ def show_report(context: CommandContext, name: str, report: IngestReport, output
     if len(notes) > _SHOWN_NOTES:
         context.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
     _say_facts(context, report.facts)
+
+
+def _say_gone(context: CommandContext, report: IngestReport) -> None:
+    """Say which documents ended, or would, because their files are gone."""
+    gone = [outcome for outcome in report.outcomes if outcome.outcome == "gone"]
+    verb = "would end" if report.dry_run else "ended"
+    for outcome in gone if context.verbose else gone[:_SHOWN_NOTES]:
+        context.say(f"{verb}: {display_path(outcome.source)} is gone")
+    if len(gone) > _SHOWN_NOTES and not context.verbose:
+        context.say(f"and {len(gone) - _SHOWN_NOTES:,} more (use --verbose to see them)")
 
 
 def _say_facts(context: CommandContext, facts: FactComparison) -> None:

@@ -169,9 +169,9 @@ def from_stream(path: Path, labels: Labels | None = None) -> Source:
     """The spooled standard input as one source."""
     labels = labels or Labels()
     return Source(
-        source=labels.source or "stdin",
+        source=labels.source or STDIN_NAME,
         path=path,
-        name="stdin",
+        name=STDIN_NAME,
         namespace=labels.namespace,
         tags=labels.tags,
         session_id=labels.session_id,
@@ -268,12 +268,12 @@ def _failed(source: str, why: str, hint: str, error: Exception) -> FileOutcome:
     return FileOutcome(source, "failed", reason=why, hint=hint, error=type(error).__name__)
 
 
-_STDIN_NAME = "stdin"
+STDIN_NAME = "stdin"
 
 
 def is_stdin_buffer(path: Path) -> bool:
     """Whether a file is a copy of standard input."""
-    return is_temporary(path.name, _STDIN_NAME)
+    return is_temporary(path.name, STDIN_NAME)
 
 
 def stdin_buffer_folder(folder: Path) -> Path:
@@ -284,7 +284,7 @@ def stdin_buffer_folder(folder: Path) -> Path:
 @contextmanager
 def buffer_stdin(stream: BinaryIO, folder: Path) -> Iterator[Path]:
     """A file in ``folder`` with all that ``stream`` gives, gone when the context is left."""
-    path, descriptor = new_temporary(folder / _STDIN_NAME)
+    path, descriptor = new_temporary(folder / STDIN_NAME)
     try:
         with os.fdopen(descriptor, "wb") as file:
             shutil.copyfileobj(stream, file)
@@ -296,4 +296,4 @@ def buffer_stdin(stream: BinaryIO, folder: Path) -> Iterator[Path]:
 
 def clear_stdin_buffers(folder: Path) -> None:
     """Remove copies of standard input that nobody reads any more."""
-    clear_temporaries(filter(is_stdin_buffer, folder.glob(f".{_STDIN_NAME}.*")))
+    clear_temporaries(filter(is_stdin_buffer, folder.glob(f".{STDIN_NAME}.*")))

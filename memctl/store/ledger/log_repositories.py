@@ -179,6 +179,34 @@ class ProvenanceRepository(Repository[ProvenanceEntry]):
         )
         return [place for (place,) in rows]
 
+    def documents_of(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        """Return the documents that files were found to be, the last one first, by path."""
+        found: dict[str, list[str]] = {}
+        for path, document_id in self.rows(
+            "SELECT path, document_id FROM receipts WHERE document_id IS NOT NULL"
+            " AND path IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
+            json.dumps(list(paths)),
+        ):
+            found.setdefault(path, []).append(document_id)
+        return found
+
+    def files_of(self, document_ids: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the paths of files that were last found to be some documents, each with its id."""
+        return self.rows(
+            "SELECT path, document_id FROM receipts AS seen"
+            " WHERE document_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS"
+            " (SELECT 1 FROM receipts WHERE path = seen.path AND id > seen.id"
+            " AND document_id IS NOT NULL)",
+            json.dumps(list(document_ids)),
+        )
+
+    def paths_between(self, first: str, after: str) -> list[str]:
+        """Return the paths that files were found at, from one path on and before another."""
+        rows = self.rows(
+            "SELECT DISTINCT path FROM receipts WHERE path >= ? AND path < ?", first, after
+        )
+        return [path for (path,) in rows]
+
     def remove_failed(self, within: str) -> None:
         """Delete the readings of a file in ``failed/`` that is about to go.
 

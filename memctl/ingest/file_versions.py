@@ -1,0 +1,205 @@
+"""Earlier versions of the files that an ingest reads: they end in favour of the newer ones.
+
+A document stands for the file that it has as its source, or that was noted when it was read.  While
+another file still has its content it is no earlier version, and goes by that file's name.  Nothing
+is written here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memctl.ids import document_id
+from memctl.ingest.discovery.sources import STDIN_NAME, absolute, path_of, printable
+from memctl.ingest.source_reading import RECORD_READER
+from memctl.kb_settings import KnowledgeBaseSettings
+from memctl.records import FileOutcome
+from memctl.redaction import redact_secrets
+from memctl.rows.references import in_portions
+from memctl.rows.supersession import LIVE_STATUSES
+from memctl.store.tables.filter_expressions import Expr, col
+
+if TYPE_CHECKING:
+    from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
+
+_COLUMNS = (
+    "id",
+    "source",
+    "sha256",
+    "title",
+    "namespace",
+    "status",
+    "part",
+    "external_id",
+    "reader",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Turnover:
+    """What becomes of documents whose files say something else now, or are gone."""
+
+    ended: Mapping[str, str] = field(default_factory=dict)
+    """Those that end in favour of another one, each with its id."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Those that another file still has the content of, each with the path of that file."""
+    newer: frozenset[str] = frozenset()
+    """The files in whose favour documents end, by path."""
+    keys: frozenset[str] = frozenset()
+    """Ids that the first versions of the ended ones would have."""
+    gone: tuple[FileOutcome, ...] = ()
+    """The files that are gone, each with its document."""
+
+    def __bool__(self) -> bool:
+        return bool(self.ended or self.renamed or self.gone)
+
+    def told(self, outcomes: Iterable[FileOutcome]) -> list[FileOutcome]:
+        """Return outcomes, those superseded of files whose earlier versions end."""
+        return [
+            replace(item, outcome="superseded") if item.path in self.newer else item
+            for item in outcomes
+        ]
+
+
+class FileVersions:
+    """Finds the documents of one namespace that files were before.
+
+    Args:
+        store: What is remembered.
+        settings: Of its knowledge base.  A file that is taken out of an inbox is not followed:
+            another one may be dropped under its name.
+        namespace: Whose documents.
+        clock: Says when they end.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: KnowledgeBaseSettings,
+        namespace: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.clock = clock
+        self._readings = store.ledger.provenance
+        self._emptied = [
+            f"{printable(inbox.path)}{os.sep}"
+            for inbox in settings.inboxes
+            if inbox.after != "keep"
+        ]
+        self._redacts = settings.redact
+        self._namespace = namespace
+        self._copies: dict[str, str] = {}
+        """Files of this ingest that have the content of a document of another name, by path."""
+
+    def after(self, snapshot: Snapshot, outcomes: Iterable[FileOutcome]) -> Turnover:
+        """Return what becomes of what some files were before, by what became of them now."""
+        now = {item.path: item.document_id for item in outcomes if item.path and item.document_id}
+        return self._turnover(snapshot, {p: d for p, d in now.items() if self._is_followed(p)})
+
+    def gone(self, snapshot: Snapshot, folders: Sequence[Path]) -> Turnover:
+        """Return what becomes of the documents of files that are no longer in some folders."""
+        paths: set[str] = set()
+        for folder in folders:
+            top = printable(absolute(folder)).rstrip(os.sep)
+            first, after = f"{top}{os.sep}", f"{top}{chr(ord(os.sep) + 1)}"
+            within = (col("source") >= first) & (col("source") < after)
+            paths |= {row["source"] for row in self._live(snapshot, within)}
+            paths.update(self._readings.paths_between(first, after))
+        return self._turnover(
+            snapshot, {p: None for p in sorted(paths) if self._is_followed(p) and _is_gone(p)}
+        )
+
+    def _is_followed(self, path: str) -> bool:
+        return not path.startswith(tuple(self._emptied))
+
+    def _turnover(self, snapshot: Snapshot, now: Mapping[str, str | None]) -> Turnover:
+        """Return what becomes of what files were before.
+
+        Args:
+            snapshot: What is remembered.
+            now: Paths of files, each with the document that stands for it now.
+        """
+        before = self._before(snapshot, now)
+        rows = {row["id"]: row for found in before.values() for row in found}
+        known = {path: id_ for path, id_ in now.items() if id_}
+        self._copies |= {
+            path: id_
+            for path, id_ in known.items()
+            if id_ not in (row["id"] for row in before.get(path, ()))
+        }
+        earlier = [(p, row) for p, found in before.items() for row in found if row["id"] != now[p]]
+        others = self._others(now, {row["id"]: row for _, row in earlier})
+        ended: dict[str, str] = {}
+        renamed: dict[str, str] = {}
+        newer: set[str] = set()
+        gone: dict[str, FileOutcome] = {}
+        for path, row in earlier:
+            if other := others.get(row["id"]):
+                if row["source"] == path:
+                    renamed[row["id"]] = redact_secrets(min(other)) if self._redacts else min(other)
+            elif id_ := now[path]:
+                ended[row["id"]] = id_
+                newer.add(path)
+            else:
+                gone[row["id"]] = FileOutcome(path, "gone", row["id"], title=row["title"])
+        keys = frozenset(document_id(self._namespace, rows[id_]["sha256"]) for id_ in ended)
+        return Turnover(ended, renamed, frozenset(newer), keys, tuple(gone.values()))
+
+    def _before(self, snapshot: Snapshot, paths: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+        """Return the live documents that stand for files, as their sources say or as was noted."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for some in in_portions(list(paths)):
+            for row in self._live(snapshot, col("source").is_in(some)):
+                found.setdefault(row["source"], []).append(row)
+            noted = self._readings.documents_of(some)
+            ids = {id_ for each in noted.values() for id_ in each}
+            live = {row["id"]: row for row in self._live(snapshot, col("id").is_in(sorted(ids)))}
+            for path, each in noted.items():
+                newest = next((live[id_] for id_ in each if id_ in live), None)
+                if newest is not None and newest not in found.get(path, ()):
+                    found.setdefault(path, []).append(newest)
+        return found
+
+    def _live(self, snapshot: Snapshot, where: Expr) -> Iterator[dict[str, Any]]:
+        """Yield the live documents that are files of this namespace."""
+        is_file = (col("namespace") == self._namespace) & col("external_id").is_null()
+        is_file &= (col("part") == 0) & (col("reader") != RECORD_READER)
+        is_file &= col("source") != STDIN_NAME
+        live = col("status").is_in(LIVE_STATUSES)
+        yield from snapshot.scan("documents", where & is_file & live, _COLUMNS).to_pylist()
+
+    def _others(
+        self, now: Mapping[str, str | None], documents: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, set[str]]:
+        """Return the files that still have the content of documents, by id."""
+        if not documents:
+            return {}
+        pairs = {(row["source"], id_) for id_, row in documents.items()}
+        pairs |= set(self._readings.files_of(documents))
+        pairs |= {(p, id_) for p, id_ in [*self._copies.items(), *now.items()] if id_ in documents}
+        found: dict[str, set[str]] = {}
+        for path, id_ in pairs:
+            if now.get(path, id_) == id_ and self._may_be_there(path):
+                found.setdefault(id_, set()).add(path)
+        return found
+
+    def _may_be_there(self, path: str) -> bool:
+        """Whether a source is a file that is still there, or that an inbox has taken in."""
+        return Path(path).is_absolute() and not (self._is_followed(path) and _is_gone(path))
+
+
+def _is_gone(path: str) -> bool:
+    """Whether there is no such file; one that cannot be looked at may be there."""
+    try:
+        path_of(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
