@@ -213,7 +213,7 @@ class Home:
         if close := difflib.get_close_matches(name, names, n=1):
             return f"did you mean {close[0]!r}?"
         if names:
-            return f"there are {', '.join(names[:8])}; `memctl kb list` shows them all"
+            return f"there are {', '.join(names[:8])}; `memctl kb list` shows them all."
         return f"create it: memctl kb create {name}"
 
     def settings(self, name: str) -> KnowledgeBaseSettings:
@@ -279,6 +279,10 @@ class Home:
             except UsageError:
                 if not self.exists(wanted):  # another process may have been a moment faster
                     raise
+        if not self.exists(wanted):
+            create, near = f"memctl kb create {wanted}", self._suggestion(wanted)
+            hint = near if create in near else f"{near} Or create it: {create}"
+            raise KnowledgeBaseNotFound(f"no knowledge base {wanted!r}", hint)
         opened = self.open(wanted)
         if opened.settings.status == "archived":
             opened.close()

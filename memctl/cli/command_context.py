@@ -337,6 +337,8 @@ class _Json(logging.Formatter):
 # --- progress -------------------------------------------------------------------------------------
 
 _SHOWN_AFTER = 0.4
+_BESIDE_BAR = 40
+"""Characters of a terminal's width for what stands beside the bar."""
 
 
 @contextmanager
@@ -390,7 +392,7 @@ class _Listener:
         with self._mutex:
             if not self._is_over:
                 self._bar = _bar()
-                self._task = self._bar.add_task(self._title, total=None, unit="", note="")
+                self._task = self._bar.add_task(self._title, total=None, of="", unit="", note="")
                 self._update()
                 self._bar.start()
 
@@ -400,27 +402,35 @@ class _Listener:
                 self._task,
                 completed=self._last.done,
                 total=self._last.total,
+                of=f"/{self._last.total:,}" if self._last.total else "",
                 unit=self._last.unit,
-                note=one_line(self._last.note, 40),
+                note=one_line(self._last.note),
             )
 
 
 def _bar() -> Bar:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
+    from rich.table import Column
 
     from memctl.cli.rendering.output_formats import console
 
+    screen = console(stderr=True)
     columns: list[ProgressColumn] = [
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} {task.fields[unit]}", markup=False),
+        BarColumn(bar_width=max(8, (screen.width - _BESIDE_BAR) // 3)),
+        TextColumn("{task.completed:,.0f}{task.fields[of]} {task.fields[unit]}", markup=False),
         _rate_column(),
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[note]}", style="dim", markup=False),
+        TextColumn(
+            "{task.fields[note]}",
+            style="dim",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+        ),
     ]
-    return Bar(*columns, console=console(stderr=True), transient=True)
+    return Bar(*columns, console=screen, transient=True)
 
 
 def _rate_column() -> ProgressColumn:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from memctl.cli.command_context import CommandContext
+from memctl.cli.completion import complete_kb
 from memctl.cli.rendering.output_formats import Format, check_format
 from memctl.literals import Mode
 
@@ -25,7 +26,13 @@ Output = Annotated[
 ]
 KnowledgeBaseOption = Annotated[
     list[str] | None,  # so that a second one is refused, and not taken in place of the first
-    typer.Option("-k", "--kb", metavar="NAME", help="The knowledge base; see memctl kb list."),
+    typer.Option(
+        "-k",
+        "--kb",
+        metavar="NAME",
+        help="The knowledge base; see memctl kb list.",
+        autocompletion=complete_kb,
+    ),
 ]
 KnowledgeBasesOption = Annotated[
     list[str] | None,
@@ -34,6 +41,7 @@ KnowledgeBasesOption = Annotated[
         "--kb",
         metavar="NAME",
         help="A knowledge base; repeatable. By default all always-on ones.",
+        autocompletion=complete_kb,
     ),
 ]
 ModeOption = Annotated[

@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -56,12 +57,25 @@ _PARSER_WORDS = {
 }
 """Typer 0.29 says in pydantic's words what is wrong with a value; those are ours."""
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
+_NO_COMMAND = re.compile(r"No such command '(.*?)'")
+_SHOWN_COMMANDS = 3
+_SYNONYMS = {
+    "search": "query",
+    "ask": "query",
+    "find": "query",
+    "remember": "memory add",
+    "recall": "context",
+    "remove": "forget",
+    "backup": "snapshot create",
+}
+"""Words that people try, each with the command that does it."""
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="The memory that a person or an AI agent keeps on their own disk.\n\n"
     + verbatim(
         """
@@ -209,7 +223,27 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     message = error.format_message().rstrip(".")
     for theirs, ours in _PARSER_WORDS.items():
         message = message.replace(theirs, ours)
-    return _report(message[:1].lower() + message[1:], f"see {path} --help", error.exit_code)
+    hint = f"see {path} --help"
+    if unknown := _NO_COMMAND.match(message):
+        hint = _meant(unknown[1], context) or hint
+    return _report(message[:1].lower() + message[1:], hint, error.exit_code)
+
+
+def _meant(word: str, group: Any) -> str:
+    """Return a hint at the command that is meant by a word which is none; "" if nothing is near."""
+    import difflib
+
+    if difflib.get_close_matches(word, group.command.commands):  # which the message names
+        return ""
+    found: dict[str, list[str]] = {}
+    for name, command in getattr(_commands(), "commands", {}).items():
+        found[name] = [name]
+        for verb in getattr(command, "commands", {}):
+            found.setdefault(verb, []).append(f"{name} {verb}")
+    found |= {verb: [meant] for verb, meant in _SYNONYMS.items()}
+    near = difflib.get_close_matches(word, found, n=1, cutoff=0.75)
+    told = [f"memctl {words}" for words in found[near[0]][:_SHOWN_COMMANDS]] if near else []
+    return f"did you mean {' or '.join(told)}?" if told else ""
 
 
 def _command_path(arguments: Sequence[str]) -> str:

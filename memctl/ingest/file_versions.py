@@ -182,7 +182,8 @@ class FileVersions:
             return {}
         pairs = {(row["source"], id_) for id_, row in documents.items()}
         pairs |= set(self._readings.files_of(documents))
-        pairs |= {(p, id_) for p, id_ in [*self._copies.items(), *now.items()] if id_ in documents}
+        standing = [*self._copies.items(), *now.items()]
+        pairs |= {(path, id_) for path, id_ in standing if id_ and id_ in documents}
         found: dict[str, set[str]] = {}
         for path, id_ in pairs:
             if now.get(path, id_) == id_ and self._may_be_there(path):

@@ -17,35 +17,35 @@ import typer
 from memctl.cli.arguments import input_folder
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import command
-from memctl.cli.commands.consolidate import show_report
 from memctl.cli.commands.graph import show_step
 from memctl.cli.rendering.answer_view import show_result
 from memctl.cli.rendering.output_formats import Column, emit, plain_rows, print_paragraph
-from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
+from memctl.cli.rendering.terminal_text import format_count, format_size, one_line
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase
+    from memctl.records import Insight
     from memctl.watch.reporter import Listener, WatchEvent
 
 _NAME = "demo"
 _SETTLE_SECONDS = 0.3
-_HITS = 3
-_FACTS = 12
+_SHOWN = 2
+"""Of files and rows that are alike only so many are shown: the whole tour has 60 lines."""
 _HOPS = 2
-_NAMED = 12
+_NAMED = 8
 _SAMPLE_QUESTIONS = (
     "When does the lease for the Harbour Street workshop start?",
     "Who moves the Probat P12, and for how much?",
-    "Why did we end the contract with Santos Trading?",
     "Who won the chess championship?",
 )
 _READ_BACK = """\
 import duckdb, pyarrow.ipc
 memories = pyarrow.ipc.open_file({path!r}).read_all()
-print(duckdb.sql("select type, count(*) n, round(avg(importance), 2) importance"
-                 " from memories group by type order by n desc"))"""
+counts = "select n || ' ' || type from (select type, count(*) n from memories group by type)"
+told = ", ".join(row[0] for row in duckdb.sql(counts + " order by n desc, type").fetchall())
+print("  read back by DuckDB:", told)"""
 
 _UNDERSTOOD = (
     Column("title", "DOCUMENT", lambda text: one_line(text, 28)),
@@ -123,14 +123,20 @@ class _Tour:
         self.out = context.console
         self._chapter = 0
 
-    def chapter(self, title: str) -> None:
-        """Begin the next chapter."""
+    def chapter(self, title: str, words: str = "") -> None:
+        """Begin the next chapter, with the command that does the same."""
         self._chapter += 1
-        self.out.print(f"\n{self._chapter}. {title}\n", style="bold")
+        self.out.print(f"\n{self._chapter}. {title}", style="bold", soft_wrap=True)
+        if words:
+            self.command(words)
 
     def say(self, text: str, style: str = "") -> None:
         """Print a paragraph, indented."""
         print_paragraph(self.out, text, style, 2)
+
+    def line(self, text: str, style: str = "") -> None:
+        """Print a line, indented; a terminal gets what fits."""
+        self.say(one_line(text, self.out.width - 2 if self.out.is_terminal else 0), style)
 
     def command(self, words: str) -> None:
         """Print the command that does the same."""
@@ -155,8 +161,7 @@ def _take_in(tour: _Tour, home: Home, source: Path) -> None:
     from memctl.watch.kb_watcher import WatchOptions
     from memctl.watch.service import WatchedBases, WatchService
 
-    tour.chapter(f"Files are dropped into an inbox: {source}")
-    tour.command(f"watch -k {_NAME} --once")
+    tour.chapter(f"Files are dropped into an inbox: {source}", f"watch -k {_NAME} --once")
     events: list[WatchEvent] = []
     options = WatchOptions(settle_seconds=_SETTLE_SECONDS, poll=True, once=True)
     with _listening(tour.context, source, events) as listener:
@@ -185,19 +190,25 @@ def _listening(
 
 def _show_events(tour: _Tour, events: list[WatchEvent]) -> None:
     marks = {"ingested": "+", "superseded": "+", "known": "=", "failed": "!"}
+    taken = [event for event in events if marks.get(event.kind) == "+"]
+    hidden = sorted(taken, key=lambda event: event.source)[_SHOWN:]
     for event in sorted(events, key=lambda event: event.source):
+        if event in hidden:
+            continue
         name = one_line(event.source.rsplit("/", 1)[-1], 34)
         mark = marks.get(event.kind)
         if mark == "+":
             made = format_count(int(event.detail.get("memories", 0)), "memory", "memories")
             lacking = event.detail.get("missing")
             note = f", no {', '.join(lacking)} yet" if lacking else ""
-            tour.say(f"+ {name:34}  {made}{note}")
+            tour.line(f"+ {name}  {made}{note}")
         elif mark == "=":
-            tour.say(f"= {name:34}  known already: the same content as {_twin(events, event)}")
+            tour.line(f"= {name}  known already: the same content as {_twin(events, event)}")
         elif mark == "!":
-            tour.say(f"! {name:34}  {one_line(event.message)}", "red")
-            tour.say(f"  {'':34}  hint: {one_line(event.hint)}", "dim")
+            tour.line(f"! {name}  {event.message}", "red")
+            tour.line(f"  hint: {event.hint}", "dim")
+    if hidden:
+        tour.line(f"+ and {format_count(len(hidden), 'file')} more", "dim")
 
 
 def _twin(events: list[WatchEvent], event: WatchEvent) -> str:
@@ -215,30 +226,31 @@ def _twin(events: list[WatchEvent], event: WatchEvent) -> str:
 def _show_understood(tour: _Tour, base: KnowledgeBase) -> None:
     from memctl.records import Filters
 
-    tour.chapter("Each document is understood: gist, names, topics, importance")
-    tour.command("document list")
+    tour.chapter("Each document is understood: gist, names, topics, importance", "document list")
     documents = sorted(plain_rows(base.documents.list()), key=lambda row: -row["importance"])
-    emit(documents, _UNDERSTOOD, "table")
-    tour.chapter("What is worth remembering on its own becomes a memory that names its evidence")
+    emit(documents[:_SHOWN], _UNDERSTOOD, "table")
     tour.command("memory list --level memory")
     found = plain_rows(base.memories.list(Filters(levels=("memory",))))
     distilled = [row for row in found if row["type"] not in ("gist", "summary")]
     distilled.sort(key=lambda row: -row["importance"])
-    emit(distilled[:_FACTS], _DISTILLED, "table")
-    if len(distilled) > _FACTS:
-        tour.say(f"and {format_count(len(distilled) - _FACTS, 'more', 'more')}", "dim")
+    emit(distilled[:_SHOWN], _DISTILLED, "table")
 
 
 # --- 3: insights ---------------------------------------------------------------------------------
 
 
 def _consolidate(tour: _Tour, base: KnowledgeBase) -> None:
-    tour.chapter("Consolidation finds what connects files, and where they contradict each other")
-    tour.command("consolidate")
+    tour.chapter("Consolidation connects files, and finds where they contradict", "consolidate")
     with tour.context.progress("consolidating") as listener:
         report = base.consolidate(progress=listener)
-    order = sorted(report.insights, key=lambda insight: insight.kind != "contradiction")
-    show_report(tour.context, replace(report, insights=tuple(order)))
+    kinds: dict[str, list[Insight]] = {}
+    for insight in sorted(report.insights, key=lambda each: each.kind != "contradiction"):
+        kinds.setdefault(insight.kind, []).append(insight)
+    made = format_count(len(report.insights), "insight")
+    tour.line(f"{format_count(report.examined, 'memory', 'memories')} looked at, {made}")
+    for first, *_ in kinds.values():
+        style = "yellow" if first.kind == "contradiction" else "green"
+        tour.line(f"{first.kind}: {first.text}", style)
 
 
 # --- 4: the graph --------------------------------------------------------------------------------
@@ -250,18 +262,16 @@ def _show_graph(tour: _Tour, base: KnowledgeBase) -> None:
     best = view.overview().best_connected[:1]
     if not best:
         return
-    tour.chapter("Who and what is named hangs together, and each step says where that stands")
     name = best[0].name
+    tour.chapter("Who and what is named hangs together", f'graph neighbors "{name}"')
     near = view.neighbours(name, _HOPS)
-    tour.command(f'graph neighbors "{name}"')
     beside = [each.name for each in near if each.hops == 1]
-    tour.say(f"{name}: {_listed(beside)}")
+    tour.line(f"{name}: {_listed(beside)}")
     farther = next((each.name for each in near if each.hops == _HOPS), None)
     if farther is not None:
-        tour.out.print()
         tour.command(f'graph path "{name}" "{farther}"')
         for step in view.path(name, farther):
-            show_step(tour.out, step, indent=2)
+            show_step(tour.out, replace(step, created_at=None), indent=2)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -279,8 +289,7 @@ def _ask(tour: _Tour, base: KnowledgeBase, questions: tuple[str, ...]) -> None:
         tour.command(f'query "{question}"')
         result = base.query(question)
         tour.context.note_answer(result.answer)
-        show_result(tour.out, result, below=_HITS)
-        tour.say(f"in {format_duration(result.seconds)}\n", "dim")
+        show_result(tour.out, replace(result, hits=(), insights=(), communities=()))
 
 
 def _own_questions(base: KnowledgeBase) -> tuple[str, ...]:
@@ -294,16 +303,13 @@ def _own_questions(base: KnowledgeBase) -> tuple[str, ...]:
 
 
 def _export(tour: _Tour, base: KnowledgeBase, place: Path) -> None:
-    tour.chapter("Everything is yours: an Arrow export, read back by DuckDB")
     target = place / "memories.arrow"
-    tour.command(f"export memories --to {target}")
+    words = f"export memories --to {target}"
+    tour.chapter("Everything is yours: an Arrow export, read back by DuckDB", words)
     rows = base.transfer.export_to(target, "memories")
-    tour.say(
-        f"{format_count(rows, 'row')}, {format_size(target.stat().st_size)}, vectors included\n"
-    )
+    size = format_size(target.stat().st_size)
+    tour.say(f"{format_count(rows, 'row')}, {size}, vectors included")
     code = _READ_BACK.format(path=str(target))
-    for line in code.splitlines():
-        tour.say(line, "dim")
     tour.out.file.flush()
     subprocess.run([sys.executable, "-c", code], check=True, stdout=_stdout())
 
@@ -318,11 +324,7 @@ def _stdout() -> int | None:
 
 def _say_goodbye(tour: _Tour, place: Path) -> None:
     tour.chapter("Where things are, and what to try next")
-    tour.say(f"{place}/kb/{_NAME}/processed   the files that were taken in")
-    tour.say(f"{place}/kb/{_NAME}/failed      the others, each with its reason")
-    tour.say(f"{place}/kb/{_NAME}/lance       the LanceDB tables\n")
+    tour.say(f"{place}/kb/{_NAME}/failed   files that failed, each with its reason")
     tour.command(f'--home {place} query "..."')
-    tour.command(f'--home {place} sql "from documents select title, summary"')
     tour.command("ingest FILE...    # begin with files of your own")
-    tour.out.print()
     tour.say(f"It was a tour: rm -r {place} leaves no trace.")

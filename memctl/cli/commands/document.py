@@ -20,6 +20,7 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.commands.ingest import raise_failures, reporting_a_stop, show_report
+from memctl.cli.completion import complete_document
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -46,7 +47,12 @@ if TYPE_CHECKING:
 app = group("document", "List, show, delete and read again what was ingested.")
 
 Id = Annotated[
-    str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: d_3fa2b1.")
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The id, or enough of its beginning: d_3fa2b1.",
+        autocompletion=complete_document,
+    ),
 ]
 
 _LIST = (
@@ -195,7 +201,9 @@ def delete(
 )
 def reprocess(
     context: CommandContext,
-    ids: list[str] | None = typer.Argument(None, metavar="ID", help="Documents to read again."),
+    ids: list[str] | None = typer.Argument(
+        None, metavar="ID", help="Documents to read again.", autocompletion=complete_document
+    ),
     incomplete: bool = flag("--incomplete", "All that lack something that may be available now."),
     upgrade: bool = flag(
         "--upgrade", "All documents that the configured model has not understood."

@@ -11,6 +11,7 @@ import typer
 from memctl.cli.arguments import refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, KnowledgeBaseOption, Output, Yes, command, flag
+from memctl.cli.completion import complete_document, complete_memory
 from memctl.cli.rendering.output_formats import emit_one, print_facts, to_plain
 from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, PartialFailure, UsageError
@@ -39,10 +40,18 @@ app = typer.Typer()
 def forget(
     context: CommandContext,
     document: _Words = typer.Option(
-        None, "--document", metavar="ID", help="With all its versions; repeatable."
+        None,
+        "--document",
+        metavar="ID",
+        help="With all its versions; repeatable.",
+        autocompletion=complete_document,
     ),
     memory: _Words = typer.Option(
-        None, "--memory", metavar="ID", help="With all its versions; repeatable."
+        None,
+        "--memory",
+        metavar="ID",
+        help="With all its versions; repeatable.",
+        autocompletion=complete_memory,
     ),
     entity: _Words = typer.Option(
         None, "--entity", metavar="NAME", help="The name as it is written; repeatable."

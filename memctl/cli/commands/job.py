@@ -18,6 +18,7 @@ from memctl.cli.command_decorator import (
     flag,
     group,
 )
+from memctl.cli.completion import complete_job
 from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant
 from memctl.cli.rendering.terminal_text import format_count, format_moment
 
@@ -70,7 +71,10 @@ def list_(
 def undo(
     context: CommandContext,
     job: int | None = typer.Argument(
-        None, metavar="JOB", help="See memctl job list; by default the latest."
+        None,
+        metavar="JOB",
+        help="See memctl job list; by default the latest.",
+        autocompletion=complete_job,
     ),
     again: bool = flag("--again", "Let the next consolidation look at the same memories again."),
     yes: Yes = False,

@@ -11,6 +11,7 @@ import typer
 from memctl.cli.arguments import input_folder, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, Output, Yes, command, flag, group
+from memctl.cli.completion import complete_kb
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 app = group("kb", "Create, list, change, archive and delete knowledge bases.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
-ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl kb list.")]
+ExistingName = Annotated[
+    str, typer.Argument(metavar="NAME", help="See memctl kb list.", autocompletion=complete_kb)
+]
 Inboxes = Annotated[
     list[str] | None,
     typer.Option(

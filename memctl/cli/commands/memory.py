@@ -22,6 +22,7 @@ from memctl.cli.command_decorator import (
     command,
     group,
 )
+from memctl.cli.completion import complete_memory
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -48,7 +49,12 @@ app = group("memory", "List, show, add, edit and delete single memories.")
 insight_app = group("insight", "List and show what memories say together.")
 
 Id = Annotated[
-    str, typer.Argument(metavar="ID", help="The id, or enough of its beginning: m_3fa2b1.")
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The id, or enough of its beginning: m_3fa2b1.",
+        autocompletion=complete_memory,
+    ),
 ]
 TypeOption = Annotated[
     str | None, typer.Option("--type", metavar="TYPE", help="fact, decision, preference, plan, ...")

@@ -17,6 +17,7 @@ from memctl.cli.command_decorator import (
     command,
     group,
 )
+from memctl.cli.completion import complete_snapshot
 from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant, to_plain
 from memctl.cli.rendering.terminal_text import format_count, format_moment, format_size
 
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 app = group("snapshot", "Name the state of a knowledge base, and go back to it.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 of a-z, 0-9, - and _.")]
-ExistingName = Annotated[str, typer.Argument(metavar="NAME", help="See memctl snapshot list.")]
+ExistingName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="See memctl snapshot list.", autocompletion=complete_snapshot
+    ),
+]
 
 _COLUMNS = (
     Column("name", "NAME"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -114,8 +115,13 @@ def _listed(files: Sequence[str]) -> str:
 
 
 def listener(context: CommandContext) -> Listener:
-    """Return what writes one line an event: JSON to programs, text to people."""
+    """Return what writes one line an event: JSON to programs, text to people.
+
+    On a terminal a line is cut to its width, unless more is asked for.
+    """
     wanted = context.config.log.format
+    is_cut = sys.stdout.isatty() and not context.verbose
+    width = shutil.get_terminal_size().columns if is_cut else 0
     as_json = wanted == "json" or (wanted == "auto" and not sys.stdout.isatty())
 
     def tell(event: WatchEvent) -> None:
@@ -125,6 +131,8 @@ def listener(context: CommandContext) -> Listener:
         if event.kind in _DEBUG_KINDS and not context.verbose:
             return
         line = json_text(to_plain(event)) if as_json else _line(event)
+        if not as_json and 0 < width < len(line):
+            line = f"{line[: width - 1]}…"
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
@@ -142,8 +150,9 @@ def _line(event: WatchEvent) -> str:
         text = f"{format_count(int(memories), 'memory', 'memories')}: {text}"
     if event.detail.get("missing"):
         text += f" (no {', '.join(event.detail['missing'])} yet)"
-    line = "  ".join(parts) + (f"  {text}" if text else "")
-    return f"{line}\n{'hint:':>14} {one_line(event.hint)}" if event.hint else line
+    if event.hint:
+        text += f" (hint: {one_line(event.hint)})"
+    return "  ".join([*parts, text] if text else parts)
 
 
 @command(

@@ -28,7 +28,6 @@ def show_result(
     result: QueryResult,
     *,
     explain: bool = False,
-    below: int = _HITS_BELOW,
     streamed: bool = False,
 ) -> None:
     """Print one result.
@@ -37,7 +36,6 @@ def show_result(
         console: Where to.
         result: What the question gave.
         explain: Whether to print what each leg gave.
-        below: How many hits to print below an answer.
         streamed: Whether the answer has been printed already, unchecked.
     """
     answer = result.answer
@@ -58,7 +56,7 @@ def show_result(
         for community in result.communities:
             _show_community(console, community, explain=explain, name_kb=several)
     if result.hits:
-        most = None if answer is None or explain else below
+        most = None if answer is None or explain else _HITS_BELOW
         _show_hits(console, result, most, explain=explain, name_kb=several)
     elif answer is None:
         print_paragraph(console, "nothing found", "yellow")
