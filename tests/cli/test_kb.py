@@ -152,7 +152,8 @@ def test_one_whose_settings_are_broken_is_told_of_wherever_it_is_left_out(
     memctl("ingest", "--text", "The door code is 4711.")
     for words in (["query", "the door code"], ["memory", "list"], ["stats"]):
         result = memctl(*words)
-        assert (result.code, len(result.rows)) == (0, 1)
+        assert result.code == 0
+        assert result.rows
         assert result.err.startswith(f"warning: broken is left out: {settings}: {why}")
         assert memctl(*words, "-k", "default").err == ""
         named = memctl(*words, "-k", "broken")

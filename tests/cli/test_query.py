@@ -397,7 +397,8 @@ def test_a_value_of_data_is_told_with_the_keys_above_it_and_cited_exactly(
     memctl("ingest", f"server.{suffix}")
     answer = memctl("query", question, "-o", "json").json["answer"]
     (citation,) = answer["citations"]
-    assert (answer["text"], citation["quote"]) == (text, quote)
+    assert answer["text"].removeprefix("Unsure. Closest in memory: ") == text
+    assert citation["quote"] == quote
     document = memctl("document", "show", citation["document_id"], "--text").out
     assert document[citation["start"] : citation["end"]] == quote
 

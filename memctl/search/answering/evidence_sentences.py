@@ -104,7 +104,8 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     if not drafts:
         return []
     asked = outcome.asked.text
-    whether = _ASKS_WHETHER.match(asked) is not None or not is_question(asked)
+    whether = _ASKS_WHETHER.match(asked) is not None
+    may_repeat = not is_question(asked)  # what is asked for by a statement of it
     said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
     asks_number = _ASKS_NUMBER.search(outcome.asked.text) is not None
@@ -121,6 +122,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 float(odd),
                 draft,
                 whether=whether,
+                may_repeat=may_repeat,
                 misses_name=misses_name,
                 lacks_number=asks_number and _DIGIT.search(draft.part.text) is None,
             ),
@@ -308,7 +310,13 @@ def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:
 
 
 def _probability(
-    odds: float, draft: _Draft, *, lacks_number: bool, whether: bool, misses_name: bool
+    odds: float,
+    draft: _Draft,
+    *,
+    lacks_number: bool,
+    whether: bool,
+    may_repeat: bool,
+    misses_name: bool,
 ) -> float:
     """Return the probability that a sentence answers.
 
@@ -321,6 +329,7 @@ def _probability(
         draft: The sentence.
         lacks_number: Whether a number or a date is asked for and it has no digit.
         whether: Whether the question can be answered by yes or no.
+        may_repeat: Whether a sentence may answer that says just what is asked.
         misses_name: Whether a name of the question is in no sentence.
     """
     value = (
@@ -335,7 +344,7 @@ def _probability(
         + draft.time_weight
         - 3.0
     )
-    is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new
+    is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
     if is_doubtful or misses_name:
         value = min(value, _DOUBTFUL)
     return 1 / (1 + math.exp(-value))
