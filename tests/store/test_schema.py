@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 from memctl.records import Document, Entity, Memory, Relation
 from memctl.schema.arrow_tables import (
-    TABLES,
-    TableName,
     document_rows,
     documents_table,
     entities_table,
@@ -27,6 +25,7 @@ from memctl.schema.arrow_tables import (
     relations_table,
     schemas,
 )
+from memctl.schema.table_names import TABLES, TableName
 from memctl.store.store import Store
 
 DIMENSION = 8

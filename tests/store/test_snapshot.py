@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import UsageError
-from memctl.schema.arrow_tables import TABLES, memories_table, memory_rows
+from memctl.schema.arrow_tables import memories_table, memory_rows
+from memctl.schema.table_names import TABLES
 from memctl.store.store import Store
 from memctl.store.tables.filter_expressions import col
 from memctl.store.tables.snapshot import ROW, Snapshot

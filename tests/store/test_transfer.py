@@ -25,12 +25,12 @@ import pytest
 from memctl.errors import DamagedError, MemctlError, UsageError
 from memctl.records import Entity, Relation
 from memctl.schema.arrow_tables import (
-    TABLES,
     documents_table,
     entities_table,
     memories_table,
     relations_table,
 )
+from memctl.schema.table_names import TABLES
 from memctl.store.store import Store
 from memctl.store.transfer.exports import export_all, export_table, import_all, read_manifest
 
