@@ -723,7 +723,7 @@ class Answer:
     """Sentences, each followed by its ``[n]``, and by ``[unsupported]`` where it is."""
     found: bool
     method: str
-    """``extractive/1``, or a model's name and prompt: ``model/llama3.1/answer/1``."""
+    """``extractive/2``, or a model's name and prompt: ``model/llama3.1/answer/1``."""
     confidence: float
     citations: tuple[Citation, ...] = ()
     sentences: tuple[AnswerSentence, ...] = ()

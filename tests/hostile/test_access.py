@@ -102,7 +102,7 @@ def test_a_private_knowledge_base_is_not_sent_to_another_machine(
     monkeypatch.setenv("MEMCTL_MODELS_RERANK", "r")
     monkeypatch.setattr("memctl.models.endpoint._LOOPBACK", ("elsewhere",))
     asked = ("query", "Who met the surgeon?", "-o", "json", "-k", "diary", *together)
-    assert diary(*asked).json["answer"]["method"] == "extractive/1"
+    assert diary(*asked).json["answer"]["method"] == "extractive/2"
     diary("ingest", "-k", "diary", "--text", "Another secret.")
     assert endpoint.asked == []
     diary("kb", "set", "diary", "--may-send")

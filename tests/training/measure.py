@@ -9,6 +9,7 @@ right if a citation quotes a unit that answers.  Prints a table by threshold of 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import re
@@ -68,8 +69,12 @@ def write_document(files: Path, document: dict[str, Any]) -> None:
     path = files / document["file"]
     path = path.with_suffix(".txt") if path.suffix in _AS_TEXT else path
     path.parent.mkdir(parents=True, exist_ok=True)
-    head = [document.get("title") or "", document.get("date") or "", ""]
+    title, date = document.get("title") or "", document.get("date") or ""
+    head = [f"# {title}" if path.suffix == ".md" else title, date, ""]
     path.write_text("\n".join([*head, *(unit[0] for unit in document["units"]), ""]), "utf-8")
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", date):
+        moment = datetime.datetime.fromisoformat(date).timestamp()
+        os.utime(path, (moment, moment))
 
 
 def judged(question: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:

@@ -125,6 +125,18 @@ class Network(nn.Module):
                 module.weight.copy_(found[f"{name}.weight"])
                 module.bias.copy_(found[f"{name}.bias"])
 
+    def resume(self, folder: Path) -> None:
+        """Take the weights of the product in place of those of MiniLM."""
+        stored = load_file(folder / "weights.safetensors")
+        with torch.no_grad():
+            for name, weight in self.named_parameters():
+                if name in stored:
+                    values = stored[name].float()
+                    scale = stored.get(f"{name.removesuffix('.weight')}.scale")
+                    if scale is not None and stored[name].dtype == torch.int8:
+                        values *= scale.float()
+                    weight[: len(values)] = values
+
     def forward(self, inputs: Sequence[Packed]) -> torch.Tensor:
         """Return the states of all tokens, padded to the longest input."""
         longest = max(len(each.ids) for each in inputs)
@@ -163,6 +175,8 @@ class Example:
     task: str
     packed: Packed
     target: Any
+    question: str = ""
+    """Of a candidate, which is ranked among those of its question."""
 
 
 class Packer:
@@ -309,6 +323,32 @@ def answer_examples(packer: Packer, worlds: Worlds, document: Document) -> Itera
             yield Example("answer", packer.pack(texts, ANSWER_LIMITS), float(is_right))
 
 
+def candidate_examples(packer: Packer, row: dict[str, Any]) -> list[Example]:
+    """Return what the search found for a question: what answers, and some that does not.
+
+    Half of what does not is of the likest, half of the rest.  Whatever has the words of the answer
+    may answer too, and is left out.
+    """
+    gives = words(row["answer"]) if row["answer"] else set()
+    right = [each for each in row["candidates"] if each["right"]][:3]
+    wrong = [
+        each
+        for each in row["candidates"]
+        if not each["right"] and not (gives and gives <= words(each["text"]))
+    ]
+    likely, rest = wrong[:14], wrong[14:]
+    wrong = random.sample(likely, min(5, len(likely))) + random.sample(rest, min(3, len(rest)))
+    return [
+        Example(
+            "candidate",
+            packer.pack((row["question"], each["before"], each["text"]), ANSWER_LIMITS),
+            float(each["right"]),
+            row["id"],
+        )
+        for each in right + wrong
+    ]
+
+
 def statement_examples(packer: Packer, document: Document, *, varied: bool) -> Iterator[Example]:
     """Yield each unit with its label, its importance and the tags of its tokens."""
     for at, (text, label, importance, names) in enumerate(document["units"]):
@@ -369,6 +409,8 @@ def loss_of(network: Network, batch: Sequence[Example]) -> torch.Tensor:
     if task == "answer":
         target = torch.tensor([each.target for each in batch])
         return functional.binary_cross_entropy_with_logits(network.answer(first)[:, 0], target)
+    if task == "candidate":
+        return _ranking_loss(network.answer(first)[:, 0], batch)
     if task == "relation":
         return functional.cross_entropy(
             network.relation(first), torch.tensor([each.target for each in batch])
@@ -386,9 +428,35 @@ def loss_of(network: Network, batch: Sequence[Example]) -> torch.Tensor:
     )
 
 
+def _ranking_loss(odds: torch.Tensor, batch: Sequence[Example]) -> torch.Tensor:
+    """Return how badly candidates are told from each other, and those of a question ranked."""
+    target = torch.tensor([each.target for each in batch])
+    loss = functional.binary_cross_entropy_with_logits(odds, target)
+    by_question: dict[str, list[int]] = defaultdict(list)
+    for at, each in enumerate(batch):
+        by_question[each.question].append(at)
+    ranked = []
+    for places in by_question.values():
+        right = [at for at in places if batch[at].target]
+        if right:
+            best = torch.logsumexp(odds[right], 0)
+            ranked.append(torch.logsumexp(odds[places], 0) - best)
+    return loss + 0.5 * torch.stack(ranked).mean() if ranked else loss
+
+
 def batches(examples: Sequence[Example]) -> list[list[Example]]:
     """Return batches of one task and of similar length, in random order."""
-    found = []
+    by_question: dict[str, list[Example]] = defaultdict(list)
+    for each in examples:
+        if each.task == "candidate":
+            by_question[each.question].append(each)
+    groups = random.sample(list(by_question.values()), len(by_question))
+    groups = [
+        group
+        for at in range(0, len(groups), 160)
+        for group in sorted(groups[at : at + 160], key=lambda group: len(group[0].packed.ids))
+    ]
+    found = [sum(groups[at : at + 4], []) for at in range(0, len(groups), 4)]
     for task in ("answer", "statement", "relation"):
         mine = [each for each in examples if each.task == task]
         random.shuffle(mine)
@@ -531,6 +599,9 @@ def main() -> None:
     )
     parser.add_argument("--base", type=Path, required=True)
     parser.add_argument("--public", type=Path, required=True)
+    parser.add_argument("--candidates", type=Path, required=True)
+    parser.add_argument("--epochs", type=int, default=2, help="of the last stage")
+    parser.add_argument("--resume", type=Path, help="begin with these weights, at the last stage")
     parser.add_argument("--out", type=Path, default=FOLDER)
     options = parser.parse_args()
     random.seed(1)
@@ -561,8 +632,25 @@ def main() -> None:
                 made += statement_examples(packer, document, varied=True)
         return made + 2 * list(relation_examples(packer, worlds, held_out=False))
 
-    train(network, first_stage, 1, 8e-5, (network.word, network.pos, network.layers[0]))
-    train(network, second_stage, 3, 6e-5, (network.word, network.pos))
+    rows = map(json.loads, options.candidates.read_text("utf-8").splitlines())
+    found = [row for row in rows if row["world"] not in HELD_OUT and row["candidates"]]
+
+    def last_stage() -> list[Example]:
+        made = [each for row in found for each in candidate_examples(packer, row)]
+        for name in by_source:
+            for row in random.sample(by_source[name], min(60, len(by_source[name]))):
+                made += public_examples(packer, row, 2)
+        for document in worlds.documents.values():
+            if not document["id"].startswith(HELD_OUT):
+                made += statement_examples(packer, document, varied=True)
+        return made
+
+    if options.resume:
+        network.resume(options.resume)
+    else:
+        train(network, first_stage, 1, 8e-5, (network.word, network.pos, network.layers[0]))
+        train(network, second_stage, 3, 6e-5, (network.word, network.pos))
+    train(network, last_stage, options.epochs, 5e-5, (network.word, network.pos, network.layers[0]))
     evaluate(network, packer, worlds)
     export(network, options.base, options.out)
 

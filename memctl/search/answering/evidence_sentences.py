@@ -92,15 +92,7 @@ class EvidenceSentence:
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
-    hits = outcome.hits[:MAX_HITS_READ]
-    around = outcome.load_turns_around(hits) if outcome.load_turns_around else ()
-    said = {_place(hit): hit.text for hit in (*hits, *around)}
-    drafts = [
-        draft
-        for hit in (*hits, *around)
-        for draft in _drafts(hit, said.get(_place(hit, -1), ""), outcome)
-    ]
-    drafts = _distinct(sorted(drafts, key=lambda draft: -draft.overlap))[:_MAX_JUDGED]
+    drafts = candidate_sentences(outcome)[:_MAX_JUDGED]
     if not drafts:
         return []
     asked = outcome.asked.text
@@ -133,6 +125,19 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
+def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
+    """Return the sentences of the best hits, those first that have most of the question."""
+    hits = outcome.hits[:MAX_HITS_READ]
+    around = outcome.load_turns_around(hits) if outcome.load_turns_around else ()
+    said = {_place(hit): hit.text for hit in (*hits, *around)}
+    drafts = [
+        draft
+        for hit in (*hits, *around)
+        for draft in _drafts(hit, said.get(_place(hit, -1), ""), outcome)
+    ]
+    return _distinct(sorted(drafts, key=lambda draft: -draft.overlap))
+
+
 def promote_answering(
     hits: Sequence[Hit], sentences: Sequence[EvidenceSentence], least: float
 ) -> tuple[Hit, ...]:
@@ -157,7 +162,7 @@ def sentence_context(hit: Hit, before: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class CandidateSentence:
     """A sentence that may be judged."""
 
     hit: Hit
@@ -220,7 +225,7 @@ def _place(hit: Hit, step: int = 0) -> tuple[str, str, str, int] | None:
     return hit.kb, hit.namespace, hit.session_id, hit.turn + step
 
 
-def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[_Draft]:
+def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[CandidateSentence]:
     parts = split_parts(hit)
     terms_of = [_terms(hit, part, outcome) for part in parts]
     dates = hit_dates(hit) if outcome.question.dates else frozenset[str]()
@@ -234,7 +239,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[_Dra
         is_row = is_table_row(part.text)  # which the row before says nothing of
         context = above if is_row else above.union(dates, query_terms(before, outcome.languages))
         needs_before = not is_row and _DIGIT.search(part.text) is None
-        yield _Draft(
+        yield CandidateSentence(
             hit,
             part,
             part.start if hit.type == "turn" else _quote_start(parts, terms_of, place, outcome),
@@ -280,9 +285,9 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     return not has_all or any(found.isdisjoint(slot) for slot in names)
 
 
-def _distinct(drafts: Iterable[_Draft]) -> list[_Draft]:
+def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:
     """Return each sentence of a document once; its passages overlap, and so do memories of it."""
-    first: dict[tuple[tuple[str, str], str], _Draft] = {}
+    first: dict[tuple[tuple[str, str], str], CandidateSentence] = {}
     for draft in drafts:
         first.setdefault((draft.hit.document, draft.part.text), draft)
     return list(first.values())
@@ -311,7 +316,7 @@ def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:
 
 def _probability(
     odds: float,
-    draft: _Draft,
+    draft: CandidateSentence,
     *,
     lacks_number: bool,
     whether: bool,

@@ -105,8 +105,8 @@ class SearchOutcome:
 
     @cached_property
     def communities(self) -> tuple[Community, ...]:
-        """The communities of the names in question and hits, where the hits are relevant."""
-        if self.community_finder is None or not self.relevance.is_near:
+        """The communities of the names in question and hits, unless those are far from it."""
+        if self.community_finder is None or self.relevance.is_far:
             return ()
         return self.community_finder.find(self.asked.text, self.hits)
 
