@@ -21,6 +21,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -456,7 +457,7 @@ def batches(examples: Sequence[Example]) -> list[list[Example]]:
         for at in range(0, len(groups), 160)
         for group in sorted(groups[at : at + 160], key=lambda group: len(group[0].packed.ids))
     ]
-    found = [sum(groups[at : at + 4], []) for at in range(0, len(groups), 4)]
+    found = [list(chain(*groups[at : at + 4])) for at in range(0, len(groups), 4)]
     for task in ("answer", "statement", "relation"):
         mine = [each for each in examples if each.task == task]
         random.shuffle(mine)

@@ -37,8 +37,8 @@ _CALENDAR = frozenset(query_terms(" ".join((*MONTHS, *WEEKDAYS, "christmas easte
 GENERIC_TERMS = frozenset(
     query_terms(
         """say tell ask answer reply suggest propose recommend mention remind remember recall invite
-        offer share inform announce discuss initiate start begin explain describe express claim think believe
-        feel want wish like love enjoy prefer agree plan hope
+        offer share inform announce discuss initiate start begin explain describe express claim
+        think believe feel want wish like love enjoy prefer agree plan hope
         do make have get give take put go come become happen use keep hold let be bring show see
         look find know need help try talk speak meet call name title kind type part reason purpose
         idea opinion thought advice feedback view goal topic thing way time day person people
