@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).with_name("data")
-HELD_OUT = ("a-w02", "a-w07", "b-w02", "b-w07", "c-w02", "c-w07")
+HELD_OUT = ("a-w02", "a-w07", "b-w02", "b-w07", "c-w02", "c-w07", "k-w03", "l-w02", "m-w04",
+            "n-w04", "o-w03")  # fmt: skip
 _AS_TEXT = (".pdf", ".docx", ".xlsx", ".png", ".jpg", ".mbox", ".eml", ".html", ".ics", ".vcf",
             ".csv", ".json")  # fmt: skip
 """Files of these kinds would need more than their text."""

@@ -45,7 +45,8 @@ from memctl.models.task_encoder import (
 )
 
 DATA = Path(__file__).with_name("data")
-HELD_OUT = ("a-w02", "a-w07", "b-w02", "b-w07", "c-w02", "c-w07")
+HELD_OUT = ("a-w02", "a-w07", "b-w02", "b-w07", "c-w02", "c-w07", "k-w03", "l-w02", "m-w04",
+            "n-w04", "o-w03")  # fmt: skip
 """Worlds that nothing is trained on: thresholds are chosen on them and figures come from them."""
 WIDTH, LAYERS, POSITIONS = 384, 6, 256
 BATCH = 32
@@ -409,7 +410,9 @@ def loss_of(network: Network, batch: Sequence[Example]) -> torch.Tensor:
     first, task = states[:, 0], batch[0].task
     if task == "answer":
         target = torch.tensor([each.target for each in batch])
-        return functional.binary_cross_entropy_with_logits(network.answer(first)[:, 0], target)
+        return functional.binary_cross_entropy_with_logits(
+            network.answer(first)[:, 0].float(), target
+        )
     if task == "candidate":
         return _ranking_loss(network.answer(first)[:, 0], batch)
     if task == "relation":
@@ -423,7 +426,7 @@ def loss_of(network: Network, batch: Sequence[Example]) -> torch.Tensor:
         functional.cross_entropy(network.label(first), torch.tensor(labels), label_smoothing=0.05)
         + 0.5
         * functional.binary_cross_entropy_with_logits(
-            network.importance(first)[:, 0], torch.tensor(importance)
+            network.importance(first)[:, 0].float(), torch.tensor(importance)
         )
         + 2.5 * functional.cross_entropy(network.tags(states).transpose(1, 2), padded)
     )
@@ -431,7 +434,7 @@ def loss_of(network: Network, batch: Sequence[Example]) -> torch.Tensor:
 
 def _ranking_loss(odds: torch.Tensor, batch: Sequence[Example]) -> torch.Tensor:
     """Return how badly candidates are told from each other, and those of a question ranked."""
-    target = torch.tensor([each.target for each in batch])
+    odds, target = odds.float(), torch.tensor([each.target for each in batch])
     loss = functional.binary_cross_entropy_with_logits(odds, target)
     by_question: dict[str, list[int]] = defaultdict(list)
     for at, each in enumerate(batch):
@@ -495,7 +498,8 @@ def train(
     )
     for step in range(total):
         queue = queue or batches(make_examples())
-        loss = loss_of(network, queue.pop())
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = loss_of(network, queue.pop())
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(slow, 1.0)
