@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from memctl.swift import swift
-
 # --- what is stored: documents, memories, and the graph derived from them ------------------------
 
 Level = Literal["evidence", "memory", "insight"]
@@ -25,7 +23,6 @@ Metadata = Mapping[str, Any]
 DocumentStatus = Literal["pending", "processing", "indexed", "failed", "superseded", "gone"]
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class Document:
     """One row of the ``documents`` table; see ``schema.arrow_tables`` for the Arrow types."""
@@ -66,7 +63,6 @@ class Document:
     metadata: Metadata = field(default_factory=dict)
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One row of the ``memories`` table, without its vector."""
@@ -149,7 +145,6 @@ class Relation:
 SegmentKind = Literal["prose", "heading", "table", "code", "turn", "caption", "properties"]
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A run of a document's text that one locator describes; segments are in order, disjoint.
@@ -172,7 +167,6 @@ class Segment:
     said_at: datetime | None = None
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class SourceText:
     """What a reader got out of one source, or out of one part of a source too big for memory.
@@ -235,7 +229,6 @@ class Distilled:
     """Who or what, how, and what it says, where the method can tell them apart."""
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class Understanding:
     """What was understood of one document."""
@@ -359,7 +352,6 @@ WRITTEN_OUTCOMES: tuple[OutcomeKind, ...] = ("ingested", "superseded")
 """Outcomes of sources that have been written."""
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
     """What became of one source: ``superseded`` is what replaces an earlier version."""

@@ -14,7 +14,7 @@ INSTEAD = {
     "os.urandom": "draw from random.Random with a seed",
     "hash": "it is another in each process: zlib.crc32 is not",
 }
-MAY = {"waiting.py", "fake_endpoint.py", "test_swift.py"}
+MAY = {"waiting.py", "fake_endpoint.py"}
 """What waits itself, what is slow when told to be, and what is about hashes."""
 
 

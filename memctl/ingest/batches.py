@@ -22,7 +22,6 @@ from memctl.records import (
     Relation,
     SourceText,
 )
-from memctl.swift import swift
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +31,6 @@ PIPELINE_VERSION = 1
 
 
 @packed
-@swift
 @dataclass(frozen=True, slots=True)
 class IdentifiedSource:
     """A source whose content is known by its hash."""
@@ -54,7 +52,6 @@ class StoredPart:
 
 
 @packed
-@swift
 @dataclass(frozen=True, slots=True)
 class WantedSource:
     """A source that is to be read, with the document it will be."""
@@ -73,7 +70,6 @@ class WantedSource:
     """Ids of parts of it that are not there, though memories of them are."""
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
     """A document, or one part of one, with its rows; ``embed`` has the text of each vector."""
@@ -87,7 +83,6 @@ class PreparedDocument:
 
 
 @packed
-@swift
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
     """What there is to tell of a document that was read."""

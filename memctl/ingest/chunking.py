@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from memctl.language.sentence_splitting import split_sentences
 from memctl.models.protocols import Embedder
 from memctl.records import Segment, SourceText
-from memctl.swift import swift
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +33,6 @@ _LINE_END = re.compile(r"\n")
 _WORD_END = re.compile(r"\s+")
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class Passage(Segment):
     """``text[start:end]`` of a document, with the locators of the segment it begins in."""

@@ -12,7 +12,6 @@ from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDo
 from memctl.ingest.chunking import Passage
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
-from memctl.swift import swift
 from memctl.understanding.text_outline import speaker_of
 
 MOST_GIST_SOURCES = 8
@@ -25,7 +24,6 @@ IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class DocumentInputs:
     """All that is known of one document, or of one part of it, when its rows are made."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memctl.records import Distilled
-from memctl.swift import swift
 
 _STEPS = 1024
 
@@ -41,7 +40,6 @@ _TRIGGER_SIGNS = (
 _NUMBERS = re.compile(r"\d[\d.,:/-]*")
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class ImportanceInputs:
     """What was found in a text, as far as its importance depends on it."""

@@ -14,7 +14,6 @@ from datetime import datetime
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.word_lists import word_set
 from memctl.records import Segment, SegmentKind, SourceText
-from memctl.swift import swift
 
 WITHOUT_SENTENCES: frozenset[SegmentKind] = frozenset({"table", "code", "properties"})
 
@@ -35,7 +34,6 @@ _NOT_NAMES = word_set(
 _CONVERSING = re.compile(r"\b(?:I|I['’]\w+|you|my|your|me|we|our|us|i|im|u)\b|[!?]")
 
 
-@swift
 @dataclass(frozen=True, slots=True)
 class Line:
     """One sentence: ``text[start:end]``, without the name of who said it."""

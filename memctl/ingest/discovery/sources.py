@@ -27,7 +27,6 @@ from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER, TOO_DEEP, IgnoreR
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource
-from memctl.swift import swift
 
 T = TypeVar("T")
 
@@ -65,7 +64,6 @@ class Labels:
 
 
 @packed
-@swift
 @dataclass(frozen=True, slots=True)
 class Source:
     """One thing to ingest: the file at ``path``, or ``text`` itself where there is no file."""
