@@ -81,7 +81,7 @@ def candidate_row(candidate: CandidateSentence, gold: list[str]) -> dict[str, An
         "before": candidate.before,
         "text": candidate.part.text_with_path,
         "source": Path(candidate.hit.source).name,
-        "start": candidate.start,
+        "start": candidate.part.start,
         "hit": candidate.hit.memory_id,
         "rank": candidate.hit.rank,
         "overlap": candidate.overlap,

@@ -16,6 +16,7 @@ from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Hit
 from memctl.search.answering.evidence_parts import (
     Part,
+    Span,
     is_question,
     is_table_row,
     quotable_parts,
@@ -30,8 +31,8 @@ MAX_HITS_READ = 16
 """Number of the best hits that are read for an answer, however few are to be shown."""
 _MAX_JUDGED = 20
 """Sentences that the model judges, which takes about 10 ms each."""
-_LONGEST_QUOTE = 300
-"""Characters of a sentence with the one before it."""
+_LONGEST_QUOTE = 260
+"""Characters of a sentence with those around it."""
 _LITTLE = 0.34
 """Share of a question below which a sentence with its context has little to do with it."""
 _OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 3.5, -4.0, -1.0
@@ -67,6 +68,8 @@ class EvidenceSentence:
     start: int
     """Offset in the hit's text."""
     end: int
+    quote: Span
+    """Offsets of what is quoted: the sentence with those of its paragraph around it."""
     path: str
     """The keys above a value of structured data."""
     score: float
@@ -77,6 +80,11 @@ class EvidenceSentence:
     def text(self) -> str:
         """The sentence, exactly as it is in the hit."""
         return self.hit.text[self.start : self.end]
+
+    @property
+    def quoted_text(self) -> str:
+        """What is quoted, exactly as it is in the hit."""
+        return self.hit.text[slice(*self.quote)]
 
     @property
     def has_ended(self) -> bool:
@@ -107,8 +115,9 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     found = [
         EvidenceSentence(
             draft.hit,
-            draft.start,
+            draft.part.start,
             draft.part.end,
+            draft.quote,
             draft.part.path,
             _probability(
                 float(odd),
@@ -167,8 +176,8 @@ class CandidateSentence:
 
     hit: Hit
     part: Part
-    start: int
-    """Where the sentence begins, or the one before it where that says what it is about."""
+    quote: Span
+    """Where it is quoted, with the sentences around it."""
     before: str
     terms: frozenset[str]
     own: float
@@ -196,26 +205,37 @@ class CandidateSentence:
         )
 
 
-def _quote_start(
-    parts: Sequence[Part],
-    terms_of: Sequence[frozenset[str]],
-    place: int,
-    outcome: SearchOutcome,
-) -> int:
-    """Return where to begin quoting a sentence: before one that it continues, if there is one.
+def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
+    """Return where to quote a sentence: with those after and before it in its paragraph.
 
-    It continues the one before it if that has a name of the question that it lacks itself.
+    What answers often stands in one sentence, and what it is about in the one before it.
     """
-    part, before = parts[place], parts[place - 1] if place else None
-    if before is None or before.is_title or is_table_row(part.text) or is_question(before.text):
-        return part.start
-    if part.end - before.start > _LONGEST_QUOTE:
-        return part.start
-    named = (
-        terms_of[place].isdisjoint(name) and not terms_of[place - 1].isdisjoint(name)
-        for name in outcome.question.names
+    start, end = parts[place].start, parts[place].end
+    if hit.type == "turn" or parts[place].path or is_table_row(parts[place].text):
+        return start, end
+    for near in range(place + 1, len(parts)):
+        if (
+            not _goes_on(hit, parts[near - 1], parts[near])
+            or parts[near].end - start > _LONGEST_QUOTE
+        ):
+            break
+        end = parts[near].end
+    for near in range(place - 1, -1, -1):
+        if (
+            not _goes_on(hit, parts[near], parts[near + 1])
+            or end - parts[near].start > _LONGEST_QUOTE
+        ):
+            break
+        start = parts[near].start
+    return start, end
+
+
+def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
+    """Tell whether a sentence follows another in its paragraph."""
+    return (
+        not (one.is_title or other.is_title or is_table_row(one.text) or is_table_row(other.text))
+        and "\n\n" not in hit.text[one.end : other.start]
     )
-    return before.start if any(named) else part.start
 
 
 def _place(hit: Hit, step: int = 0) -> tuple[str, str, str, int] | None:
@@ -242,7 +262,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         yield CandidateSentence(
             hit,
             part,
-            part.start if hit.type == "turn" else _quote_start(parts, terms_of, place, outcome),
+            _quote_span(hit, parts, place),
             sentence_context(hit, before),
             terms_of[place],
             _coverage(terms_of[place], outcome),

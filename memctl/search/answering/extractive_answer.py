@@ -73,7 +73,7 @@ def extract_answer(
     else:
         most = 1 if unsure else _MAX_SENTENCES
         ordered = _reading_order(_without_repeats(likely)[:most])
-    ordered = [replace(item, start=item.start + speech_start(item.text)) for item in ordered]
+    ordered = [_without_speaker(item) for item in ordered]
     text = _differing(ordered) if other else _plain_answer(ordered, outcome.asked.text)
     return Answer(
         f"{UNSURE} {text}" if unsure else text,
@@ -81,11 +81,16 @@ def extract_answer(
         method=METHOD,
         confidence=confidence,
         citations=tuple(
-            cite(number, HitExcerpt(item.hit, item.start, item.end))
+            cite(number, HitExcerpt(item.hit, *item.quote))
             for number, item in enumerate(ordered, start=1)
         ),
         unsure=unsure,
     )
+
+
+def _without_speaker(item: EvidenceSentence) -> EvidenceSentence:
+    start, end = item.quote
+    return replace(item, quote=(start + speech_start(item.quoted_text), end))
 
 
 def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
@@ -122,8 +127,11 @@ def _repeats(one: EvidenceSentence, other: EvidenceSentence) -> bool:
         return True
     if one.hit.document != other.hit.document or one.hit.start is None or other.hit.start is None:
         return one.text == other.text
-    left, right = one.hit.start + one.start, other.hit.start + other.start
-    return left < right + len(other.text) and right < left + len(one.text)
+    (first, last), (start, end) = one.quote, other.quote
+    return (
+        one.hit.start + first < other.hit.start + end
+        and other.hit.start + start < one.hit.start + last
+    )
 
 
 def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
@@ -156,12 +164,13 @@ def _plain_answer(ordered: Sequence[EvidenceSentence], question: str) -> str:
 
 def _needs_date(item: EvidenceSentence) -> bool:
     """Tell whether a sentence answers nothing without the day on which it was said."""
-    said = item.hit.session_id is not None or (has_relative_time(item.text) and not item.path)
-    return said and not has_date(item.text)
+    text = item.quoted_text
+    said = item.hit.session_id is not None or (has_relative_time(text) and not item.path)
+    return said and not has_date(text)
 
 
 def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
-    words = " ".join(_MARKERS.sub("", item.text).split())
+    words = " ".join(_MARKERS.sub("", item.quoted_text).split())
     words = f"No longer so: {words}" if item.has_ended else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
     return f"{path}{words} [{number}]"
