@@ -130,7 +130,7 @@ class TaskEncoder:
             tags = _softmax(self._head("tags", states))
             for row, at in enumerate(batch):
                 text = sentences[at][1]
-                spans = self._tokens(text).spans[: STATEMENT_LIMITS[1]]
+                spans = self._first_tokens(text, STATEMENT_LIMITS[1]).spans
                 own = tags[row, packed[at].start : packed[at].start + len(spans)]
                 names = tuple(_decode_names(text, spans, own))
                 found[at] = SentenceReading(labels[row], float(importance[row]), names)
@@ -147,16 +147,21 @@ class TaskEncoder:
             tuple(encoding.offsets),
         )
 
+    def _first_tokens(self, text: str, limit: int) -> Tokens:
+        """Return the first tokens of a text, of which only the characters that matter are read."""
+        tokens = self._tokens(text[: 12 * limit])
+        return Tokens(tokens.ids[:limit], tokens.cases[:limit], tokens.spans[:limit])
+
     def _pack(self, parts: Sequence[str], limits: Sequence[int]) -> _Packed:
         """Join texts as the model was trained: ``[CLS] a [SEP] b [SEP]``, the last of type 1."""
         ids, cases = [np.array([_CLS])], [np.array([0])]
         length = start = 1
         for text, limit in zip(parts, limits, strict=True):
-            tokens = self._tokens(text[: 12 * limit])
-            ids += [tokens.ids[:limit], np.array([_SEP])]
-            cases += [tokens.cases[:limit], np.array([0])]
+            tokens = self._first_tokens(text, limit)
+            ids += [tokens.ids, np.array([_SEP])]
+            cases += [tokens.cases, np.array([0])]
             start = length
-            length += min(limit, len(tokens.ids)) + 1
+            length += len(tokens.ids) + 1
         return _Packed(np.concatenate(ids), np.concatenate(cases), start)
 
     # --- the network -----------------------------------------------------------------------------

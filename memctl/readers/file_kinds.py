@@ -137,7 +137,7 @@ _TABLE: tuple[FileKind, ...] = (
     _plain("application/x-subrip", _SUBTITLES, "subtitles/1",
              ".srt", "subtitles"),
     _plain("text/vtt", _SUBTITLES, "subtitles/1", ".vtt", "subtitles"),
-    FileKind("pdf", "application/pdf", "pdf.pdf_documents:read", "pdf/2",
+    FileKind("pdf", "application/pdf", "pdf.pdf_documents:read", "pdf/3",
              ".pdf", "PDF", (b"%PDF-",)),
     _office(DOCX, "office.word_documents:read", "docx/1",
              ".docx", "Word documents", zip_folder="word/"),

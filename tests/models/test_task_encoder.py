@@ -57,7 +57,8 @@ def test_small_talk_states_nothing_and_a_decision_does() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", ["", " ", "\ud800", "🙂" * 500, "x" * 100_000, "日本語の文章です。"]
+    "odd",
+    ["", " ", "\ud800", "🙂" * 500, "x" * 100_000, "日本語の文章です。", " " * 3_000 + "Ann Lee"],
 )
 def test_odd_text_is_read_like_any_other(odd: str) -> None:
     encoder = load_task_encoder()

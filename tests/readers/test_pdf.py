@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +16,12 @@ from pypdf import PdfWriter
 from pypdf.annotations import Text
 from pypdf.generic import NameObject, TextStringObject
 
-from memctl.errors import EncryptedSource, UnreadableSource
+from memctl.errors import EncryptedSource, OverLimit, UnreadableSource
 from memctl.readers import read
+from memctl.readers.pdf import page_text
 from memctl.readers.pdf import pdf_documents as pdf_reader
 from memctl.readers.pdf.page_paragraphs import clean_pages
+from memctl.readers.pdf.page_text import Segment
 from memctl.records import SourceText
 
 
@@ -272,6 +275,119 @@ def test_words_are_told_apart_by_gaps_where_a_font_has_no_space(tmp_path: Path, 
     shown = (b" %s " % str(gap).encode()).join([coded("the"), kerned, coded("ends")])
     text = read_one(tmp_path / "a.pdf", composite_pdf_of(shown)).text
     assert text.split() == ["the", "lease", "ends"]
+
+
+def drawn_pdf(*pages: str) -> bytes:
+    """A PDF whose pages draw text with these operators, in Helvetica and in Helvetica-Bold."""
+    font = "<< /Type /Font /Subtype /Type1 /BaseFont /{} >>"
+    fonts = f"<< /F1 {font.format('Helvetica')} /F2 {font.format('Helvetica-Bold')} >>"
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
+    for drawn in pages:
+        stream = drawn.encode("latin-1")
+        objects += [
+            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {len(objects) + 1} 0 R"
+            f" /Resources << /Font {fonts} >> >>".encode(),
+        ]
+    kids = " ".join(f"{2 * n + 4} 0 R" for n in range(len(pages)))
+    objects[1] = f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode()
+    return _file_of([*objects, b"<< >>"])
+
+
+def at(x: float, y: float, text: str, size: float = 10, font: str = "F1") -> str:
+    """Operators that draw text at a place."""
+    return f"BT /{font} {size} Tf {x} {y} Td ({text}) Tj ET "
+
+
+def test_words_in_another_font_are_told_from_their_neighbours_by_the_gap(tmp_path: Path) -> None:
+    # "cause" is 26.7 points wide, "linti" in bold 17.8: the first gap is a space as TeX sets it,
+    # the second is none.
+    moves = "(cause) Tj /F2 10 Tf 28.9 0 Td (linti) Tj /F1 10 Tf 17.8 0 Td (an to) Tj"
+    content = drawn_pdf(f"BT /F1 10 Tf 50 800 Td {moves} ET")
+    assert read_one(tmp_path / "a.pdf", content).text.split() == ["cause", "lintian", "to"]
+
+
+def test_letters_that_are_kerned_one_by_one_stay_a_word(tmp_path: Path) -> None:
+    content = drawn_pdf("BT /F1 10 Tf 50 800 Td [(a) 20 (v) 35 (ailable) -250 (now)] TJ ET")
+    assert read_one(tmp_path / "a.pdf", content).text.strip() == "available now"
+
+
+LEFT = [
+    "The roastery moves to its new",
+    "workshop in the first week of",
+    "June and everybody helps with",
+    "the packing since the lease of",
+    "the old place ends that month.",
+]
+RIGHT = [
+    "Ann grows tomatoes behind the",
+    "house and sells them at the old",
+    "market on Saturdays where Jon",
+    "has his cheese and the ferries",
+    "bring guests from the islands.",
+]
+
+
+def test_columns_that_are_drawn_line_by_line_are_read_one_after_the_other(tmp_path: Path) -> None:
+    rows = zip(LEFT, RIGHT, strict=True)
+    drawn = at(50, 820, "News of the harbour and of the market", 18)
+    drawn += "".join(
+        at(50, 790 - 12 * n, one) + at(300, 790 - 12 * n, two) for n, (one, two) in enumerate(rows)
+    )
+    text = read_one(tmp_path / "a.pdf", drawn_pdf(drawn)).text
+    assert " ".join(text.split()).endswith(" ".join([*LEFT, *RIGHT]))
+
+
+def test_rows_of_a_table_are_not_taken_for_columns(tmp_path: Path) -> None:
+    items = ["Rent of the workshop", "Heating", "Coffee from Lima, in sacks", "Repairs", "Water"]
+    drawn = "".join(
+        at(50, 790 - 12 * n, item) + at(300, 790 - 12 * n, f"{n}00 euros a month and more")
+        for n, item in enumerate(items)
+    )
+    text = read_one(tmp_path / "a.pdf", drawn_pdf(drawn)).text
+    assert "Heating | 100 euros a month and more\n" in text
+
+
+def test_text_that_is_drawn_twice_to_look_bold_is_read_once(tmp_path: Path) -> None:
+    content = drawn_pdf(at(50, 800, "Deposit") + at(50.3, 800, "Deposit"))
+    assert read_one(tmp_path / "a.pdf", content).text.strip() == "Deposit"
+
+
+def test_lines_that_run_from_right_to_left_are_read_so() -> None:
+    shown = "".join(reversed("שלום לכולם 2026"))
+    segments = page_text._readable([Segment(shown.replace("6202", "2026"), 0, 100)])
+    assert segments[0].text == "שלום לכולם 2026"
+
+
+def test_company_and_fiscal_year_of_the_title_page_stand_above_every_page(tmp_path: Path) -> None:
+    title = at(50, 700, "Annual Report", 28) + at(50, 650, "Northwind Traders, Inc.")
+    title += at(50, 620, "for the fiscal year ended September 30, 2023")
+    page = "".join(at(50, 800 - 12 * n, line) for n, line in enumerate(LEFT))
+    source = read_one(tmp_path / "10k.pdf", drawn_pdf(title, page))
+    above = "Annual Report – Northwind Traders, Inc. – FY2023"
+    assert [segment.heading for segment in source.segments] == [above, above]
+
+
+def test_a_page_of_many_moves_takes_no_longer_for_each_of_them(tmp_path: Path) -> None:
+    def seconds(count: int) -> float:
+        moves = "".join(f"1 0 0 1 {n % 500} {n % 800} Tm (a) Tj\n" for n in range(count))
+        (tmp_path / "a.pdf").write_bytes(drawn_pdf(f"BT /F1 10 Tf {moves} ET"))
+        began = time.process_time()
+        assert "a" in "".join(source.text for source in read(tmp_path / "a.pdf"))
+        return time.process_time() - began
+
+    seconds(100)
+    assert seconds(40_000) < 20 * max(seconds(5_000), 0.05)  # 64 times where it is quadratic
+
+
+def test_a_file_that_draws_far_more_than_its_size_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf_reader, "STEPS_OF_ANY", 100)
+    monkeypatch.setattr(pdf_reader, "STEPS_PER_BYTE", 0)
+    (tmp_path / "a.pdf").write_bytes(pdf_of(LEASE * 5))
+    with pytest.raises(OverLimit, match=r"a\.pdf draws far more than a PDF of its size needs"):
+        list(read(tmp_path / "a.pdf"))
 
 
 # --- the text of pages ---------------------------------------------------------------------------

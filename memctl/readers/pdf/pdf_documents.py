@@ -21,6 +21,16 @@ from memctl.readers.document_properties import (
 from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
 from memctl.readers.media.image_ocr import Ocr, find_ocr
 from memctl.readers.pdf.page_paragraphs import clean_pages
+from memctl.readers.pdf.page_text import (
+    STEPS_OF_ANY,
+    STEPS_PER_BYTE,
+    Fonts,
+    Line,
+    Work,
+    page_lines,
+    text_of,
+    title_page_subject,
+)
 from memctl.readers.pieces import PART_CHARS, Piece, assemble, new_document, storable_text
 from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, without_warnings
 from memctl.records import SourceText
@@ -49,7 +59,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         with damage_as_unreadable(name, "a PDF", *pdf_errors()), without_warnings():
             count = len(reader.pages)
             head = _head(reader, name, count)
-        yield from _parts(reader, head, count, name)
+        work = Work(display_name(name), STEPS_OF_ANY + STEPS_PER_BYTE * path.stat().st_size)
+        yield from _parts(reader, head, page_texts(reader, count, work), count, name)
 
 
 def _open(file: IO[bytes], name: str) -> PdfReader:
@@ -85,9 +96,13 @@ def _head(reader: PdfReader, name: str, pages: int) -> SourceText:
     )
 
 
-def _parts(reader: PdfReader, head: SourceText, count: int, name: str) -> Iterator[SourceText]:
+def _parts(
+    reader: PdfReader, head: SourceText, texts: Iterable[PageText], count: int, name: str
+) -> Iterator[SourceText]:
     headings, part = Headings(reader), 0
-    for pages in _batches(page_texts(reader, count)):
+    for pages in _batches(texts):
+        if part == 0 and count > 1:
+            headings.subject = title_page_subject(head.title, [page.lines for page in pages])
         if part == 0 and all(page.damaged for page in pages):
             raise UnreadableSource(
                 f"{display_name(name)} is a damaged PDF: no page of it can be read",
@@ -144,17 +159,6 @@ def _nothing_read(head: SourceText, pages: Sequence[PageText]) -> Piece:
 OCR_PAGES = 200
 """So many pages of one file are read by OCR at most; each takes a second or so."""
 
-CELL_BAR = " | "
-"""Stands between what is far apart on one line."""
-
-_SAME_LINE = 0.3
-_CELL_GAP = 1.5
-_LETTER_WIDTH = 0.5
-"""Of the font size, as most letters have it."""
-_EM = 1000
-"""The font size, in the unit of moves within a line."""
-_WORD_GAP = 140
-"""In that unit; letters of a word stand closer, words that were squeezed into a line farther."""
 _LITTLE_TEXT = 20
 """A page with fewer characters than this may be a picture of a page."""
 _PAGE_IMAGES = 30
@@ -173,16 +177,7 @@ class PageText:
     notes: tuple[str, ...] = ()
     incomplete: bool = False
     damaged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Text in one piece and where it begins on the page, in points."""
-
-    text: str
-    x: float
-    y: float
-    size: float
+    lines: tuple[Line, ...] = ()
 
 
 def pdf_errors() -> tuple[type[Exception], ...]:
@@ -192,19 +187,21 @@ def pdf_errors() -> tuple[type[Exception], ...]:
     return (*PARSER_ERRORS, PyPdfError, DependencyError)
 
 
-def page_texts(reader: PdfReader, count: int) -> Iterator[PageText]:
+def page_texts(reader: PdfReader, count: int, work: Work) -> Iterator[PageText]:
     """Read page by page; one damaged page is no reason to lose the others.
 
     A page that stands in several places, as none does that a program wrote, is read in the first.
     """
-    ocr, left, errors = find_ocr(), OCR_PAGES, pdf_errors()
+    ocr, left, errors, fonts = find_ocr(), OCR_PAGES, pdf_errors(), Fonts()
     read: set[int] = set()
     for index in range(count):
         try:
             with without_warnings():
-                place = reader.pages[index].indirect_reference
+                source = reader.pages[index]
+                place, page = source.indirect_reference, PageText(index + 1)
                 is_read = place is not None and place.idnum in read
-                page = PageText(index + 1) if is_read else _layer(reader, index)
+                if not is_read:
+                    page = _layer(source, index + 1, fonts, work)
         except errors:
             yield PageText(index + 1, incomplete=True, damaged=True)
             continue
@@ -220,70 +217,10 @@ def page_texts(reader: PdfReader, count: int) -> Iterator[PageText]:
         yield page
 
 
-def _layer(reader: PdfReader, index: int) -> PageText:
+def _layer(page: PageObject, number: int, fonts: Fonts, work: Work) -> PageText:
     """The text layer of a page and the notes that people wrote on it."""
-    page = reader.pages[index]
-    return PageText(index + 1, _laid_out(page), tuple(_notes(page)))
-
-
-def _laid_out(page: PageObject) -> str:
-    """The page's text with what stands on one line in one line.
-
-    pypdf (7.1) begins a new line for every cell of a table.  Only neighbours in the page's own
-    order are joined, so columns of running text stay apart.
-    """
-    from pypdf import mult
-
-    runs: list[_Run] = []
-
-    def keep(text: str, cm: Any, tm: Any, _font: Any, size: float) -> None:
-        """Note a run of text with its place on the page and its height, both in points."""
-        if text:
-            place = mult(tm, cm)
-            runs.append(_Run(text, place[4], place[5], abs(size * place[3]) or size))
-
-    whole = page.extract_text(visitor_operand_before=_tell_words_apart, visitor_text=keep)
-    joined = "".join(run.text for run in runs)
-    return "".join(_joined(runs)) if joined == whole else whole
-
-
-def _tell_words_apart(operator: bytes, operands: list[Any], _cm: Any, _tm: Any) -> None:
-    """Have pypdf see every gap between words that a line of text is moved by.
-
-    TeX writes no spaces, only gaps, in fonts that may have no space.  pypdf (7.1, issue 3978) then
-    takes the width of some other letter for that of a space, and a gap has to be half as wide.  Of
-    a gap in two moves, which end where the one did, the first is as wide as any letter.
-    """
-    if operator != b"TJ" or not operands or not isinstance(operands[0], list):
-        return
-    shown: list[Any] = []
-    for each in operands[0]:
-        is_gap = isinstance(each, int | float) and -each >= _WORD_GAP
-        shown += [-_EM, each + _EM] if is_gap else [each]
-    operands[0][:] = shown
-
-
-def _joined(runs: Sequence[_Run]) -> Iterator[str]:
-    last: _Run | None = None
-    for run in runs:
-        if not run.text.strip():
-            yield run.text if last is None or not last.text.endswith("\n") else ""
-            continue
-        if last is not None:
-            yield _between(last, run)
-        yield run.text.rstrip("\n")
-        last = run
-    yield "\n"
-
-
-def _between(last: _Run, run: _Run) -> str:
-    """What stands between two runs: their line end, or a bar or a space where they share a line."""
-    ends = last.text[len(last.text.rstrip("\n")) :]
-    is_same_line = abs(run.y - last.y) < _SAME_LINE * run.size
-    gap = run.x - last.x - _LETTER_WIDTH * last.size * len(last.text.strip())
-    if not ends or not is_same_line or gap < -run.size:
-        return ends
-    return CELL_BAR if gap > _CELL_GAP * run.size else " "
+    lines = page_lines(page, fonts, work)
+    return PageText(number, text_of(lines), tuple(_notes(page)), lines=tuple(lines))
 
 
 def _notes(page: PageObject) -> Iterator[str]:
@@ -348,11 +285,14 @@ class Headings:
                     break
         self._starts = starts
         self._pages = sorted(starts)
+        self.subject = ""
+        """Stands above all other headings."""
 
     def above(self, number: int) -> str:
         """The heading that begins on the page, or else the last one before it."""
         place = bisect_right(self._pages, number)
-        return self._starts[self._pages[place - 1]] if place else ""
+        path = self._starts[self._pages[place - 1]] if place else ""
+        return " > ".join(filter(None, (self.subject, path)))
 
 
 def _bookmarks(
