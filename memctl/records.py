@@ -168,6 +168,20 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """One of many in a file, each a document of its own: a message, an event, a conversation."""
+
+    key: str
+    """Its own id or name; no two units of a file have the same."""
+    sha256: str = ""
+    """Of its bytes, where it is a file within the file."""
+    size: int = 0
+    problem: str = ""
+    """Why it cannot be read; it has no text then."""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceText:
     """What a reader got out of one source, or out of one part of a source too big for memory.
 
@@ -199,6 +213,8 @@ class SourceText:
     """The document that it becomes, for the account of what a model uses; "" for that of none."""
     redacted: int = 0
     """How many secrets were taken out of the text."""
+    unit: Unit | None = None
+    """What it is the text of, in a file of many; the parts of one unit follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +402,8 @@ class FileOutcome:
     share by length."""
     redacted: int = 0
     """How many secrets were taken out of the text."""
+    part_of: str = ""
+    """The file of many that it is a unit of; empty for what is a source of its own."""
 
 
 SkipReason = Literal[

@@ -14,9 +14,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError
-from memctl.forget.text_blocking import KEPT_COLUMNS, block_out, block_text, row_matches
+from memctl.forget.text_blocking import (
+    KEPT_COLUMNS,
+    block_out,
+    block_text,
+    mark_redacted,
+    row_matches,
+)
 from memctl.graph.entity_names import name_key
 from memctl.ids import root_id
+from memctl.ingest.file_units import files_of_units, units_of
 from memctl.memories.memory_views import get_memory, resolve, versions_of
 from memctl.rows.references import in_portions
 from memctl.rows.row_lifecycle import dependent_rows, drop_orphan_entities, erase_rows
@@ -66,6 +73,8 @@ class ErasurePlan:
     """How many of those are insights."""
     redacted: list[str] = field(default_factory=list)
     """Documents that stay and lose some of their text, by the id of their first part."""
+    files: list[str] = field(default_factory=list)
+    """Documents of files of many units that lose one of these; nothing is read from them again."""
     patterns: tuple[re.Pattern[str], ...] = ()
     """What they lose."""
     texts: tuple[str, ...] = ()
@@ -105,7 +114,9 @@ def plan_erasure(snapshot: Snapshot, selection: Selection) -> ErasurePlan:
     made = ErasurePlan()
     removed: list[str] = []
     if selection.documents:
-        _take_documents(snapshot, made, _versions(snapshot, selection.documents))
+        roots = _versions(snapshot, selection.documents)
+        units = _with_versions(snapshot, units_of(snapshot, roots))
+        _take_documents(snapshot, made, sorted({*roots, *units}))
     if selection.namespace is not None or selection.before is not None:
         _take_where(snapshot, made, selection)
     if selection.memories:
@@ -116,6 +127,8 @@ def plan_erasure(snapshot: Snapshot, selection: Selection) -> ErasurePlan:
     insights = _scan_ids(snapshot, "memories", made.memories, ["level"])
     made.insights = sum(row["level"] == "insight" for row in insights)
     made.is_names = bool(selection.entities)
+    roots_of_files = files_of_units(snapshot, {*made.roots, *made.redacted})
+    made.files = sorted(set(roots_of_files) - {*made.roots, *made.redacted})
     made.texts = selection.entities or tuple(search_pieces([*removed, *_texts(snapshot, made)]))
     return made
 
@@ -172,14 +185,18 @@ def _limits(selection: Selection, came: str) -> Expr:
 
 def _versions(snapshot: Snapshot, given: Iterable[str]) -> list[str]:
     """Return the roots of documents with those of their earlier and later versions."""
-    found = {root_id(resolve(snapshot, "documents", id_)) for id_ in given}
-    fresh = found
+    return _with_versions(snapshot, {root_id(resolve(snapshot, "documents", id_)) for id_ in given})
+
+
+def _with_versions(snapshot: Snapshot, roots: Iterable[str]) -> list[str]:
+    found = fresh = set(roots)
     while fresh:
-        ids = sorted(fresh)
-        near = col("root_id").is_in(ids) | col("superseded_by").is_in(ids)
-        rows = snapshot.scan("documents", near, ["root_id", "superseded_by"]).to_pylist()
-        both = {row["root_id"] for row in rows}
-        both |= {root_id(row["superseded_by"]) for row in rows if row["superseded_by"]}
+        both: set[str] = set()
+        for ids in in_portions(sorted(fresh)):
+            near = col("root_id").is_in(ids) | col("superseded_by").is_in(ids)
+            rows = snapshot.scan("documents", near, ["root_id", "superseded_by"]).to_pylist()
+            both |= {row["root_id"] for row in rows}
+            both |= {root_id(row["superseded_by"]) for row in rows if row["superseded_by"]}
         fresh = both - found
         found = found | both
     return sorted(found)
@@ -349,6 +366,7 @@ def carry_out_erasure(
     erase_rows(transaction, "memories", made.memories, drop_orphans=False)
     transaction.deletions.let_go_of(made.parts)
     erase_rows(transaction, "documents", made.parts, drop_orphans=False)
+    mark_redacted(transaction, made.files)
     changed: set[str] = set()
     if made.redacted:
         patterns, and_retold = made.patterns, not made.is_names

@@ -416,7 +416,7 @@ def _naming(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
 
 
 def _sources(snapshot: Snapshot, made: ErasurePlan) -> ErasedSources:
-    ids = sorted({*made.roots, *made.redacted})
+    ids = sorted({*made.roots, *made.redacted, *made.files})
     where = col("root_id").is_in(ids) & (col("part") == 0)
     rows = snapshot.scan("documents", where, ["id", "sha256", "size", "source"]).to_pylist()
     return ErasedSources(

@@ -15,7 +15,7 @@ from memctl.ingest.document_records import original_metadata
 from memctl.ingest.reprocessing import REDACTED
 from memctl.language.date_mentions import date_spans
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.rows.row_changes import amend_rows
+from memctl.rows.row_changes import amend_rows, set_columns
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import VECTOR, vector_array
 from memctl.schema.declarations import DECLARATIONS
@@ -215,6 +215,13 @@ def _blocked_value(value: Any, patterns: Patterns) -> Any:
     if isinstance(value, list):
         return [_blocked_value(item, patterns) for item in value]
     return block_text(value, patterns) if isinstance(value, str) else value
+
+
+def mark_redacted(transaction: Transaction, ids: Sequence[str]) -> None:
+    """Note that the files of documents have what is forgotten, so that they are not read again."""
+    rows = transaction.snapshot().get("documents", ids, ["id", "metadata"]).to_pylist()
+    told = [_with(row["metadata"], {REDACTED: True}) for row in rows]
+    set_columns(transaction, "documents", [row["id"] for row in rows], metadata=told)
 
 
 def _with(metadata: str | None, more: Row) -> str:

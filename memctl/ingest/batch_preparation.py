@@ -26,6 +26,7 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.deduplication import Deduplicator, Deferred
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
+from memctl.ingest.file_units import Unpacking, kind_of, of_other_files
 from memctl.ingest.source_reading import Unreadable, identify, texts_of
 from memctl.ingest.worker_pool import WorkerDied, WorkerPool
 from memctl.records import FileOutcome
@@ -159,11 +160,16 @@ class Preparer:
                 self._fail(source, _not_read(error))
         return identified
 
-    def _group(self, items: list[IdentifiedSource]) -> Generator[Batch, None, None]:
+    def _group(
+        self, items: list[IdentifiedSource], known: set[str] | None = None
+    ) -> Generator[Batch, None, None]:
+        """Judge sources and work on them; ``known`` gets the documents that are there already."""
         while items:
             verdicts = self._known.judge(items)
-            outcomes = (verdict for verdict in verdicts if isinstance(verdict, FileOutcome))
+            outcomes = [verdict for verdict in verdicts if isinstance(verdict, FileOutcome)]
             self._filling.batch.outcomes.extend(outcomes)
+            if known is not None:
+                known.update(item.document_id for item in outcomes if item.document_id)
             yield from self._worked([x for x in verdicts if isinstance(x, WantedSource)])
             later = [verdict.item for verdict in verdicts if isinstance(verdict, Deferred)]
             if len(later) == len(items):  # all depend on what is not finished yet
@@ -181,6 +187,37 @@ class Preparer:
     # --- working ---
 
     def _worked(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
+        kinds = [kind_of(each) for each in wanted]
+        single = [each for each, kind in zip(wanted, kinds, strict=True) if kind is None]
+        yield from self._submitted(single)
+        for each, kind in zip(wanted, kinds, strict=True):
+            if kind is not None:
+                yield from self._unpacked(Unpacking(each, kind, self._worker_pool.readers))
+
+    def _unpacked(self, file: Unpacking) -> Generator[Batch, None, None]:
+        """Work on the units of a file, and then on the document that says what it holds."""
+        known: set[str] = set()
+        source = file.wanted.item.source
+        try:
+            for items, failures in file.groups():
+                self._filling.batch.outcomes.extend(failures)
+                yield from self._group(items, known)
+        except Unreadable as error:
+            self._fail(source, _not_read(error))
+            return
+        if not file.count:
+            self._fail(source, file.failure)
+            return
+        if known:  # by which files they go is seen once they are committed
+            yield from self._landed(0)
+            yield from self._filling.take()
+            self._known.wait_for_commits()
+        snapshot = self._known.snapshot()
+        shared = of_other_files(snapshot, known, file.prefix)
+        ended = file.ended(snapshot) if file.is_followed else []
+        yield from self._submitted([file.listing(shared, ended)])
+
+    def _submitted(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
         for group in _portions(wanted, self._limits.together or WORKED_TOGETHER):
             self._known.begun(group)
             self._flying.append(self._worker_pool.submit(group, self._clock()))

@@ -21,12 +21,18 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.fact_comparison import facts_of_model, is_by_model
+from memctl.ingest.file_units import renamed_units
 from memctl.ingest.file_versions import FileVersions, Turnover
 from memctl.records import Entity, FileOutcome, Relation
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
-from memctl.rows.references import names_in
+from memctl.rows.references import in_portions, names_in
 from memctl.rows.row_changes import append_rows, delete_rows, put_rows, set_columns
-from memctl.rows.row_lifecycle import drop_orphan_entities, erase_missing, supersede_documents
+from memctl.rows.row_lifecycle import (
+    drop_orphan_entities,
+    erase_missing,
+    retire_documents,
+    supersede_documents,
+)
 from memctl.rows.supersession import reinstate_after
 from memctl.store.tables.filter_expressions import col
 
@@ -153,6 +159,8 @@ class _Writing:
         if batch.groups:
             self._now = batch.groups[0].now
             self._close_replaced(kept, self._now)
+            ended = [id_ for wanted in kept for id_ in wanted.ends]
+            retire_documents(self._transaction, ended, self._now)
         cleared = _clear_redone(self._transaction, kept)
         self._edited |= cleared.edited
         self._withdrawn |= cleared.withdrawn
@@ -284,12 +292,18 @@ def _without_deleted(memories: pa.Table, deleted: set[str]) -> pa.Table:
 
 
 def rename_document(transaction: Transaction, document_id: str, source: str) -> None:
-    """Give a document and its memories another source."""
+    """Give a document and its memories another source; with a file of many go its units."""
     snapshot = transaction.snapshot()
-    ids = snapshot.scan("documents", col("root_id") == document_id, ["id"])["id"].to_pylist()
-    made = snapshot.scan("memories", col("document_id").is_in(ids), ["id"])["id"].to_pylist()
-    set_columns(transaction, "documents", ids, source=source)
-    set_columns(transaction, "memories", made, source=source)
+    names = {document_id: source, **renamed_units(snapshot, document_id, source)}
+    for roots in in_portions(list(names)):
+        where = col("root_id").is_in(roots)
+        parts = snapshot.scan("documents", where, ["id", "root_id"]).to_pylist()
+        sources = {row["id"]: names[row["root_id"]] for row in parts}
+        where = col("document_id").is_in(list(sources))
+        made = snapshot.scan("memories", where, ["id", "document_id"]).to_pylist()
+        set_columns(transaction, "documents", list(sources), source=list(sources.values()))
+        told = [sources[row["document_id"]] for row in made]
+        set_columns(transaction, "memories", [row["id"] for row in made], source=told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -68,6 +69,8 @@ class WantedSource:
     """Its parts as they are remembered, where there is no file to read again."""
     lost_parts: tuple[str, ...] = ()
     """Ids of parts of it that are not there, though memories of them are."""
+    ends: tuple[str, ...] = ()
+    """Ids of documents that end with it: units that a file of many has no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,12 @@ class Batch:
 def known_outcome(source: Source, document_id: str) -> FileOutcome:
     """The outcome of a source whose content is remembered already."""
     return FileOutcome(
-        source.source, "known", document_id=document_id, line=source.line, path=source.place
+        source.source,
+        "known",
+        document_id=document_id,
+        line=source.line,
+        path=source.place,
+        part_of=source.part_of,
     )
 
 
@@ -176,6 +184,7 @@ def failed_outcome(source: Source, why: ReadFailure) -> FileOutcome:
         line=source.line,
         error=why.error,
         path=source.place,
+        part_of=source.part_of,
     )
 
 
@@ -199,11 +208,12 @@ def ingested_outcome(
         read_seconds=reading.seconds if reading else None,
         understand_seconds=reading.understand_seconds if reading else None,
         redacted=taken.redacted,
+        part_of=source.part_of,
     )
 
 
 MOST_OUTCOMES = 1_000
-"""A report keeps so many outcomes besides the failures."""
+"""A report keeps so many outcomes besides the failures, and as many of units of files."""
 
 
 @dataclass(slots=True)
@@ -219,13 +229,16 @@ class IngestCounters:
     memories: int = 0
     incomplete: int = 0
     dropped: int = 0
+    units: int = 0
+    """How many of them are units of files, which are no sources of their own."""
     outcomes: list[FileOutcome] = field(default_factory=list)
     facts: FactComparison = field(default_factory=FactComparison)
+    _kept: Counter[str] = field(default_factory=Counter)
 
     @property
     def done(self) -> int:
         """How many sources have met their result."""
-        return self.ingested + self.skipped + self.failed
+        return self.ingested + self.skipped + self.failed - self.units
 
     def add(self, outcomes: Iterable[FileOutcome]) -> None:
         """Count what became of sources, and keep it unless there is too much of it."""
@@ -238,8 +251,17 @@ class IngestCounters:
             self.memories += outcome.memories
             self.incomplete += bool(outcome.missing)
             self.dropped += outcome.dropped
-            if outcome.outcome == "failed" or len(self.outcomes) - self.failed < MOST_OUTCOMES:
+            self.units += bool(outcome.part_of)
+            if self._is_kept(outcome):
                 self.outcomes.append(outcome)
+
+    def _is_kept(self, outcome: FileOutcome) -> bool:
+        """Whether there is room for an outcome; the units of a file leave the others theirs."""
+        if outcome.outcome == "failed":
+            return True
+        kind = "unit" if outcome.part_of else "source"
+        self._kept[kind] += 1
+        return self._kept[kind] <= MOST_OUTCOMES
 
     def report(self) -> IngestReport:
         """Return what it comes to up to now."""

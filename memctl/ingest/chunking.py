@@ -56,7 +56,7 @@ def chunk(source: SourceText, sizes: ChunkSizes, cut: Cut | None = None) -> list
     segments = source.segments or (Segment(0, len(text)),)
     return [
         passage
-        for block in _blocks(segments, sizes.size)
+        for block in _blocks(text, segments, sizes.size)
         for passage in _block_passages(text, block, sizes, cut)
     ]
 
@@ -93,13 +93,13 @@ def pack(atoms: Sequence[Span], size: int) -> Iterator[Span]:
 # --- blocks: segments that make one passage, or are cut together ---------------------------------
 
 
-def _blocks(segments: Sequence[Segment], size: int) -> Iterator[Segment]:
-    """Join neighbouring segments that belong together into one."""
+def _blocks(text: str, segments: Sequence[Segment], size: int) -> Iterator[Segment]:
+    """Join segments that belong together into one, unless text without a segment is between."""
     block: Segment | None = None
     for segment in segments:
         if block is None:
             block = segment
-        elif _belong_together(block, segment, size):
+        elif _belong_together(block, segment, size) and not text[block.end : segment.start].strip():
             block = _joined(block, segment)
         else:
             yield block

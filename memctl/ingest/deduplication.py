@@ -138,6 +138,10 @@ class Deduplicator:
             if self._closed:
                 raise IngestClosed
 
+    def snapshot(self) -> Snapshot:
+        """Return the store as it is now."""
+        return self._store.snapshot()
+
     def close(self) -> None:
         """Let go whoever waits."""
         with self._changed:
@@ -182,6 +186,8 @@ class Deduplicator:
             versions |= _stored_versions(self._store.snapshot(), changed)
         if any(item.source.supersedes for item in items):
             self._add_superseded(self._store.snapshot(), items, bases, versions)
+        if any(item.source.ends_namesake for item in items):
+            _add_namesakes(self._store.snapshot(), items, versions)
         return versions
 
     def _add_superseded(
@@ -201,6 +207,26 @@ class Deduplicator:
             stored = _stored(row)
             if stored.live:
                 versions.setdefault(named[stored.id], _Versions()).named = stored
+
+
+def _add_namesakes(
+    snapshot: Snapshot, items: Sequence[IdentifiedSource], versions: dict[str, _Versions]
+) -> None:
+    """Take the live documents that have the sources of units as earlier versions of these."""
+    from memctl.store.tables.filter_expressions import col
+
+    named = {
+        (item.source.namespace, item.source.source): item.key
+        for item in items
+        if item.source.ends_namesake
+    }
+    where = col("source").is_in(sorted({source for _, source in named})) & (col("part") == 0)
+    where &= col("status").is_in(LIVE_STATUSES) & col("external_id").is_null()
+    if not snapshot.count("documents"):
+        return
+    for row in snapshot.scan("documents", where, _COLUMNS).to_pylist():
+        if (key := named.get((row["namespace"], row["source"]))) is not None:
+            versions.setdefault(key, _Versions()).named = _stored(row)
 
 
 def _stored_versions(snapshot: Snapshot, items: Sequence[IdentifiedSource]) -> dict[str, _Versions]:

@@ -181,7 +181,8 @@ class DocumentProcessor:
 
     def _understander_of(self, read: Sequence[tuple[WantedSource, SourceText]]) -> Understander:
         """Return what understands some texts; records in bulk are understood quickly."""
-        records = sum(wanted.item.source.path is None for wanted, _ in read)
+        sources = [wanted.item.source for wanted, _ in read]
+        records = sum(source.path is None and not source.texts for source in sources)
         is_bulk = self.bulk_understander is not None and records > MOST_READ_CLOSELY
         return self.bulk_understander if is_bulk and self.bulk_understander else self.understander
 

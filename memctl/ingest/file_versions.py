@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.ids import document_id
 from memctl.ingest.discovery.sources import STDIN_NAME, absolute, path_of, printable
+from memctl.ingest.file_units import LISTING_READER, is_unit
 from memctl.ingest.source_reading import RECORD_READER
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.records import FileOutcome
@@ -109,7 +110,9 @@ class FileVersions:
             top = printable(absolute(folder)).rstrip(os.sep)
             first, after = f"{top}{os.sep}", f"{top}{chr(ord(os.sep) + 1)}"
             within = (col("source") >= first) & (col("source") < after)
-            paths |= {row["source"] for row in self._live(snapshot, within)}
+            rows = list(self._live(snapshot, within))
+            many = {row["source"] for row in rows if row["reader"] == LISTING_READER}
+            paths |= {row["source"] for row in rows if not is_unit(row["source"], many)}
             paths.update(self._readings.paths_between(first, after))
         return self._turnover(
             snapshot, {p: None for p in sorted(paths) if self._is_followed(p) and _is_gone(p)}

@@ -28,6 +28,7 @@ from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.discovery.sources import SourceOrFailure
 from memctl.ingest.document_processing import PrivateNamespaces, load_processor
 from memctl.ingest.fact_comparison import FactComparer
+from memctl.ingest.file_units import units_of
 from memctl.ingest.file_versions import FileVersions
 from memctl.ingest.media_enrichment import MediaEnricher
 from memctl.ingest.reprocessing import LostDocument, documents_to_recover, documents_to_reprocess
@@ -202,7 +203,8 @@ class Ingestor:
     def retire(self, document_ids: Sequence[str]) -> None:
         """Mark live documents as gone, as their files are; what was known becomes history."""
         with self._store.write() as transaction:
-            retire_documents(transaction, document_ids, self._clock())
+            units = units_of(transaction.snapshot(), document_ids)
+            retire_documents(transaction, [*document_ids, *units], self._clock())
 
     def end_gone(self, versions: FileVersions, folders: Sequence[Path]) -> tuple[FileOutcome, ...]:
         """Mark the documents as gone whose files are no longer in some folders; return which.
@@ -213,6 +215,7 @@ class Ingestor:
             found = versions.gone(transaction.snapshot(), folders)
             if found.gone:
                 ids = [item.document_id for item in found.gone if item.document_id]
+                ids += units_of(transaction.snapshot(), ids)
                 retire_documents(transaction, ids, self._clock())
             for document_id, source in found.renamed.items():
                 rename_document(transaction, document_id, source)

@@ -21,6 +21,7 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.deduplication import Deduplicator, Deferred
 from memctl.ingest.discovery.sources import SourceOrFailure
+from memctl.ingest.file_units import Unpacking, kind_of
 from memctl.ingest.file_versions import FileVersions
 from memctl.ingest.source_reading import Unreadable, identify, read_parts
 from memctl.kb_settings import KnowledgeBaseSettings
@@ -98,6 +99,12 @@ def _group(
             items.append(identify(source))
         except Unreadable as error:
             yield failed_outcome(source, ReadFailure(error.reason, error.hint, error.error))
+    yield from _judged(known, items, estimators, readers)
+
+
+def _judged(
+    known: Deduplicator, items: list[IdentifiedSource], estimators: Estimators, readers: Readers
+) -> Iterator[FileOutcome]:
     while items:
         later: list[IdentifiedSource] = []
         for verdict in known.judge(items):
@@ -105,6 +112,9 @@ def _group(
                 yield verdict
             elif isinstance(verdict, Deferred):
                 later.append(verdict.item)
+            elif (kind := kind_of(verdict)) is not None:
+                unpacking = Unpacking(verdict, kind, readers)
+                yield from _unpacked(known, unpacking, estimators, readers)
             else:
                 yield _read(known, verdict, estimators, readers)
         if len(later) == len(items):  # newer versions of what this very ingest brings
@@ -112,6 +122,24 @@ def _group(
             wanted = WantedSource(item, item.key, replaces=item.key)
             yield _read(known, wanted, estimators, readers)
         items = later
+
+
+def _unpacked(
+    known: Deduplicator, file: Unpacking, estimators: Estimators, readers: Readers
+) -> Iterator[FileOutcome]:
+    """Say what would become of a file of many units, and of each of them."""
+    try:
+        for items, failures in file.groups():
+            yield from failures
+            yield from _judged(known, items, estimators, readers)
+    except Unreadable as error:
+        why = ReadFailure(error.reason, error.hint, error.error)
+        yield failed_outcome(file.wanted.item.source, why)
+        return
+    if not file.count:
+        yield failed_outcome(file.wanted.item.source, file.failure)
+        return
+    yield _read(known, file.listing([], []), estimators, readers)
 
 
 def _read(
@@ -136,6 +164,8 @@ def _read(
         title=title,
         missing=tuple(missing),
         line=source.line,
+        path=source.place,
+        part_of=source.part_of,
     )
 
 

@@ -20,6 +20,7 @@ from memctl.ingest.batches import (
 from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_records import original_metadata
+from memctl.ingest.file_units import MARK
 from memctl.ingest.source_reading import RECORD_READER, Unreadable, identify
 from memctl.paths import display_path
 from memctl.records import Document, FileOutcome, Segment, SourceText
@@ -120,7 +121,9 @@ def wanted_source(
     if document.metadata.get(REDACTED):
         return from_stored_text(snapshot, document)
     path = Path(place or document.source)
-    if not path.is_file() and (upgrades or _lacks_a_model_alone(document)):
+    if not path.is_file() and (
+        upgrades or _lacks_a_model_alone(document) or MARK in document.source
+    ):
         return from_stored_text(snapshot, document)
     if not path.is_file():
         why, hint = "its file is no longer there", "put it back, or ingest it anew"

@@ -84,6 +84,9 @@ def read_parts(item: IdentifiedSource, readers: Readers) -> Generator[SourceText
         Unreadable: It cannot be turned into text, or it changed meanwhile.
     """
     source = item.source
+    if source.texts:
+        yield from source.texts
+        return
     if source.path is None:
         yield SourceText(source.text, "text/plain", RECORD_READER, title=source.title)
         return

@@ -3,5 +3,13 @@
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import MediaType
 from memctl.readers.isolation import Readers, read, supported_kinds
+from memctl.readers.units import kind_of_units
 
-__all__ = ["MediaType", "Readers", "detect_media_type", "read", "supported_kinds"]
+__all__ = [
+    "MediaType",
+    "Readers",
+    "detect_media_type",
+    "kind_of_units",
+    "read",
+    "supported_kinds",
+]

@@ -221,7 +221,7 @@ def _markup_type(text: str) -> MediaType:
 def _guessed(text: str, sample: str, claimed: MediaType) -> MediaType:
     """Formats that only a look at many lines tells."""
     if _is_mail(sample):
-        return "message/rfc822"
+        return "application/mbox" if sample.startswith("From ") else "message/rfc822"
     if text.startswith("#!"):
         return "text/x-source"
     if claimed == "text/x-log":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import getaddresses
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,12 @@ from memctl.readers.file_kinds import extension_of, kind_by_extension
 from memctl.readers.file_names import clean_title, display_name, shorten, title_from_name
 from memctl.readers.markup.html_parser import parse_page
 from memctl.readers.markup.markdown_files import MarkdownReader
-from memctl.readers.markup.web_pages import page_pieces, page_text
+from memctl.readers.markup.web_pages import (
+    block_pieces,
+    content_blocks,
+    page_pieces,
+    page_text,
+)
 from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
@@ -61,11 +68,20 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         UnreadableSource: It is no message, or its parts are nested too deeply.
     """
     check_size(path, name, MAX_BYTES)
+    with open_regular(path) as file:
+        return iter(read_message(file.read(), name))
+
+
+def read_message(content: bytes, name: str) -> list[SourceText]:
+    """Return the text of a message, mostly in one part.
+
+    Raises:
+        UnreadableSource: As :func:`read`.
+    """
     try:
-        with open_regular(path) as file:
-            message = BytesParser(policy=_BoundedHeaders()).parse(file)
+        message = BytesParser(policy=_BoundedHeaders()).parsebytes(content)
         assert isinstance(message, EmailMessage)
-        return iter(list(assemble(_head(message, name), _pieces(message))))
+        return list(assemble(_head(message, name), _pieces(message)))
     except RecursionError:
         raise UnreadableSource(
             f"{display_name(name)} has parts nested too deeply", "save what it holds by itself"
@@ -122,10 +138,106 @@ def _body_pieces(message: EmailMessage, heading: str) -> Iterator[Piece]:
         return
     content = _bytes_of(body)
     if body.get_content_type() == "text/html":
-        pieces: Iterable[Piece] = page_pieces(parse_page(page_text(content)))
+        yield from _page_pieces(page_text(content))
     else:
-        pieces = prose_pieces(_text_of(body, content).rstrip() + "\n\n", heading)
-    yield from pieces
+        yield from reply_pieces(_text_of(body, content).rstrip() + "\n\n", heading)
+
+
+def _page_pieces(page: str) -> Iterator[Piece]:
+    """What a message says as a page; the one that it answers, and its signature, say nothing.
+
+    Where there is nothing else, as in one that only passes on, that is what it says.
+    """
+    blocks = content_blocks(parse_page(page).blocks)
+    is_reply = any(not block.quoted for block in blocks)
+    for quoted, run in groupby(blocks, key=lambda block: block.quoted and is_reply):
+        for piece in block_pieces(run):
+            yield replace(piece, kind=None) if quoted else piece
+
+
+_PARAGRAPH = re.compile(r".*?(?:\n(?:[^\S\n]*\n)+|\Z)", re.S)
+_SIGNATURE = re.compile(r"^--[^\S\n]?\n|^_{20,}\n(?:[^\n]+\n){1,4}\s*\Z", re.M)
+"""What a writer, or below a line a mailing list, puts under every message."""
+_SENT_FROM = re.compile(
+    r"(?:Sent from|Get Outlook for|Von mein|Gesendet von|Envoyé de|Enviado)\b.{0,80}\s*\Z"
+)
+_INTRODUCTION = re.compile(r"(?=[^\n]*(?:\d|@|<))(?:[^\n]+\n){0,2}[^\n]*:\s*\Z")
+"""``On Monday, 4 May, Ann Lee wrote:`` in any language: it ends so, with a date or an address."""
+_HEADER_LINE = re.compile(r"\*?[^\W\d_][^\W\d_ -]{1,14}:\*?[^\S\n]")
+_ORIGINAL = re.compile(r"\s*(?:-{3,}[^\n-]{3,60}-{3,}|_{10,})\s*\n")
+_FORWARDED = re.compile(
+    r"\s*-{3,}[^\S\n]*(?:Forwarded|Weitergeleitete|Message transféré|Mensaje reenviado)", re.I
+)
+
+
+def reply_pieces(text: str, heading: str = "") -> Iterator[Piece]:
+    """A message's text by paragraph; quotes, what introduces them and a signature say nothing.
+
+    They stay in the text.  Where there is nothing else, they are what the message says.
+    """
+    pieces = list(_reply_pieces(text, heading))
+    is_reply = any(piece.kind is not None and piece.text.strip() for piece in pieces)
+    yield from pieces if is_reply else prose_pieces(text, heading)
+
+
+def _reply_pieces(text: str, heading: str) -> Iterator[Piece]:
+    end = _own_end(text)
+    for run in _runs(text[:end]):
+        yield from [Piece(run, None)] if _is_quoted(run) else prose_pieces(run, heading)
+    if end < len(text):
+        yield Piece(text[end:], None)
+
+
+def _own_end(text: str) -> int:
+    """Where the writer's signature, or a message that is quoted without marks, begins."""
+    found = _SIGNATURE.search(text)
+    end = found.start() if found else len(text)
+    place = 0
+    for match in _PARAGRAPH.finditer(text, 0, end):
+        if _is_original(text, match) or (_SENT_FROM.match(match[0]) and match.end() >= end):
+            return match.start()
+        place = match.end()
+    return min(place, end)
+
+
+def _is_original(text: str, paragraph: re.Match[str]) -> bool:
+    """Whether a paragraph opens the message that is answered, with its headers: Outlook's way."""
+    if _FORWARDED.match(paragraph[0]):
+        return False
+    marked = _ORIGINAL.match(text, paragraph.start())
+    lines = text[marked.end() if marked else paragraph.start() :].lstrip("\n").split("\n", 4)[:3]
+    headers = sum(bool(_HEADER_LINE.match(line)) for line in lines)
+    return headers == 3 and ("@" in "".join(lines) or marked is not None)
+
+
+def _runs(text: str) -> Iterator[str]:
+    """Lines that are quoted, with what introduces them, apart from those that are not."""
+    own = ""
+    for quoted, lines in groupby(text.splitlines(keepends=True), key=lambda x: x.startswith(">")):
+        run = "".join(lines)
+        if not quoted:
+            if own:
+                yield own
+            own = run
+            continue
+        introduced = _introduction_start(own)
+        if own[:introduced]:
+            yield own[:introduced]
+        yield f"{own[introduced:]}{run}" if introduced < len(own) else run
+        own = ""
+    if own:
+        yield own
+
+
+def _introduction_start(own: str) -> int:
+    """Where the paragraph begins that says who is quoted; the end where there is none."""
+    place = own.rstrip().rfind("\n\n")
+    start = place + 2 if place >= 0 else 0
+    return start if _INTRODUCTION.match(own, start) else len(own)
+
+
+def _is_quoted(run: str) -> bool:
+    return any(line.startswith(">") for line in run.split("\n"))
 
 
 def _bytes_of(part: EmailMessage) -> bytes:

@@ -56,6 +56,8 @@ class FileKind:
     """The suffix by which servers know it, where they take it as it is."""
     needs: str = ""
     """What must be installed for it, as one would say it to a person."""
+    units: str = ""
+    """What it holds many of, each a document of its own; empty for a file that is one document."""
 
     @property
     def extensions(self) -> tuple[str, ...]:
@@ -132,8 +134,10 @@ _TABLE: tuple[FileKind, ...] = (
              ".xml .rss .atom .opml .svg .xsd .xsl .plist", "XML"),
     _text("text/html", "markup.web_pages:read", "html/1",
              ".html .htm .xhtml", "web pages"),
-    _text("message/rfc822", "email_messages:read", "email/1",
+    _text("message/rfc822", "email_messages:read", "email/2",
              ".eml", "e-mail messages"),
+    _text("application/mbox", "mail_boxes:read", "mbox/1",
+             ".mbox .mbx", "mail boxes", units="messages"),
     _plain("application/x-subrip", _SUBTITLES, "subtitles/1",
              ".srt", "subtitles"),
     _plain("text/vtt", _SUBTITLES, "subtitles/1", ".vtt", "subtitles"),

@@ -187,10 +187,12 @@ class _Process:
 
     def texts(self, reader: FileKind, path: Path, name: str) -> Generator[SourceText, None, None]:
         """Yield what a reader makes of a file, part by part; raises as :meth:`Readers.read`."""
-        characters = 0
+        characters, unit = 0, ""
         with _rejecting_invalid_messages(name):
             for part in self._parts("text", {"read": reader.media_type}, path, name):
                 text = text_from_json(part, reader.media_type, reader.name)
+                if text.unit and text.unit.key != unit:
+                    characters, unit = 0, text.unit.key
                 characters += len(text.text)
                 if characters > self._limits.text_mb * 1_000_000:
                     most = f"{self._limits.text_mb:,} million characters"
@@ -409,8 +411,9 @@ def read(
     reader = kind_of_media_type(detect_media_type(path, shown))
     anything = False
     for source in limit_expansion(run(reader, path, shown), path, shown, lambda it: len(it.text)):
-        anything = anything or bool(source.text.strip() or source.missing)
-        yield replace(source, media_type=reader.media_type, reader=reader.name)
+        anything = anything or bool(source.text.strip() or source.missing or source.unit)
+        own = (source.unit and FILE_KINDS.get(source.media_type)) or reader
+        yield replace(source, media_type=own.media_type, reader=own.name)
     if not anything:
         raise EmptySource(f"{shown} holds no text", "put something into it and try again")
 

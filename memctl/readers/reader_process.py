@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
 
 from memctl.errors import UnreadableSource
-from memctl.readers.file_kinds import kind_of_media_type
+from memctl.readers.file_kinds import FILE_KINDS, kind_of_media_type
 from memctl.readers.media.clips import Clip, make_clips
-from memctl.records import Segment, SegmentKind, SourceText
+from memctl.records import Segment, SegmentKind, SourceText, Unit
 
 OVER_MEMORY = 97
 """The exit code of a process that took more memory than it may."""
@@ -199,7 +199,7 @@ def decode_message(line: bytes) -> dict[str, Any]:
 
 
 def text_to_json(text: SourceText) -> dict[str, Any]:
-    """Return a document's text as JSON; the other side knows its media type and reader."""
+    """Return a document's text as JSON; the other side knows its reader, but of a member's own."""
     return {
         "text": text.text,
         "segments": [astuple(segment) for segment in text.segments],
@@ -211,6 +211,8 @@ def text_to_json(text: SourceText) -> dict[str, Any]:
         "metadata": dict(text.metadata),
         "missing": text.missing,
         "part": text.part,
+        "unit": asdict(text.unit) if text.unit else None,
+        "is": text.media_type,
     }
 
 
@@ -222,6 +224,8 @@ def text_from_json(value: object, media_type: str, reader: str) -> SourceText:
     """
     fields = _expect(value, dict)
     text = _text(fields.get("text"))
+    if (own := FILE_KINDS.get(_text(fields.get("is")))) is not None:
+        media_type, reader = own.media_type, own.name
     try:
         return SourceText(
             text=text,
@@ -236,9 +240,16 @@ def text_from_json(value: object, media_type: str, reader: str) -> SourceText:
             metadata=_checked(_expect(fields["metadata"], dict)),
             missing=_texts(fields["missing"]),
             part=_count(fields["part"]),
+            unit=_optional(fields["unit"], _unit),
         )
     except (KeyError, RecursionError) as error:
         raise InvalidMessage("it is no text of a document") from error
+
+
+def _unit(value: object) -> Unit:
+    fields = _expect(value, dict)
+    said = {name: _text(fields[name]) for name in ("key", "sha256", "problem", "hint")}
+    return Unit(**said, size=_expect(fields["size"], int))
 
 
 def clip_to_json(clip: Clip) -> dict[str, Any]:

@@ -52,6 +52,9 @@ class Intake:
             self._forget_progress()
         self.jobs.schedule.note_write()
         self.jobs.report_comparison(report.facts)
+        for outcome in report.outcomes:
+            if outcome.part_of and outcome.outcome == "failed":
+                self._failed(outcome, outcome.source)
         return report.outcomes
 
     def _progress(self, progress: Progress) -> None:

@@ -26,7 +26,7 @@ from memctl.ids import storable
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER, TOO_DEEP, IgnoreRules, skip_reason
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers.media.subtitles import sidecars_among
-from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource
+from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource, SourceText
 
 T = TypeVar("T")
 
@@ -87,6 +87,12 @@ class Source:
     line: int | None = None
     supersedes: str | None = None
     """Id of the document that this one is a newer version of, where the caller knows it."""
+    texts: tuple[SourceText, ...] = ()
+    """What has been read of it already."""
+    part_of: str = ""
+    """The source of the file that it is a unit of; see :mod:`memctl.ingest.file_units`."""
+    ends_namesake: bool = False
+    """Whether it is a newer version of the document that has the same source, if there is one."""
 
     @property
     def place(self) -> str | None:

@@ -34,6 +34,10 @@ _BOILERPLATE = _names("nav footer aside header")
 _BOILERPLATE_ROLES = _names(
     "navigation banner contentinfo search complementary menu menubar toolbar dialog"
 )
+_QUOTED_NAME = re.compile(
+    r"\b(?:gmail_(?:quote|attr|signature)|moz-(?:cite-prefix|signature)|yahoo_quoted|divRplyFwdMsg|"
+    r"protonmail_(?:quote|signature_block))",
+)
 _BOILERPLATE_NAME = re.compile(
     r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|side-?bar|footer|cookies?|breadcrumbs?|share|sharing|"
     r"social|ads?|advert(?:isement)?|promo|related|subscribe|newsletter|skip-?link|pagination|"
@@ -63,6 +67,8 @@ class Block:
     link_characters: int = 0
     boilerplate: bool = False
     main: bool = False
+    quoted: bool = False
+    """Whether it is the message that an e-mail answers, or what introduces or signs one."""
 
     @property
     def characters(self) -> int:
@@ -90,6 +96,7 @@ class _Open:
     skipped: bool = False
     boilerplate: bool = False
     main: bool = False
+    quoted: bool = False
 
 
 @dataclass(slots=True)
@@ -182,6 +189,7 @@ class _PageParser:
             parent.skipped or tag in _SKIPPED or _is_hidden(attributes),
             parent.boilerplate or _is_boilerplate(tag, attributes, parent.main),
             main,
+            parent.quoted or tag == "blockquote" or _is_quoted(attributes),
         )
 
     def _void(self, tag: str, attributes: Attributes) -> None:
@@ -346,6 +354,7 @@ class _PageParser:
         if self._open:
             block.boilerplate = self._open[-1].boilerplate and block.level != 1
             block.main = self._open[-1].main
+            block.quoted = self._open[-1].quoted
         self.page.blocks.append(block)
 
 
@@ -360,6 +369,11 @@ def _is_hidden(attributes: Attributes) -> bool:
         or attributes.get("aria-hidden") == "true"
         or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))
     )
+
+
+def _is_quoted(attributes: Attributes) -> bool:
+    """Whether a mail program marks an element as the message it answers, or as a signature."""
+    return bool(_QUOTED_NAME.search(f"{attributes.get('id', '')} {attributes.get('class', '')}"))
 
 
 def _is_boilerplate(tag: str, attributes: Attributes, in_main: bool) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -70,8 +70,13 @@ def _declared_encoding(head: bytes) -> str:
 
 def page_pieces(page: Page) -> Iterator[Piece]:
     """The content of a page as pieces."""
+    yield from block_pieces(content_blocks(page.blocks))
+
+
+def block_pieces(blocks: Iterable[Block]) -> Iterator[Piece]:
+    """Blocks as pieces, each under its headings."""
     headings = HeadingPath()
-    for block in content_blocks(page.blocks):
+    for block in blocks:
         if block.level:
             headings.enter(block.level, " ".join(block.text.split()))
         yield from _block_pieces(block, str(headings))

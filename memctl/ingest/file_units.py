@@ -1,0 +1,284 @@
+"""Files of many units: each unit becomes a document, and the file one that says what it holds.
+
+The file's own document is committed last, so that a file that was cut off in the middle is read
+again; what it holds is then known by its content.  A unit's source is the file's, ``!/`` and the
+key of the unit.  Files may share units: the document of the second one names those of the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import UnreadableSource
+from memctl.ids import document_id
+from memctl.ingest.batches import (
+    IdentifiedSource,
+    ReadFailure,
+    WantedSource,
+    failed_outcome,
+)
+from memctl.ingest.discovery.sources import Source
+from memctl.ingest.source_reading import read_parts
+from memctl.paths import display_path
+from memctl.readers import Readers, kind_of_units
+from memctl.readers.file_kinds import FileKind
+from memctl.records import FileOutcome, SourceText
+from memctl.rows.references import in_portions
+from memctl.rows.supersession import LIVE_STATUSES
+from memctl.store.tables.filter_expressions import Expr, col
+
+if TYPE_CHECKING:
+    from memctl.store.tables.snapshot import Snapshot
+
+MARK = "!/"
+"""Stands between the source of a file and the key of a unit in it."""
+LISTING_READER = "listing/1"
+"""The reader of the document that says what a file of many units holds."""
+SHARED = "shared"
+"""In the metadata of that document: the documents of units that other files have, too."""
+BYTES_TOGETHER = 4 << 20
+UNITS_TOGETHER = 1024
+"""So many units, or so much text of them, are judged together."""
+_MOST_NAMED = 20
+
+
+def kind_of(wanted: WantedSource) -> FileKind | None:
+    """Return the kind of a source that is a file of many units and has to be read as such."""
+    source = wanted.item.source
+    if source.path is None or source.texts or wanted.stored:
+        return None
+    return kind_of_units(source.path, source.name or source.path.name)
+
+
+@dataclass(slots=True)
+class Unpacking:
+    """Reads the units of one file, and then says what it holds."""
+
+    wanted: WantedSource
+    kind: FileKind
+    readers: Readers
+    count: int = 0
+    broken: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    """The sources of the units, the broken ones too."""
+
+    def groups(self) -> Iterator[tuple[list[IdentifiedSource], list[FileOutcome]]]:
+        """Yield units in groups, those that can be read apart from those that cannot.
+
+        Raises:
+            Unreadable: The rest of the file cannot be read, or it changed meanwhile.
+        """
+        items: list[IdentifiedSource] = []
+        failures: list[FileOutcome] = []
+        size = 0
+        for texts in self._units():
+            found = self._judged(texts)
+            if isinstance(found, FileOutcome):
+                failures.append(found)
+                continue
+            items.append(found)
+            size += found.size
+            if len(items) >= UNITS_TOGETHER or size >= BYTES_TOGETHER:
+                yield items, failures
+                items, failures, size = [], [], 0
+        yield items, failures
+
+    def listing(self, shared: Sequence[str], ended: Sequence[str]) -> WantedSource:
+        """Return the file as a document that says what it holds.
+
+        Args:
+            shared: Ids of documents of units that other files have, too.
+            ended: Ids of documents of units that it has no more.
+        """
+        source = self.wanted.item.source
+        name = display_path(source.name or source.source)
+        said = f"{name} holds {self.count:,} {self.kind.units}."
+        if self.broken:
+            said += f" {len(self.broken):,} could not be read: {'; '.join(self.broken)}."
+        metadata: dict[str, Any] = {self.kind.units: self.count}
+        if shared:
+            metadata[SHARED] = list(shared)
+        text = SourceText(said, self.kind.media_type, LISTING_READER, title=name, metadata=metadata)
+        item = replace(self.wanted.item, source=replace(source, texts=(text,)))
+        return replace(self.wanted, item=item, ends=tuple(ended))
+
+    @property
+    def failure(self) -> ReadFailure:
+        """Why nothing of the file is taken in, where none of its units can be read."""
+        name = display_path(self.wanted.item.source.source)
+        why = "; ".join(self.broken) or "there are none"
+        reason = f"{name}: none of its {self.kind.units} can be read: {why}"
+        return ReadFailure(reason, "check where it comes from", UnreadableSource.__name__)
+
+    @property
+    def prefix(self) -> str:
+        """What the sources of the units begin with."""
+        return f"{self.wanted.item.source.source}{MARK}"
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the file is where its source says, so that it is the same one as before."""
+        source = self.wanted.item.source
+        return source.place == source.source
+
+    def ended(self, snapshot: Snapshot) -> list[str]:
+        """Return the documents of units that the file had and has no more."""
+        item = self.wanted.item
+        had = live_units(snapshot, item.source.source, item.source.namespace)
+        lost = [id_ for id_, source in had.items() if source not in self.names]
+        kept = shared_by_others(snapshot, {self.wanted.document_id}) if lost else set()
+        return [id_ for id_ in lost if id_ not in kept]
+
+    # --- inside ---
+
+    def _units(self) -> Iterator[list[SourceText]]:
+        """Yield the parts of one unit after the other."""
+        parts: list[SourceText] = []
+        for text in read_parts(self.wanted.item, self.readers):
+            assert text.unit is not None
+            if parts and parts[0].unit is not None and parts[0].unit.key != text.unit.key:
+                yield parts
+                parts = []
+            parts.append(text)
+        if parts:
+            yield parts
+
+    def _judged(self, texts: list[SourceText]) -> IdentifiedSource | FileOutcome:
+        unit = texts[0].unit
+        assert unit is not None
+        whole = self.wanted.item.source
+        source = Source(
+            source=f"{self.prefix}{unit.key}",
+            name=whole.name,
+            namespace=whole.namespace,
+            session_id=whole.session_id,
+            tags=whole.tags,
+            texts=tuple(_with_shares(texts)),
+            part_of=whole.source,
+            ends_namesake=self.is_followed or not unit.sha256,
+        )
+        self.names.add(source.source)
+        if unit.problem:
+            if len(self.broken) < _MOST_NAMED:
+                self.broken.append(unit.problem)
+            reason = f"{display_path(source.source)}: {unit.problem}"
+            return failed_outcome(source, ReadFailure(reason, unit.hint, UnreadableSource.__name__))
+        self.count += 1
+        digest = unit.sha256 or _digest(texts)
+        size = unit.size or sum(len(text.text.encode("utf-8", "replace")) for text in texts)
+        key = document_id(source.namespace, digest)
+        return IdentifiedSource(source, digest, size, key, self.wanted.item.mtime_ns)
+
+
+def _with_shares(texts: list[SourceText]) -> Iterator[SourceText]:
+    whole = sum(len(text.text) for text in texts) or 1
+    for text in texts:
+        yield replace(text, share=len(text.text) / whole if len(texts) > 1 else 1.0)
+
+
+def _digest(texts: Iterable[SourceText]) -> str:
+    """Return the hash of what a unit says; how its file writes it down does not matter."""
+    said = [
+        [text.title, text.text, text.authors, text.created_at and text.created_at.isoformat()]
+        for text in texts
+    ]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+# --- units as they are remembered -----------------------------------------------------------------
+
+
+def _below(prefix: str) -> Expr:
+    """What has a source that begins so."""
+    end = f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}"
+    return (col("source") >= prefix) & (col("source") < end)
+
+
+def live_units(snapshot: Snapshot, source: str, namespace: str) -> dict[str, str]:
+    """Return the live documents of the units of a file: the source of each by its id."""
+    where = _below(f"{source}{MARK}") & (col("namespace") == namespace) & (col("part") == 0)
+    where &= col("status").is_in(LIVE_STATUSES) & col("external_id").is_null()
+    rows = snapshot.scan("documents", where, ["id", "source"]).to_pylist()
+    return {row["id"]: row["source"] for row in rows}
+
+
+def of_other_files(snapshot: Snapshot, ids: Collection[str], prefix: str) -> list[str]:
+    """Return those documents that go by the name of another file than the one at hand."""
+    return [
+        row["id"]
+        for some in in_portions(sorted(ids))
+        for row in snapshot.get("documents", some, ["id", "source"]).to_pylist()
+        if not row["source"].startswith(prefix)
+    ]
+
+
+def renamed_units(snapshot: Snapshot, document_id: str, source: str) -> dict[str, str]:
+    """Return the units of a file that is found elsewhere now, each with its new source."""
+    return {
+        id_: f"{source}{name.removeprefix(row['source'])}"
+        for row in _listings(snapshot, [document_id])
+        for id_, name in live_units(snapshot, row["source"], row["namespace"]).items()
+    }
+
+
+def is_unit(source: str, files: Collection[str] = ()) -> bool:
+    """Whether a source is that of a unit: of one of these files, or of one that is there."""
+    places = [found.start() for found in re.finditer(re.escape(MARK), source)]
+    return any(source[:at] in files or Path(source[:at]).is_file() for at in places)
+
+
+def files_of_units(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
+    """Return the documents of the files that some documents are units of, in all versions."""
+    sources = {
+        row["source"]
+        for some in in_portions(sorted(ids))
+        for row in snapshot.get("documents", some, ["source"]).to_pylist()
+    }
+    files = {s[: found.start()] for s in sources for found in re.finditer(re.escape(MARK), s)}
+    is_listing = col("reader") == LISTING_READER
+    return [
+        row["id"]
+        for some in in_portions(sorted(files))
+        for row in snapshot.scan(
+            "documents", is_listing & col("source").is_in(some), ["id"]
+        ).to_pylist()
+    ]
+
+
+def units_of(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
+    """Return the units that go when the documents of their files do, for no other file has them."""
+    found: dict[str, None] = {}
+    listings = _listings(snapshot, ids)
+    for row in listings:
+        found |= dict.fromkeys(live_units(snapshot, row["source"], row["namespace"]))
+    kept = shared_by_others(snapshot, {row["id"] for row in listings}) if found else set()
+    return [id_ for id_ in found if id_ not in kept]
+
+
+def _listings(snapshot: Snapshot, ids: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the live documents, among some, that say what a file holds."""
+    columns = ["id", "source", "namespace", "reader", "status"]
+    return [
+        row
+        for some in in_portions(list(ids))
+        for row in snapshot.get("documents", some, columns).to_pylist()
+        if row["reader"] == LISTING_READER and row["status"] in LIVE_STATUSES
+    ]
+
+
+def shared_by_others(snapshot: Snapshot, own: Collection[str]) -> set[str]:
+    """Return the documents that live files, but for some, share with the file they go by."""
+    where = (col("reader") == LISTING_READER) & col("status").is_in(LIVE_STATUSES)
+    rows = snapshot.scan("documents", where, ["id", "metadata"]).to_pylist()
+    return {
+        id_
+        for row in rows
+        if row["id"] not in own
+        for id_ in json.loads(row["metadata"] or "{}").get(SHARED, ())
+    }
