@@ -15,11 +15,13 @@ _LONGEST_QUOTE = 400
 """Characters; a longer sentence is cut between words."""
 _SHORTEST_QUOTE = 12
 _MAX_PARTS = 60
+_DIGIT = re.compile(r"\d")
 _LINE = re.compile(r"\S[^\n]*")
 
 _ROW = re.compile(r"^[^;:.]{1,60}: [^;]*; [^;:]{1,60}: ")
 _ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
 _ITEM = re.compile(r"-[ \t]+\S")
+_TITLE = re.compile(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
 _LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
 _SAID_AT = re.compile(
     r"^\[(?=[^\]\n]*\d)[^\]\n]{4,40}\]\s+(?:(?P<speaker>[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:)\s+)?"
@@ -70,14 +72,20 @@ def _part(hit: Hit, span: Span, *, is_data: bool) -> Part:
         text,
         path=hit.heading if is_data and not is_table_row(text) else "",
         is_title=not is_data and _is_title(hit, start, end),
-        is_fragment=not is_data and end - start < _SHORTEST_QUOTE,
+        is_fragment=not is_data and end - start < _SHORTEST_QUOTE and not _DIGIT.search(text),
     )
 
 
 def _is_title(hit: Hit, start: int, end: int) -> bool:
+    """Tell whether a line stands above others; notes are written without full stops, too."""
     line = hit.text[start:end]
-    alone = hit.text[end : end + 1] == "\n" and hit.text[start - 1 : start] in ("", "\n")
-    return hit.type == "passage" and alone and line[:1].isalnum() and line[-1:].isalnum()
+    begins = start == 0 or hit.text[:start].endswith("\n\n")
+    return (
+        hit.type == "passage"
+        and begins
+        and hit.text[end : end + 1] == "\n"
+        and _TITLE.fullmatch(line) is not None
+    )
 
 
 def _spans(text: str) -> list[Span]:

@@ -32,16 +32,25 @@ SURE = 0.5
 """From this probability on, a sentence is the answer."""
 CLOSE = 0.1
 """From this one on, it is shown as what is closest."""
-_MAX_SENTENCES = 3
+_MAX_SENTENCES, _MAX_LISTED = 3, 5
 _MIN_SCORE_SHARE = 0.85
 """A further sentence must be this likely an answer, as a share of the best one's probability."""
 _MIN_STEP_SHARE = 0.5
-"""The same where a question asks for one thing by way of another: no sentence has both."""
+"""The same for lists, and where one thing is asked for by way of another, as none has all."""
 _SEVERAL_STEPS = re.compile(
     r"\b(?:who|when|where|what|which|why|how)\b.*\b(?:who|when|where|what|which|why|how)\b"
     r"|\b(?:or|oder|ou)\b|(?:\bof\b|['’]s\b).*(?:\bof\b|['’]s\b)",
     re.IGNORECASE,
 )
+_SEVERAL_THINGS = re.compile(
+    r"\b(?:list|all the|every\w*|(?:what|who) (?:are|were|all|else)"
+    r"|(?:what|which) \w+s (?:are|were|do|did|have|had|can|will)"
+    r"|what (?:happened|went on|did \w+ do)"
+    r"|welche \w+en|alle[ns]?|was (?:ist|war) (?:passiert|geschehen|los)|quel(?:le)?s|tous les"
+    r"|qu['’]est-ce qui s['’]est passé|cuáles|qué pasó|quali|che cosa è successo|welke)\b",
+    re.IGNORECASE,
+)
+"""In a question whose answer is a list, or what happened at a time."""
 _SAME_TEXT = 0.7
 """Sentences whose terms overlap to this degree say the same."""
 _SAME_SUBJECT = 0.45
@@ -63,15 +72,17 @@ def extract_answer(
     if not sentences or (confidence < CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     unsure = confidence < SURE
-    share = _MIN_STEP_SHARE if _SEVERAL_STEPS.search(outcome.asked.text) else _MIN_SCORE_SHARE
+    is_list = _SEVERAL_THINGS.search(outcome.asked.text) is not None
+    is_open = is_list or _SEVERAL_STEPS.search(outcome.asked.text) is not None
+    share = _MIN_STEP_SHARE if is_open or unsure else _MIN_SCORE_SHARE
     likely = [item for item in sentences if item.score >= share * sentences[0].score]
     likely = [item for item in likely if not item.has_ended] or likely
     best, *others = likely
-    other = next((each for each in others if _differ(best, each)), None)
+    other = next((each for each in others if not is_list and _differ(best, each)), None)
     if other is not None:
         ordered = sorted((best, other), key=lambda item: item.hit.created_at, reverse=True)
     else:
-        most = 1 if unsure else _MAX_SENTENCES
+        most = _MAX_LISTED if is_list else _MAX_SENTENCES
         ordered = _reading_order(_without_repeats(likely)[:most])
     ordered = [_without_speaker(item) for item in ordered]
     text = _differing(ordered) if other else _plain_answer(ordered, outcome.asked.text)
