@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.ingest.chunking import Passage
-from memctl.ingest.discovery.sources import Source, packed
+from memctl.ingest.discovery.sources import Source
 from memctl.records import (
     WRITTEN_OUTCOMES,
     Document,
@@ -31,7 +31,6 @@ PIPELINE_VERSION = 1
 """Raised when the same text would be turned into other rows; `reprocess` then redoes them."""
 
 
-@packed
 @dataclass(frozen=True, slots=True)
 class IdentifiedSource:
     """A source whose content is known by its hash."""
@@ -52,7 +51,6 @@ class StoredPart:
     passages: tuple[Passage, ...]
 
 
-@packed
 @dataclass(frozen=True, slots=True)
 class WantedSource:
     """A source that is to be read, with the document it will be."""
@@ -85,7 +83,6 @@ class PreparedDocument:
     redacted: int = 0
 
 
-@packed
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
     """What there is to tell of a document that was read."""

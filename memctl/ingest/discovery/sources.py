@@ -14,11 +14,10 @@ import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO
 
 from memctl.errors import UnreadableSource
 from memctl.files import clear_temporaries, is_temporary, new_temporary
@@ -27,25 +26,6 @@ from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER, TOO_DEEP, IgnoreR
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource, SourceText
-
-T = TypeVar("T")
-
-
-def packed(kind: type[T]) -> type[T]:
-    """Have the values of a dataclass pickled as a call with their fields.
-
-    Python 3.11 pickles a frozen one with slots by looking its fields up each time, both ways,
-    which takes five times as long.
-    """
-    values = attrgetter(*(item.name for item in fields(kind)))  # type: ignore[arg-type]
-
-    def reduce(value: T) -> tuple[type[T], tuple[Any, ...]]:
-        """See ``object.__reduce__``."""
-        return kind, values(value)
-
-    kind.__reduce__ = reduce  # type: ignore[method-assign, assignment]
-    return kind
-
 
 DEFAULT_NAMESPACE = "default"
 _ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
@@ -63,7 +43,6 @@ class Labels:
     """Whether ids lose what looks like a secret; all else does when it is read."""
 
 
-@packed
 @dataclass(frozen=True, slots=True)
 class Source:
     """One thing to ingest: the file at ``path``, or ``text`` itself where there is no file."""
