@@ -20,6 +20,9 @@ MOST_GIST_SOURCES = 8
 MOST_TAGS = 200
 """Every memory of a document has its tags, so of those found in it no more are taken."""
 
+MOST_LINKS = 2_000
+"""Each page that a document links to becomes an entity and a relation; an index names hundreds."""
+
 IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
 
@@ -55,6 +58,8 @@ def prepare_document(parts: DocumentInputs) -> PreparedDocument:
 def _document(parts: DocumentInputs) -> Document:
     read, understood, item = parts.read, parts.understood, parts.wanted.item
     source, root = item.source, parts.wanted.document_id
+    links = _distinct(read.links, understood.links)
+    left_out = (f"links beyond the first {MOST_LINKS:,}",) if len(links) > MOST_LINKS else ()
     return Document(
         id=f"{root}.{read.part}" if read.part else root,
         root_id=root,
@@ -75,10 +80,10 @@ def _document(parts: DocumentInputs) -> Document:
         importance=understood.importance,
         language=understood.language,
         tags=_distinct(source.tags, islice(_distinct(read.tags, understood.tags), MOST_TAGS)),
-        links=_distinct(read.links, understood.links),
+        links=links[:MOST_LINKS],
         authors=read.authors,
         dates=understood.dates,
-        missing=_distinct(read.missing, understood.missing),
+        missing=_distinct(read.missing, understood.missing, left_out),
         reader=read.reader,
         method=understood.method,
         signals=understood.signals,

@@ -40,6 +40,9 @@ MAX_BYTES = 100 * 1024 * 1024
 MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024
 """Text attachments up to this size are read."""
 
+MOST_ATTACHMENTS = 500
+"""Fewer than so many of one message are looked into: each becomes memories of its own."""
+
 _HEADER_CHARS = 10_000
 _MAX_DEPTH = 5
 """Messages forwarded as attachments are read so many levels deep."""
@@ -81,7 +84,9 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
     try:
         message = BytesParser(policy=_BoundedHeaders()).parsebytes(content)
         assert isinstance(message, EmailMessage)
-        return list(assemble(_head(message, name), _pieces(message)))
+        left = iter(range(MOST_ATTACHMENTS))
+        pieces = list(_pieces(message, left))
+        return list(assemble(_head(message, name, is_whole=next(left, -1) >= 0), pieces))
     except RecursionError:
         raise UnreadableSource(
             f"{display_name(name)} has parts nested too deeply", "save what it holds by itself"
@@ -93,15 +98,17 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
         ) from error
 
 
-def _head(message: EmailMessage, name: str) -> SourceText:
+def _head(message: EmailMessage, name: str, *, is_whole: bool) -> SourceText:
+    attached = _attachments(message)[:MOST_ATTACHMENTS]
     metadata: dict[str, Any] = {
         "to": _addresses(message, "To"),
         "cc": _addresses(message, "Cc"),
         "message_id": header(message, "Message-ID"),
         "in_reply_to": header(message, "In-Reply-To"),
-        "attachments": [_attachment_entry(part) for part in _attachments(message)],
+        "attachments": [_attachment_entry(part) for part in attached],
     }
     return new_document(
+        missing=() if is_whole else (f"attachments beyond the first {MOST_ATTACHMENTS - 1:,}",),
         title=clean_title(header(message, "Subject")) or title_from_name(name),
         authors=tuple(_addresses(message, "From")),
         created_at=parse_date(header(message, "Date")),
@@ -124,12 +131,15 @@ def _addresses(message: EmailMessage, key: str) -> list[str]:
     return list(dict.fromkeys(filter(None, (name or address for name, address in pairs))))
 
 
-def _pieces(message: EmailMessage, depth: int = 0, heading: str = "") -> Iterator[Piece]:
+def _pieces(
+    message: EmailMessage, left: Iterator[int], depth: int = 0, heading: str = ""
+) -> Iterator[Piece]:
+    """Pieces of a message and of as many attachments, its own and inner ones, as there are left."""
     lines = [f"{key}: {value}\n" for key in _SHOWN if (value := header(message, key))]
     yield Piece("".join(lines) + "\n", "properties", heading)
     yield from _body_pieces(message, heading)
-    for part in _attachments(message):
-        yield from _attachment_pieces(part, depth)
+    for part, _ in zip(_attachments(message), left, strict=False):
+        yield from _attachment_pieces(part, left, depth)
 
 
 def _body_pieces(message: EmailMessage, heading: str) -> Iterator[Piece]:
@@ -268,14 +278,14 @@ def _attachment_entry(part: EmailMessage) -> dict[str, Any]:
     }
 
 
-def _attachment_pieces(part: EmailMessage, depth: int) -> Iterator[Piece]:
+def _attachment_pieces(part: EmailMessage, left: Iterator[int], depth: int) -> Iterator[Piece]:
     name = _attachment_name(part)
     heading = f"Attachment: {name or part.get_content_type()}"
     if part.get_content_type() == "message/rfc822":
         inner = part.get_payload(0) if part.is_multipart() else None
         if isinstance(inner, EmailMessage) and depth < _MAX_DEPTH:
             yield Piece("\nForwarded message\n\n", "heading", "Forwarded message")
-            yield from _pieces(inner, depth + 1, "Forwarded message")
+            yield from _pieces(inner, left, depth + 1, "Forwarded message")
         return
     content = _bytes_of(part)
     pieces = _content_pieces(part, name, content) if len(content) <= MAX_ATTACHMENT_BYTES else None

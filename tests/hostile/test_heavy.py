@@ -19,7 +19,7 @@ from memctl.graph.derivation import relations_of
 from memctl.ingest import document_processing
 from memctl.ingest.discovery.skip_rules import IgnoreRules
 from memctl.ingest.discovery.sources import Labels
-from memctl.ingest.document_records import MOST_TAGS
+from memctl.ingest.document_records import MOST_LINKS, MOST_TAGS
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.pieces import MAX_HEADING_LENGTH
 
@@ -60,6 +60,15 @@ def test_links_and_tags_beside_code_are_found_in_one_pass() -> None:
         assert grows_with(lambda count, find=find: lambda: find("`a` [[b]] #c\n" * count)) < 6
     assert find_hashtags("`#a` #b `#c` #d", [(0, 6)]) == ("d",)
     assert find_wikilinks("`[[a]]` [[b]] ~~~\n[[c]]") == ("b", "c")
+
+
+def test_a_document_links_to_a_bounded_number_of_pages_and_says_so(bench: Bench) -> None:
+    text = "".join(f"[[page {number}]]\n" for number in range(MOST_LINKS + 500))
+    bench.paths(bench.file("index.md", text))
+    (document,) = bench.rows("documents")
+    assert len(document["links"]) == MOST_LINKS
+    assert document["missing"] == ["links beyond the first 2,000"]
+    assert len(bench.rows("relations")) <= MOST_LINKS
 
 
 def test_the_passages_are_looked_through_once_for_all_the_pages_they_link_to(

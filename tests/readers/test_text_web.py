@@ -194,6 +194,19 @@ def test_the_plain_body_is_preferred_and_a_web_body_is_read_as_a_page(tmp_path: 
     assert "web words\n" in _read(tmp_path, bytes(web), "y.eml").text
 
 
+def test_a_message_of_many_parts_is_read_up_to_a_number_of_them(tmp_path: Path) -> None:
+    parts = "".join(f"--b\n\nNote {number} here.\n" for number in range(3_000))
+    head = "From: Ann <a@b.org>\nTo: c@d.org\nSubject: Many\nMIME-Version: 1.0\n"
+    many = f"{head}Content-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n"
+    source = _read(tmp_path, many.encode(), "x.eml")
+    assert source.missing == ("attachments beyond the first 499",)
+    assert len(source.segments) < 1_010
+    assert len(source.metadata["attachments"]) <= 500
+    inner = "".join(f"--o\nContent-Type: message/rfc822\n\n{many}\n" for _ in range(3))
+    nested = f"{head}Content-Type: multipart/mixed; boundary=o\n\n{inner}--o--\n"
+    assert len(_read(tmp_path, nested.encode(), "y.eml").segments) < 1_020
+
+
 def test_attachments_are_named_and_text_in_them_is_read(tmp_path: Path) -> None:
     message = _message()
     message.add_attachment("a,b\n1,2\n3,4\n", subtype="csv", filename="costs.csv")
