@@ -14,6 +14,7 @@ from memctl.files import open_regular
 from memctl.readers.data_files.separated_values import guess_dialect
 from memctl.readers.file_kinds import FILE_KINDS, MediaType, kind_by_extension, supported_hint
 from memctl.readers.file_names import display_name
+from memctl.readers.text_files.chat_logs import chat_style
 from memctl.readers.text_files.decoding import (
     SAMPLE_BYTES,
     encoding_by_mark,
@@ -165,6 +166,8 @@ def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
             lambda: _guessed(text, sample, claimed),
         ]
     found = next((media_type for check in checks if (media_type := check())), claimed)
+    if found == "application/json":
+        found = _chat_export(text) or found
     return found if found in FILE_KINDS and FILE_KINDS[found].family == "text" else "text/plain"
 
 
@@ -176,6 +179,8 @@ def _unmistakable(text: str) -> MediaType:
         return "application/x-subrip"
     if _HTML.match(text):
         return "text/html"
+    if opening := re.match(r"BEGIN:(VCALENDAR|VCARD)[ \t]*(?:\n|$)", text, re.I):
+        return "text/vcard" if opening[1].upper() == "VCARD" else "text/calendar"
     if text.startswith("<?xml"):
         return "text/html" if _HTML.search(text[:2000]) else "application/xml"
     return ""
@@ -197,6 +202,22 @@ def _json_type(text: str, complete: bool) -> MediaType:
     except (ValueError, RecursionError):
         pass
     return "application/json"
+
+
+_EXPORTS: tuple[tuple[MediaType, tuple[str, ...]], ...] = (
+    ("application/x-chat-export", ('"mapping"', '"title"', '"create_time"', '"author"')),
+    ("application/x-chat-export", ('"chat_messages"', '"uuid"', '"name"')),
+    ("application/x-chat-export", ('"messages"', '"from_id"', '"date"', '"text"')),
+    ("application/x-chat-export", ('"about": "Here is the data you requested', '"chats"')),
+    ("application/x-slack-export", ('"ts":', '"type": "message"', '"user"', '"text"')),
+)
+"""What the beginning of an export of a chat program has, all of it."""
+
+
+def _chat_export(text: str) -> MediaType:
+    """Which export of conversations a JSON text is; ``""`` for any other."""
+    spaced = re.sub(r'":\s*', '": ', text)
+    return next((kind for kind, marks in _EXPORTS if all(mark in spaced for mark in marks)), "")
 
 
 def _is_json_line(line: str) -> bool:
@@ -226,6 +247,8 @@ def _guessed(text: str, sample: str, claimed: MediaType) -> MediaType:
         return "text/x-source"
     if claimed == "text/x-log":
         return claimed
+    if chat_style(sample) == "time":
+        return "text/plain"
     if dialect := guess_dialect(sample, strict=True):
         return "text/tab-separated-values" if dialect.delimiter == "\t" else "text/csv"
     if claimed:

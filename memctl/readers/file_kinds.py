@@ -138,6 +138,14 @@ _TABLE: tuple[FileKind, ...] = (
              ".eml", "e-mail messages"),
     _text("application/mbox", "mail_boxes:read", "mbox/1",
              ".mbox .mbx", "mail boxes", units="messages"),
+    _text("application/x-chat-export", "chat_exports:read", "chats/1",
+             "", "exports of ChatGPT, Claude and Telegram", units="conversations"),
+    _text("application/x-slack-export", "chat_exports:read_slack", "slack/1",
+             "", "days of Slack channels"),
+    _text("text/calendar", "calendars:read", "calendar/1",
+             ".ics .ical .ifb .icalendar", "calendars", units="events"),
+    _text("text/vcard", "contacts:read", "contacts/1",
+             ".vcf .vcard", "contacts", units="contacts"),
     _plain("application/x-subrip", _SUBTITLES, "subtitles/1",
              ".srt", "subtitles"),
     _plain("text/vtt", _SUBTITLES, "subtitles/1", ".vtt", "subtitles"),
@@ -205,6 +213,6 @@ def kind_of_media_type(media_type: MediaType) -> FileKind:
 def supported_hint() -> str:
     """One line that lists the kinds of file that can be read."""
     return (
-        "readable are text, Markdown, code, data, tables, web pages, mail, office, PDF, images,"
-        " recordings and subtitles"
+        "readable are text, Markdown, code, data, tables, web pages, mail, calendars, contacts,"
+        " office, PDF, images, recordings and subtitles"
     )

@@ -43,13 +43,15 @@ def broken(key: str, problem: str, hint: str) -> SourceText:
 _SUFFIXES = frozenset(
     extension for kind in FILE_KINDS.values() if kind.units for extension in kind.extensions
 )
+_OTHERS = frozenset((".json",))
+"""Suffixes that say nothing of whether there are units."""
 _OPENINGS = (b"From ", b"BEGIN:V", b"PK\x03\x04", b"\x1f\x8b")
 
 
 def kind_of_units(path: Path, name: str) -> FileKind | None:
     """Return the kind of a file that holds many units; None for one that is a document itself."""
     try:
-        if extension_of(name) not in _SUFFIXES and not _may_have_units(path):
+        if extension_of(name) not in _SUFFIXES | _OTHERS and not _may_have_units(path):
             return None
         kind = FILE_KINDS[detect_media_type(path, name)]
     except (UnreadableSource, OSError):

@@ -170,6 +170,43 @@ def test_units_are_read_again_from_the_text_that_is_kept(memctl: Run, box: Path)
     assert memctl("doctor").code == 0
 
 
+EVENT = """\
+BEGIN:VEVENT
+UID:{}
+SUMMARY:{}
+DTSTART;TZID=Europe/Berlin:2026060{}T100000
+DTEND;TZID=Europe/Berlin:2026060{}T110000
+END:VEVENT
+"""
+
+
+def test_a_calendar_and_an_address_book_are_known_by_event_and_contact(
+    memctl: Run, tmp_path: Path
+) -> None:
+    calendar, contacts = tmp_path / "work.ics", tmp_path / "all.vcf"
+    events = EVENT.format("e1", "Dentist", 3, 3) + EVENT.format("e2", "Harbour tour", 4, 4)
+    calendar.write_text(f"BEGIN:VCALENDAR\n{events}END:VCALENDAR\n")
+    contacts.write_text(
+        "BEGIN:VCARD\nFN:Ann Lee\nTEL:+49 40 123\nEND:VCARD\n"
+        "BEGIN:VCARD\nFN:Bob Ray\nTEL:+1 555 0100\nEND:VCARD\n"
+    )
+    assert memctl("ingest", str(calendar), str(contacts)).code == 0
+    found = _units(memctl)
+    assert set(found) == {"work.ics", "e1", "e2", "all.vcf", "Ann Lee", "Bob Ray"}
+    assert found["e2"]["created_at"] == "2026-06-04T08:00:00Z"
+    calendar.write_text(calendar.read_text().replace("20260604T", "20260605T"))
+    report = memctl("ingest", str(calendar), "-o", "json").json
+    assert (report["superseded"], report["skipped"]) == (2, 1)
+    answer = memctl("query", "when is the harbour tour?", "-o", "json").json["answer"]
+    assert "5 June 2026" in answer["text"]
+    ann = _units(memctl)["Ann Lee"]["id"]
+    assert memctl("forget", "--document", ann, "--yes").code == 0
+    assert {"Bob Ray", "all.vcf"} <= set(_units(memctl))
+    assert "Ann Lee" not in memctl("query", "phone number of Ann Lee", "-o", "json").out.replace(
+        "phone number of Ann Lee", ""
+    )
+
+
 # --- the watcher ----------------------------------------------------------------------------------
 
 

@@ -21,6 +21,15 @@ _TURN = re.compile(
 )
 _BARE_TURN = re.compile(rf"{_WHEN}\s*(?:[-–—|]\s*)?(?P<speaker>{_NAME}):(?:[^\S\n]+|$)")
 _IRC_TURN = re.compile(rf"(?:\[?{_WHEN}\]?\s*)?<[@+ ]?(?P<speaker>[\w.|`^-]{{1,30}})>[^\S\n]+")
+_STAMP = (
+    r"(?=\[[^\]\n]{8,30}\]\s|[^\[\n]{8,28}\s-\s)"  # in brackets, or before a dash
+    rf"\[?(?P<day>{_DAY}),?\s(?P<clock>{_CLOCK})(?P<zone>)\]?\s(?:-\s)?"
+)
+_PHONE_TURN = re.compile(rf"{_STAMP}(?:~\s?)?(?P<speaker>[^:\n\[\]<>]{{1,40}}):\s")
+"""As phones export chats: who speaks may be a number, or have any sign in the name."""
+_NOTICE = re.compile(_STAMP)
+_INVISIBLE = "\u200e\u200f\u202a\u202b\u202c\ufeff"
+"""Marks of direction, which phones put before lines."""
 _DATE_LINE = re.compile(r"\W*(?:\w+,?\s+)?(?P<day>\d{4}-\d{2}-\d{2})\W*$")
 _ROLES = frozenset(
     ("user", "assistant", "system", "human", "ai", "bot", "me", "you", "agent", "customer", "tool")
@@ -44,8 +53,9 @@ _MAX_SPEAKER_LENGTH = 40
 
 def _turn(line: str) -> re.Match[str] | None:
     """The match of a line that opens a turn; None for any other line."""
-    line = line[:_OPENING_CHARS]
-    match = _TURN.match(line) or _BARE_TURN.match(line) or _IRC_TURN.match(line)
+    line = line[:_OPENING_CHARS].lstrip(_INVISIBLE)
+    patterns = (_TURN, _BARE_TURN, _IRC_TURN, _PHONE_TURN)
+    match = next((match for pattern in patterns if (match := pattern.match(line))), None)
     if match is None or len(match["speaker"]) > _MAX_SPEAKER_LENGTH:
         return None
     speaker = match["speaker"].lower()
@@ -101,7 +111,7 @@ class ChatReader:
         run: list[str] = []
         for line in text.splitlines(keepends=True):
             turn = self._opening(line)
-            if run and (turn or _starts_section(line)):
+            if run and (turn or _starts_section(line) or self._is_notice(line)):
                 yield self._piece(run)
                 run = []
             self._take_note(line, turn)
@@ -118,6 +128,12 @@ class ChatReader:
             return turn if _has_time(turn) else None
         return turn
 
+    def _is_notice(self, line: str) -> bool:
+        """Whether the program says it: a line with a time that nobody speaks."""
+        if self._style != "time":
+            return False
+        return self._opening(line) is None and bool(_NOTICE.match(line.lstrip(_INVISIBLE)))
+
     def _piece(self, run: list[str]) -> Piece:
         text = "".join(run)
         if self._speaker is None:
@@ -130,6 +146,8 @@ class ChatReader:
         if turn:
             self._speaker = turn["speaker"].strip()
             self._said_at = self._moment(turn)
+        elif self._is_notice(line):
+            self._speaker, self._said_at = None, None
         elif _starts_section(line):
             self._speaker, self._said_at = None, None
             self._heading = line.strip().strip("#-=* ").strip()

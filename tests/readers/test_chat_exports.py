@@ -1,0 +1,204 @@
+"""Exports of chat programs by conversation: who said what, and when."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.readers import detect_media_type, kind_of_units, read
+from memctl.records import SourceText
+
+WHEN = 1_777_630_000.5
+
+
+def _node(parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
+    message = {
+        "author": {"role": role},
+        "create_time": WHEN,
+        "content": {"content_type": "text", "parts": [text]},
+    }
+    return {"message": message, "parent": parent, "children": [], **more}
+
+
+def _chatgpt(id_: str, question: str) -> dict[str, Any]:
+    return {
+        "title": f"About {id_}",
+        "create_time": WHEN,
+        "mapping": {
+            "root": {"message": None, "parent": None, "children": ["a"]},
+            "a": _node("root", "system", "You are helpful."),
+            "b": _node("a", "user", question),
+            "wrong": _node("b", "assistant", "A first try."),
+            "c": _node("b", "assistant", "Ninety euros."),
+        },
+        "current_node": "c",
+        "conversation_id": id_,
+    }
+
+
+CLAUDE = [
+    {
+        "uuid": "u1",
+        "name": "Crane prices",
+        "created_at": "2026-05-01T10:00:00Z",
+        "chat_messages": [
+            {"uuid": "m1", "sender": "human", "text": "", "created_at": "2026-05-01T10:00:00Z",
+             "content": [{"type": "text", "text": "What does the crane cost?"}],
+             "attachments": [{"file_name": "offer.pdf"}]},
+            {"uuid": "m2", "sender": "assistant", "text": "Ninety euros.",
+             "created_at": "2026-05-01T10:01:00Z", "content": []},
+        ],
+    }
+]  # fmt: skip
+
+TELEGRAM = {
+    "name": "Bob Ray",
+    "type": "personal_chat",
+    "id": 4711,
+    "messages": [
+        {"id": 1, "type": "service", "date": "2026-05-01T10:00:00", "actor": "Bob", "text": ""},
+        {"id": 2, "type": "message", "date": "2026-05-01T10:00:00", "date_unixtime": "1777629600",
+         "from": "Ann Lee", "from_id": "user1", "text": ["Look at ", {"type": "link",
+         "text": "https://x.org"}, " for the crane."], "text_entities": []},
+        {"id": 3, "type": "message", "date": "2026-05-01T10:05:00", "from": "Bob Ray",
+         "from_id": "user2", "text": "", "photo": "photos/1.jpg", "text_entities": []},
+    ],
+}  # fmt: skip
+
+
+def _read(tmp_path: Path, export: Any, name: str) -> list[SourceText]:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(export, indent=1))
+    return list(read(path))
+
+
+def _turns(text: SourceText) -> list[tuple[str | None, str]]:
+    return [(s.speaker, text.text[s.start : s.end]) for s in text.segments]
+
+
+def test_chatgpt_gives_the_branch_that_a_conversation_ended_with(tmp_path: Path) -> None:
+    export = [_chatgpt("c1", "What does the crane cost?"), _chatgpt("c2", "And the truck?")]
+    first, second = _read(tmp_path, export, "conversations.json")
+    assert kind_of_units(tmp_path / "conversations.json", "conversations.json")
+    assert first.unit
+    assert (first.title, first.unit.key) == ("About c1", "c1")
+    stamp = f"[{datetime.fromtimestamp(WHEN, UTC):%Y-%m-%d %H:%M}]"
+    assert _turns(first) == [
+        ("User", f"{stamp} User: What does the crane cost?"),
+        ("Assistant", f"{stamp} Assistant: Ninety euros."),
+    ]
+    assert "And the truck?" in second.text
+    assert first.created_at == datetime.fromtimestamp(WHEN, UTC)
+    assert "first try" not in first.text
+
+
+def test_claude_gives_text_and_the_names_of_files(tmp_path: Path) -> None:
+    (found,) = _read(tmp_path, CLAUDE, "conversations.json")
+    assert found.title == "Crane prices"
+    assert [speaker for speaker, _ in _turns(found)] == ["User", "Assistant"]
+    assert "What does the crane cost?\n[offer.pdf]" in found.text
+    assert found.segments[1].said_at == datetime(2026, 5, 1, 10, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "export",
+    [TELEGRAM, {"about": "Here is the data you requested.", "chats": {"list": [TELEGRAM]}}],
+)
+def test_telegram_gives_real_names_and_times(tmp_path: Path, export: Any) -> None:
+    (found,) = _read(tmp_path, export, "result.json")
+    assert found.unit
+    assert (found.title, found.unit.key, found.authors) == (
+        "Bob Ray",
+        "4711",
+        ("Ann Lee", "Bob Ray"),
+    )
+    assert [text.partition("] ")[2] for _, text in _turns(found)] == [
+        "Ann Lee: Look at https://x.org for the crane.",
+        "Bob Ray: [photo]",
+    ]
+    assert found.segments[0].said_at == datetime(2026, 5, 1, 10, tzinfo=UTC)
+
+
+def test_slack_takes_names_from_the_users_beside_it(tmp_path: Path) -> None:
+    users = [{"id": "U1", "name": "ann", "profile": {"real_name": "Ann Lee"}}]
+    (tmp_path / "users.json").write_text(json.dumps(users))
+    day = [
+        {"type": "message", "user": "U1", "ts": "1777629600.000100", "text": "Hi <@U2> &amp; all"},
+        {"type": "message", "user": "U2", "ts": "1777629660.000100",
+         "user_profile": {"real_name": "Bob Ray"}, "text": "See <https://x.org|the offer>"},
+        {"type": "message", "subtype": "channel_join", "user": "U2", "ts": "1777629660.0",
+         "text": "joined"},
+    ]  # fmt: skip
+    (found,) = _read(tmp_path, day, "harbour/2026-05-01.json")
+    assert found.title == "#harbour 2026-05-01"
+    assert [text.partition("] ")[2] for _, text in _turns(found)] == [
+        "Ann Lee: Hi @U2 & all",
+        "Bob Ray: See the offer (https://x.org)",
+    ]
+
+
+def test_a_broken_conversation_says_why_and_the_others_are_read(tmp_path: Path) -> None:
+    broken = {**_chatgpt("c2", "x"), "mapping": {"c": {"message": 7, "parent": None}}}
+    export = [_chatgpt("c1", "One?"), broken, _chatgpt("c3", "Three?")]
+    units = [each.unit for each in _read(tmp_path, export, "conversations.json") if each.unit]
+    assert [(unit.key, bool(unit.problem)) for unit in units] == [
+        ("c1", False), ("c2", True), ("c3", False),
+    ]  # fmt: skip
+
+
+def test_other_json_is_no_export(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"title": "x", "messages": ["a"], "mapping": {"text": 1}}))
+    assert detect_media_type(path) == "application/json"
+
+
+def test_lines_with_times_that_nobody_speaks_are_no_chat(tmp_path: Path) -> None:
+    path = tmp_path / "readings.txt"
+    path.write_text("2026-05-01 10:00 Tank 4 of the harbour is 40 percent full: fine\n" * 5)
+    (found,) = read(path)
+    assert {segment.speaker for segment in found.segments} == {None}
+
+
+# --- text that phones export ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "speakers"),
+    [
+        (
+            "12/05/2026, 14:03 - Messages and calls are end-to-end encrypted.\n"
+            "13/05/2026, 14:03 - Ann Lee: Shall we sell the crane?\n"
+            "13/05/2026, 14:05 - Bob Ray 🚢: Yes.\nAnd the truck too.\n"
+            "13/05/2026, 14:06 - Ann Lee added Cy Orr\n"
+            "13/05/2026, 14:07 - +49 170 1234567: Who is this?\n",
+            [None, "Ann Lee", "Bob Ray 🚢", None, "+49 170 1234567"],
+        ),
+        (
+            "\u200e[13/05/2026, 14:03:11] Ann Lee: \u200eMessages are encrypted.\n"
+            "[13/05/2026, 14:03:12] Ann Lee: Shall we sell the crane?\n"
+            "[13/05/2026, 14:05:00] Bob Ray: Yes.\n"
+            "\u200e[13/05/2026, 14:06:00] ~ Cy: hello, all\n",
+            ["Ann Lee", "Ann Lee", "Bob Ray", "Cy"],
+        ),
+        (
+            "5/13/26, 2:03\u202fPM - Ann: Shall we?\n5/13/26, 2:05\u202fPM - Bob: Yes.\n",
+            ["Ann", "Bob"],
+        ),
+    ],
+)
+def test_a_chat_of_a_phone_has_its_speakers_and_times(
+    tmp_path: Path, lines: str, speakers: list[str | None]
+) -> None:
+    path = tmp_path / "WhatsApp Chat with Ann.txt"
+    path.write_text(lines)
+    (found,) = read(path)
+    assert [segment.speaker for segment in found.segments] == speakers
+    times = [segment.said_at for segment in found.segments if segment.speaker]
+    assert all(moment and (moment.month, moment.day) == (5, 13) for moment in times)
+    assert times[0]
+    assert times[0].hour == 14
