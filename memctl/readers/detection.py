@@ -295,13 +295,11 @@ _UNREAD: tuple[tuple[bytes, str], ...] = (
     (b"\xcf\xfa\xed\xfe", "a program"),
     (b"\xca\xfe\xba\xbe", "a program"),
     (b"\0asm", "a program"),
-    (b"SQLite format 3\0", "an SQLite database"),
     (b"PAR1", "a Parquet table"),
     (b"ARROW1", "an Arrow table"),
     (b"BM", "a bitmap image"),
     (b"8BPS", "a Photoshop image"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an old Office format"),
-    (b"{\\rtf", "an RTF document"),
     (b"PK", "a zip archive"),
 )
 
@@ -361,6 +359,7 @@ def unsupported_kind(head: bytes) -> str:
 def office_type(path: Path) -> MediaType:
     """Which Office format a zip file is, by the names of its members; ``""`` for none."""
     import zipfile
+    import zlib
 
     from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 
@@ -369,7 +368,20 @@ def office_type(path: Path) -> MediaType:
             return ""
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            if "mimetype" in names:  # as EPUB and OpenDocument say what they are
+                with archive.open("mimetype") as member:
+                    said = member.read(100).decode("ascii", "replace").strip()
+                if said.removesuffix("-template") in FILE_KINDS:
+                    return said.removesuffix("-template")
+    except (
+        RuntimeError,
+        zlib.error,
+        EOFError,
+        zipfile.BadZipFile,
+        OSError,
+        ValueError,
+        NotImplementedError,
+    ):
         return ""
     for kind in FILE_KINDS.values():
         if kind.zip_folder and any(name.startswith(kind.zip_folder) for name in names):

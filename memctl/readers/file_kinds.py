@@ -73,6 +73,9 @@ class FileKind:
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+EPUB = "application/epub+zip"
+ODT = "application/vnd.oasis.opendocument.text"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
 
 CODE_LANGUAGES: Mapping[str, str] = {
     ".py": "python", ".pyi": "python", ".js": "javascript", ".mjs": "javascript",
@@ -93,13 +96,12 @@ CODE_LANGUAGES: Mapping[str, str] = {
 }  # fmt: skip
 
 _TEXT, _DATA = "text_files.plain_text", "data_files.structured_data"
+_OPEN_DOCUMENTS = "office.open_documents"
 _TABLES, _SUBTITLES = "data_files.table_rows", "media.subtitles:read"
 _IMAGES, _RECORDINGS = ("media.images:read", "image/1"), ("media.recordings:read", "media/2")
 _plain = partial(FileKind, "text", is_isolated=False)
 _text = partial(FileKind, "text")
-_office = partial(
-    FileKind, "office", needs="the office extra (pip install python-docx python-pptx openpyxl)"
-)
+_office = partial(FileKind, "office")
 _image = partial(
     FileKind, "image", needs="the tesseract program or the ocr extra for the text in it"
 )
@@ -122,7 +124,9 @@ _TABLE: tuple[FileKind, ...] = (
     _plain("text/markdown", "markup.markdown_files:read", "markdown/2",
              ".md .markdown .mdown .mkd .mdx", "Markdown"),
     _plain("application/json", f"{_DATA}:read_json", "json/2",
-             ".json .geojson .ipynb .webmanifest", "JSON"),
+             ".json .geojson .webmanifest", "JSON"),
+    _text("application/x-ipynb+json", "markup.notebooks:read", "notebook/1",
+             ".ipynb", "Jupyter notebooks"),
     _plain("application/x-ndjson", f"{_DATA}:read_jsonl", "jsonl/2",
              ".jsonl .ndjson .jsonlines", "JSON lines"),
     _text("application/yaml", f"{_DATA}:read_yaml", "yaml/2", ".yaml .yml", "YAML"),
@@ -157,6 +161,15 @@ _TABLE: tuple[FileKind, ...] = (
              ".pptx", "PowerPoint slides", zip_folder="ppt/"),
     _office(XLSX, "office.spreadsheets:read", "xlsx/1",
              ".xlsx", "Excel tables", zip_folder="xl/"),
+    FileKind("office", EPUB, f"{_OPEN_DOCUMENTS}:read_book", "epub/1", ".epub", "books"),
+    FileKind("office", ODT, f"{_OPEN_DOCUMENTS}:read_text", "odt/1",
+             ".odt .ott", "OpenDocument texts"),
+    FileKind("office", ODS, f"{_OPEN_DOCUMENTS}:read_sheets", "ods/1",
+             ".ods .ots", "OpenDocument sheets"),
+    FileKind("office", "application/rtf", "text_files.rich_text:read", "rtf/1",
+             ".rtf", "rich text", (b"{\\rtf",)),
+    FileKind("office", "application/vnd.sqlite3", "data_files.sqlite_files:read", "sqlite/1",
+             ".sqlite .sqlite3 .db", "SQLite databases", (b"SQLite format 3\0",)),
     _image("image/png", *_IMAGES, ".png", "images", (b"\x89PNG\r\n\x1a\n",)),
     _image("image/jpeg", *_IMAGES, ".jpg .jpeg", "images", (b"\xff\xd8\xff",)),
     _image("image/gif", *_IMAGES, ".gif", "images", (b"GIF87a", b"GIF89a")),

@@ -62,16 +62,6 @@ def test_a_conversation_in_json_becomes_turns(tmp_path: Path) -> None:
     assert source.segments[0].said_at == datetime(2026, 5, 1, 10, tzinfo=UTC)
 
 
-def test_a_notebook_gives_its_cells_without_their_output(tmp_path: Path) -> None:
-    book = {"nbformat": 4, "cells": [
-        {"cell_type": "markdown", "source": ["# Title\n", "Words"]},
-        {"cell_type": "code", "source": "x = 1", "outputs": [{"data": "NOISE"}]},
-    ]}  # fmt: skip
-    source = _read(tmp_path, json.dumps(book), "x.ipynb")
-    assert source.text == "# Title\nWords\n\nx = 1\n\n"
-    assert [s.kind for s in source.segments] == ["prose", "code"]
-
-
 @pytest.mark.parametrize(
     "text", ["[" * 100_000 + "]" * 100_000, '{"a":' * 100_000 + "1" + "}" * 100_000,
              "[" * 500 + "]" * 500, '{"a": ' * 150 + "1" + "}" * 150]

@@ -71,7 +71,7 @@ def read_json(path: Path, name: str) -> Iterator[SourceText]:
             return
         text = read_whole(path, name, MAX_JSON_BYTES)
         value = parse_json(text)
-        yield from assemble(_head(name, value), _json_pieces(value))
+        yield from assemble(_head(name, value), value_pieces(value))
     except UnreadableSource as error:
         raise with_file_name(error, name) from None
 
@@ -114,23 +114,6 @@ def _head(name: str, value: Any = None) -> SourceText:
         created_at=facts.created_at or head.created_at,
         tags=facts.tags,
     )
-
-
-def _json_pieces(value: Any) -> Iterator[Piece]:
-    return _notebook_pieces(value) if _is_notebook(value) else value_pieces(value)
-
-
-def _is_notebook(value: Any) -> bool:
-    return isinstance(value, dict) and "nbformat" in value and is_records(value.get("cells") or ())
-
-
-def _notebook_pieces(value: Any) -> Iterator[Piece]:
-    """The source of a notebook's cells; what they printed is left out."""
-    for cell in value["cells"]:
-        source = cell.get("source", "")
-        lines = source if isinstance(source, list) else [source]
-        text = "".join(line for line in lines if isinstance(line, str)).rstrip()
-        yield Piece(f"{text}\n\n", "code" if cell.get("cell_type") == "code" else "prose")
 
 
 # --- JSON lines -----------------------------------------------------------------------------------

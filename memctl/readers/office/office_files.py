@@ -23,7 +23,7 @@ WORD, POWERPOINT, EXCEL = "a Word document", "a PowerPoint file", "an Excel file
 
 
 def import_library(module: str, name: str, kind: str) -> ModuleType:
-    """Import a library of the office extra.
+    """Import the library that reads a kind of file.
 
     Raises:
         MissingReader: It is not installed.
@@ -32,7 +32,7 @@ def import_library(module: str, name: str, kind: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         raise MissingReader(
-            f"{display_name(name)} is {kind}, which needs the office extra",
+            f"{display_name(name)} is {kind}, which needs {module}",
             "pip install python-docx python-pptx openpyxl",
         ) from error
 

@@ -43,7 +43,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 
     Raises:
         UnreadableSource: It is damaged, or unpacks to an absurd size.
-        MissingReader: The office extra is not installed.
+        MissingReader: python-docx is not installed.
     """
     docx = import_library("docx", name, WORD)
     check_archive(path, name, WORD)
