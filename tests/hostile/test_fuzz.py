@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import os
 import random
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import av
@@ -89,6 +91,23 @@ def recordings(folder: Path) -> Iterator[tuple[str, bytes]]:
     yield film.name, film.read_bytes()
 
 
+def open_formats(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """A book, OpenDocument files, rich text, a notebook and a database, each a small one."""
+    kinds = {"epub": "epub+zip"}
+    kinds |= {
+        e: f"vnd.oasis.opendocument.{k}" for e, k in (("odt", "text"), ("ods", "spreadsheet"))
+    }
+    for extension, kind in kinds.items():
+        members = {"mimetype": f"application/{kind}".encode(), "content.xml": b"<a>ferry</a>"}
+        yield f"file.{extension}", timeless(zip_of(members))
+    yield "file.rtf", rb"{\rtf1\ansi{\info{\title Ferry}} The {\b ferry} leaves.\par}"
+    yield "file.ipynb", b'{"cells": [{"cell_type": "code", "source": "ferry = 1"}]}'
+    with closing(sqlite3.connect(folder / "file.sqlite")) as database, database:
+        database.execute("CREATE TABLE ferries (name TEXT)")
+        database.execute("INSERT INTO ferries VALUES ('Ann')")
+    yield "file.sqlite", (folder / "file.sqlite").read_bytes()
+
+
 def samples(folder: Path) -> list[tuple[str, bytes]]:
     """A file of every format at least."""
     files = [path for path in sorted(SAMPLE.iterdir()) if path.is_file()]
@@ -96,7 +115,7 @@ def samples(folder: Path) -> list[tuple[str, bytes]]:
     found += [(name, text.replace(b"%s", WORDS)) for name, text in TEXTS.items()]
     found += [("page.pdf", pdf_of(b"BT /F 12 Tf (ferry) Tj ET")), ("dot.png", png_of(20, 20))]
     found += [("empty.docx", timeless(zip_of({"word/document.xml": b"<a/>"}))), *office_files()]
-    found += [*pictures(), *recordings(folder)]
+    found += [*pictures(), *recordings(folder), *open_formats(folder)]
     return [(name, content) for name, content in found if len(content) <= MOST_BYTES]
 
 
