@@ -75,7 +75,8 @@ def read_slack(path: Path, name: str) -> Iterator[SourceText]:
         UnreadableSource: It is no such export, or too big.
     """
     try:
-        found = _slack(parse_json(read_whole(path, name, MAX_BYTES)), path, _slack_users(path))
+        day = parse_json(read_whole(path, name, MAX_BYTES))
+        found = _slack(day, path, name, _slack_users(path))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         hint = "export it from Slack again"
         raise UnreadableSource(f"{display_name(name)} is no Slack export: {error}", hint) from error
@@ -194,7 +195,7 @@ def _flat(text: Any) -> str:
     )
 
 
-def _slack(raw: Sequence[Json], path: Path, users: Mapping[str, str]) -> _Conversation:
+def _slack(raw: Sequence[Json], path: Path, name: str, users: Mapping[str, str]) -> _Conversation:
     turns = []
     for message in raw:
         profile = message.get("user_profile") or {}
@@ -210,7 +211,7 @@ def _slack(raw: Sequence[Json], path: Path, users: Mapping[str, str]) -> _Conver
         text = "\n".join(filter(None, (_slack_text(message.get("text") or "", users), *files)))
         if text and message.get("subtype") not in ("channel_join", "channel_leave"):
             turns.append(_Turn(speaker, text, parse_timestamp(message["ts"].partition(".")[0])))
-    return _Conversation(path.stem, f"#{path.parent.name} {path.stem}", turns)
+    return _Conversation(name, f"#{Path(name).parent.name or path.parent.name} {path.stem}", turns)
 
 
 _SLACK_MENTION = re.compile(r"<@(\w+)(?:\|[^>]*)?>")

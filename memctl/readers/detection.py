@@ -80,6 +80,10 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
         return _refined(found, claimed)
     if head.startswith(b"PK\x03\x04") and (found := office_type(path)):
         return found
+    if head.startswith(b"PK\x03\x04") and claimed == "application/zip":
+        return claimed
+    if head[257:262] == b"ustar":
+        return "application/x-tar"
     if is_text(head):
         return ""
     if is_encrypted_office(head):

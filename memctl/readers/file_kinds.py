@@ -22,7 +22,7 @@ from memctl.records import SourceText
 
 MediaType = str
 ReadFunction = Callable[[Path, str], Iterator[SourceText]]
-Family = Literal["text", "office", "pdf", "image", "audio", "video"]
+Family = Literal["text", "office", "pdf", "image", "audio", "video", "archive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,8 @@ _TABLES, _SUBTITLES = "data_files.table_rows", "media.subtitles:read"
 _IMAGES, _RECORDINGS = ("media.images:read", "image/1"), ("media.recordings:read", "media/2")
 _plain = partial(FileKind, "text", is_isolated=False)
 _text = partial(FileKind, "text")
+_ARCHIVES = ("archives:read", "archive/1")
+_archive = partial(FileKind, "archive", units="files")
 _office = partial(FileKind, "office")
 _image = partial(
     FileKind, "image", needs="the tesseract program or the ocr extra for the text in it"
@@ -153,6 +155,9 @@ _TABLE: tuple[FileKind, ...] = (
     _plain("application/x-subrip", _SUBTITLES, "subtitles/1",
              ".srt", "subtitles"),
     _plain("text/vtt", _SUBTITLES, "subtitles/1", ".vtt", "subtitles"),
+    _archive("application/zip", *_ARCHIVES, ".zip", "archives"),
+    _archive("application/x-tar", *_ARCHIVES, ".tar", "archives"),
+    _archive("application/gzip", *_ARCHIVES, ".gz .tgz", "archives", (b"\x1f\x8b",)),
     FileKind("pdf", "application/pdf", "pdf.pdf_documents:read", "pdf/3",
              ".pdf", "PDF", (b"%PDF-",)),
     _office(DOCX, "office.word_documents:read", "docx/1",
@@ -227,5 +232,5 @@ def supported_hint() -> str:
     """One line that lists the kinds of file that can be read."""
     return (
         "readable are text, Markdown, code, data, tables, web pages, mail, calendars, contacts,"
-        " office, PDF, images, recordings and subtitles"
+        " office, PDF, images, recordings, subtitles and archives"
     )

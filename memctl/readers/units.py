@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 from memctl.errors import UnreadableSource
+from memctl.files import open_regular
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import FILE_KINDS, FileKind, extension_of
 from memctl.readers.pieces import new_document, storable_text
@@ -60,5 +61,5 @@ def kind_of_units(path: Path, name: str) -> FileKind | None:
 
 
 def _may_have_units(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(8).startswith(_OPENINGS)

@@ -21,7 +21,7 @@ folder = Path(sys.argv[1])
 (folder / "secret").write_text("the secret")
 for reader in FILE_KINDS.values():
     for become in (os.mkfifo, lambda path: path.symlink_to(folder / "secret")):
-        path = folder / f"file{reader.extensions[0]}"
+        path = folder / f"file{(reader.extensions or ('.json',))[0]}"
         become(path)
         try:
             said = list(reader.load()(path, path.name))

@@ -132,7 +132,6 @@ def test_text_in_other_encodings_is_text(tmp_path: Path, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        (b"\x1f\x8b\x08\0" + bytes(range(256)), "gzip"),
         (b"\x7fELF\2\1\1\0" + bytes(256), "program"),
         (b"PAR1" + bytes(100), "Parquet"),
         (b"PK\x03\x04" + bytes(range(256)), "zip"),

@@ -1,0 +1,250 @@
+"""Archives: each member is read by the reader of its own kind, as a document of its own.
+
+Members are unpacked one at a time into a temporary folder.  Their number, what they come to and how
+deep archives may lie in each other are bounded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import IO, cast
+
+from memctl.errors import OverLimit, UnreadableSource
+from memctl.files import open_regular
+from memctl.readers.detection import detect_media_type
+from memctl.readers.file_kinds import kind_of_media_type
+from memctl.readers.file_names import display_name
+from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable
+from memctl.readers.units import UnitKeys, broken
+from memctl.records import SourceText, Unit
+from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
+
+MOST_MEMBERS = 10_000
+MOST_BYTES = 2 << 30
+MOST_MEMBER_BYTES = 500 << 20
+MOST_RATIO = 200
+"""How many times as big as an archive its members may be, from ``RATIO_FROM`` bytes on."""
+RATIO_FROM = 20 << 20
+DEEPEST = 2
+"""An archive may lie in another one, and no deeper."""
+
+ARCHIVES = ("application/zip", "application/x-tar", "application/gzip")
+_LEFT_OUT = ("__MACOSX", "Thumbs.db", "desktop.ini")
+_BLOCK = 1 << 20
+_HINT = "unpack it, and ingest what is wanted of it"
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A file in an archive, or why it is none that can be read."""
+
+    name: str
+    changed_at: datetime | None = None
+    content: IO[bytes] | None = None
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What may still be unpacked of one file, the archives in it included."""
+
+    name: str
+    size: int
+    members: int = 0
+    bytes: int = 0
+
+    def take_member(self) -> None:
+        """Count a member.
+
+        Raises:
+            OverLimit: There are too many.
+        """
+        self.members += 1
+        if self.members > MOST_MEMBERS:
+            raise OverLimit(f"{self.name} has more than {MOST_MEMBERS:,} members", _HINT)
+
+    def take(self, count: int) -> None:
+        """Count bytes.
+
+        Raises:
+            OverLimit: There are too many, or far more than the archive is big.
+        """
+        self.bytes += count
+        if self.bytes > MOST_BYTES:
+            raise OverLimit(f"{self.name} unpacks to more than {MOST_BYTES >> 30} GB", _HINT)
+        if self.bytes > max(RATIO_FROM, MOST_RATIO * self.size):
+            what = f"unpacks to more than {MOST_RATIO} times its size"
+            raise OverLimit(f"{self.name} {what}", "check where it comes from")
+
+
+def read(path: Path, name: str) -> Iterator[SourceText]:
+    """Yield what the members of an archive say; one that cannot be read says why.
+
+    Raises:
+        UnreadableSource: It is damaged, or unpacks to more than it may.
+    """
+    budget = _Budget(display_name(name), path.stat().st_size)
+    with TemporaryDirectory(prefix="memctl-") as folder:
+        yield from _read(path, name, Path(folder), "", 1, budget)
+
+
+def _read(
+    path: Path, name: str, folder: Path, prefix: str, depth: int, budget: _Budget
+) -> Iterator[SourceText]:
+    keys = UnitKeys()
+    for number, member in enumerate(_members(path, name, folder, budget)):
+        if _is_left_out(member.name):
+            continue
+        budget.take_member()
+        key = keys.new(f"{prefix}{member.name}")
+        if member.content is None:
+            yield broken(key, member.problem, _HINT)
+            continue
+        own = folder / f"{depth}" / (PurePosixPath(member.name).name or str(number))
+        own.parent.mkdir(exist_ok=True)
+        try:
+            unit = _unpacked(member.content, own, key, budget)
+            yield from _texts(own, member, folder, unit, depth, budget)
+        except OverLimit as error:
+            if error.message.startswith(budget.name):
+                raise
+            yield broken(key, error.message, error.hint)
+        except UnreadableSource as error:
+            yield broken(key, error.message, error.hint)
+        except PARSER_ERRORS as error:
+            yield broken(key, f"it is damaged: {error}", "make the archive anew")
+        finally:
+            with suppress(OSError):
+                own.unlink()
+
+
+def _texts(
+    path: Path, member: _Member, folder: Path, unit: Unit, depth: int, budget: _Budget
+) -> Iterator[SourceText]:
+    """Yield what one member says, or those in it where it holds many."""
+    kind = kind_of_media_type(detect_media_type(path, member.name))
+    if kind.media_type in ARCHIVES:
+        if depth >= DEEPEST:
+            yield broken(unit.key, "it is an archive that lies too deep in others", _HINT)
+            return
+        inner = folder / f"inner-{depth}"
+        inner.mkdir(exist_ok=True)
+        yield from _read(path, member.name, inner, f"{unit.key}!/", depth + 1, budget)
+        return
+    is_empty = True
+    for text in kind.load()(path, member.name):
+        is_empty = False
+        own = replace(text.unit, key=f"{unit.key}!/{text.unit.key}") if text.unit else unit
+        yield replace(
+            text,
+            unit=own,
+            media_type=text.media_type or kind.media_type,
+            created_at=text.created_at or member.changed_at,
+        )
+    if is_empty:
+        yield broken(unit.key, "it holds no text", "")
+
+
+def _unpacked(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit:
+    """Write a member to a file.
+
+    Raises:
+        OverLimit: It is too big.
+    """
+    size, digest = 0, hashlib.sha256()
+    with content, path.open("wb") as file:
+        while block := content.read(_BLOCK):
+            size += len(block)
+            budget.take(len(block))
+            if size > MOST_MEMBER_BYTES:
+                raise OverLimit(f"it has more than {MOST_MEMBER_BYTES >> 20} MB", _HINT)
+            digest.update(block)
+            file.write(block)
+    return Unit(key, digest.hexdigest(), size)
+
+
+def _is_left_out(name: str) -> bool:
+    """Whether a member is hidden, or a note of the system, as such files in folders are."""
+    parts = PurePosixPath(name).parts
+    return any(part.startswith(".") or part in _LEFT_OUT for part in parts if part != "..")
+
+
+# --- the formats ----------------------------------------------------------------------------------
+
+
+def _members(path: Path, name: str, folder: Path, budget: _Budget) -> Iterator[_Member]:
+    with open_regular(path) as file:
+        head = file.read(512)
+    with damage_as_unreadable(name, "an archive", tarfile.TarError):
+        if head.startswith(b"PK"):
+            yield from _zip_members(path, name, folder)
+        elif head.startswith(b"\x1f\x8b"):
+            yield from _gzip_members(path, name, folder, budget)
+        else:
+            yield from _tar_members(path)
+
+
+def _zip_members(path: Path, name: str, folder: Path) -> Iterator[_Member]:
+    if directory_bytes(path) > MAX_DIRECTORY_BYTES:
+        raise OverLimit(f"{display_name(name)} lists more members than can be read", _HINT)
+    with zipfile.ZipFile(path) as archive:
+        with suppress(KeyError, RuntimeError, *PARSER_ERRORS):  # who is who in a Slack export
+            if archive.getinfo("users.json").file_size <= _BLOCK:
+                (folder / "users.json").write_bytes(archive.read("users.json")[:_BLOCK])
+        for info in archive.infolist():
+            if info.is_dir():
+                continue
+            changed_at = None
+            with suppress(ValueError):
+                changed_at = datetime(*info.date_time, tzinfo=UTC)
+            if info.flag_bits & 1:
+                yield _Member(info.filename, problem="it is encrypted")
+                continue
+            try:
+                content = archive.open(info)
+            except PARSER_ERRORS as error:
+                yield _Member(info.filename, problem=f"it cannot be unpacked: {error}")
+                continue
+            yield _Member(info.filename, changed_at, content)
+
+
+def _tar_members(path: Path) -> Iterator[_Member]:
+    with tarfile.open(path, "r:") as archive:
+        for info in archive:
+            content = archive.extractfile(info) if info.isfile() else None
+            if content is not None:
+                changed_at = None
+                with suppress(ValueError, OverflowError, OSError):
+                    changed_at = datetime.fromtimestamp(info.mtime, UTC)
+                yield _Member(info.name, changed_at, content)
+
+
+def _gzip_members(path: Path, name: str, folder: Path, budget: _Budget) -> Iterator[_Member]:
+    """A compressed tar gives its members, any other file itself without ``.gz``."""
+    with gzip.open(path) as packed:
+        is_tar = packed.read(262)[257:] == b"ustar"
+    if not is_tar:
+        with gzip.open(path) as packed:
+            yield _Member(_without_gz(name), content=cast(IO[bytes], packed))
+        return
+    whole = folder / "whole.tar"
+    with gzip.open(path) as packed, whole.open("wb") as file:
+        while block := packed.read(_BLOCK):
+            budget.take(len(block))
+            file.write(block)
+    budget.bytes = 0  # the members are counted themselves
+    yield from _tar_members(whole)
+
+
+def _without_gz(name: str) -> str:
+    inner = PurePosixPath(name.replace("\\", "/")).name
+    return inner[:-3] if inner.lower().endswith(".gz") and len(inner) > 3 else f"{inner} unpacked"

@@ -1,0 +1,153 @@
+"""Archives: each member is a document of its own kind, within bounds."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from memctl.errors import OverLimit, UnreadableSource
+from memctl.readers import archives, kind_of_units, read
+
+BOX = (
+    "From a@x.org Fri May  1 10:00:00 2026\nFrom: Ann <a@x.org>\nSubject: Crane\n"
+    "Date: Fri, 01 May 2026 10:00:00 +0000\nMessage-ID: <1@x.org>\n\nWe sell the crane.\n"
+)
+
+
+def _zip(members: dict[str, bytes | str]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, (2026, 5, 1, 10, 0, 0)), content, 8)
+    return file.getvalue()
+
+
+def _tar(members: dict[str, bytes], mode: str) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime = len(content), 1_777_630_000
+            archive.addfile(info, io.BytesIO(content))
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return file.getvalue()
+
+
+def _units(path: Path) -> dict[str, str]:
+    """What each unit says, or why it says nothing."""
+    return {t.unit.key: t.unit.problem or t.text.strip() for t in read(path) if t.unit}
+
+
+def test_members_are_read_by_their_own_kinds(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(
+        _zip({
+            "notes/a.md": "# Crane\n\nWe sell it.\n", "b.csv": "name,age\nAnn,3\nBob,4\n",
+            "mail/box.mbox": BOX, "empty.txt": "", "__MACOSX/a.md": "no", ".hidden": "no",
+        })
+    )  # fmt: skip
+    texts = {text.unit.key: text for text in read(path) if text.unit}
+    assert set(texts) == {"notes/a.md", "b.csv", "mail/box.mbox!/1@x.org", "empty.txt"}
+    note = texts["notes/a.md"]
+    assert (note.title, note.media_type, note.reader) == ("Crane", "text/markdown", "markdown/2")
+    assert note.created_at == datetime(2026, 5, 1, 10, tzinfo=UTC)
+    assert note.unit
+    assert note.unit.sha256 == sha256(b"# Crane\n\nWe sell it.\n").hexdigest()
+    assert texts["b.csv"].media_type == "text/csv"
+    assert texts["mail/box.mbox!/1@x.org"].media_type == "message/rfc822"
+    empty = texts["empty.txt"].unit
+    assert empty
+    assert "is empty" in empty.problem
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [("x.tar", "w:"), ("x.tar.gz", "w:gz"), ("x.tgz", "w:gz")]
+)
+def test_a_tar_is_read_packed_or_not_and_links_are_passed_over(
+    tmp_path: Path, name: str, mode: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(
+        _tar({"a/b.txt": b"We sell the crane.\n", "../c.txt": b"And the truck.\n"}, mode)
+    )
+    assert _units(path) == {"a/b.txt": "We sell the crane.", "../c.txt": "And the truck."}
+    assert not (tmp_path.parent / "c.txt").exists()
+
+
+def test_a_packed_file_is_the_one_document_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md.gz"
+    path.write_bytes(gzip.compress(b"# Crane\n\nWe sell it.\n"))
+    assert list(_units(path)) == ["notes.md"]
+
+
+def test_an_archive_may_lie_in_an_archive_and_no_deeper(tmp_path: Path) -> None:
+    inner = _zip({"a.txt": "We sell the crane.", "deep.zip": _zip({"b.txt": "Never."})})
+    path = tmp_path / "x.zip"
+    path.write_bytes(_zip({"inner.zip": inner, "c.txt": "And the truck."}))
+    assert _units(path) == {
+        "inner.zip!/a.txt": "We sell the crane.",
+        "inner.zip!/deep.zip": "it is an archive that lies too deep in others",
+        "c.txt": "And the truck.",
+    }
+
+
+def test_encrypted_and_damaged_members_say_so_and_the_others_are_read(tmp_path: Path) -> None:
+    content = bytearray(_zip({"a.txt": "One two three. " * 50, "b.txt": "We sell the crane."}))
+    path = tmp_path / "x.zip"
+    second = content.rindex(b"PK\x01\x02")
+    first = content.index(b"PK\x01\x02")
+    content[first + 8] |= 1
+    path.write_bytes(content)
+    assert second > first
+    assert _units(path) == {"a.txt": "it is encrypted", "b.txt": "We sell the crane."}
+    content[first + 8] &= 0xFE
+    content[45:50] = b"\xff" * 5
+    path.write_bytes(content)
+    found = _units(path)
+    assert found["a.txt"].startswith(("it is damaged", "it cannot be unpacked"))
+    assert found["b.txt"] == "We sell the crane."
+
+
+def test_an_archive_unpacks_to_no_more_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(_zip({"bomb.txt": b"0" * (50 << 20)}))
+    with pytest.raises(OverLimit, match="200 times its size"):
+        list(read(path))
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
+    path.write_bytes(_zip({f"{n}.txt": "x" for n in range(3)}))
+    with pytest.raises(OverLimit, match="more than 2 members"):
+        list(read(path))
+
+
+def test_a_cut_off_archive_is_refused_and_office_files_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(_zip({"a.txt": "One."})[:-30])
+    with pytest.raises(UnreadableSource, match="damaged or not an archive"):
+        list(read(path))
+    word = tmp_path / "x.docx"
+    word.write_bytes(_zip({"word/document.xml": "<w/>"}))
+    assert kind_of_units(word, "x.docx") is None
+
+
+def test_a_slack_export_has_the_names_of_its_users(tmp_path: Path) -> None:
+    users = [{"id": "U1", "name": "ann", "profile": {"real_name": "Ann Lee"}}]
+    day = [{"type": "message", "user": "U1", "ts": "1777629600.000100", "text": "We sell it."}]
+    path = tmp_path / "slack.zip"
+    path.write_bytes(
+        _zip({"users.json": json.dumps(users), "harbour/2026-05-01.json": json.dumps(day)})
+    )
+    texts = {text.unit.key: text for text in read(path) if text.unit}
+    found = texts["harbour/2026-05-01.json"]
+    assert (found.title, found.authors) == ("#harbour 2026-05-01", ("Ann Lee",))
