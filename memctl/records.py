@@ -516,7 +516,8 @@ class Insight:
     importance: float
     confidence: float
     kind: str
-    """``common``, ``change`` or ``contradiction``."""
+    """``change``, ``contradiction``, ``recurring``, ``total``, ``overdue``, ``deadline``,
+    ``connection``, or ``common`` of a model."""
 
 
 @dataclass(frozen=True, slots=True)

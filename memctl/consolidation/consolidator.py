@@ -1,4 +1,4 @@
-"""Consolidation: batches of memories not looked at yet become insights about what connects them.
+"""Consolidation: memories not looked at yet become insights, on their own or with what is known.
 
 Nothing is deleted.  What batches find is written in one transaction together with the mark that
 their memories have been looked at, so a run can stop anywhere and the next one goes on; an
@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.consolidation.insight_finding import find_insights
 from memctl.consolidation.insight_plan import (
     InsightPlan,
     InsightPlanner,
@@ -21,7 +22,6 @@ from memctl.consolidation.insight_plan import (
 from memctl.consolidation.known_insights import INSIGHT_COLUMNS, KnownInsights, valid_memories
 from memctl.consolidation.memory_grouping import Thresholds
 from memctl.consolidation.memory_pool import load_pool
-from memctl.consolidation.synthesis import BuiltinSynthesizer, Synthesizer
 from memctl.records import ConsolidationReport, Progress, ProgressListener
 from memctl.rows.row_changes import mark_consolidated, supersede_memories
 from memctl.schema.table_names import CONSOLIDATION
@@ -53,7 +53,6 @@ class Consolidator:
         *,
         kb: str = "",
         thresholds: Thresholds | None = None,
-        synthesizer: Synthesizer | None = None,
         writer: InsightWriter | None = None,
         seconds_a_commit: float = _SECONDS_A_COMMIT,
     ) -> None:
@@ -62,7 +61,6 @@ class Consolidator:
         self._clock = clock
         self._kb = kb
         self._thresholds = thresholds or Thresholds()
-        self._synthesizer = synthesizer or BuiltinSynthesizer(self._thresholds.near_duplicate)
         self._writer = writer
         self._seconds_a_commit = seconds_a_commit
 
@@ -92,13 +90,13 @@ class Consolidator:
         snapshot = self._store.snapshot()
         pool = load_pool(snapshot, now)
         writer = None if dry_run else self._writer
-        planner = InsightPlanner(
-            snapshot, pool, known, self._thresholds, self._synthesizer, now, writer
-        )
+        planner = InsightPlanner(snapshot, pool, known, self._thresholds, now, writer)
         examined = 0
-        for plan in self._plans(planner, pool.fresh, max(batch_size, 1), progress):
+        for plan, is_last in self._plans(planner, pool.fresh, max(batch_size, 1), progress):
+            if is_last and not (writer and writer.waiting):
+                planner.add_drafts(plan, find_insights(snapshot, now))
             examined += len(plan.examined)
-            if not dry_run:
+            if not dry_run and (plan.examined or plan.insights):
                 self._write(plan, now, job)
         report = ConsolidationReport(
             kb=self._kb,
@@ -117,18 +115,20 @@ class Consolidator:
         fresh: list[int],
         size: int,
         progress: ProgressListener | None,
-    ) -> Iterator[InsightPlan]:
-        """Plan batch after batch; hand out what has come together when it is worth a commit."""
+    ) -> Iterator[tuple[InsightPlan, bool]]:
+        """Plan batch after batch; hand out what has come together when it is worth a commit.
+
+        With each comes whether it is the last one, which there always is if anything is fresh.
+        """
         plan, since = InsightPlan(), time.monotonic()
         for at in range(0, len(fresh), size):
             planner.add_batch(plan, fresh[at : at + size])
             if progress is not None:
                 progress(Progress(min(at + size, len(fresh)), len(fresh), "memories"))
-            if plan.examined and time.monotonic() - since >= self._seconds_a_commit:
-                yield plan
+            is_last = at + size >= len(fresh)
+            if is_last or (plan.examined and time.monotonic() - since >= self._seconds_a_commit):
+                yield plan, is_last
                 plan, since = InsightPlan(), time.monotonic()
-        if plan.examined:
-            yield plan
 
     def _write(self, plan: InsightPlan, now: datetime, job: int | None) -> None:
         with self._store.write() as transaction:

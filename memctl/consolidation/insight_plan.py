@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.consolidation.insight_drafts import Draft, Group, Tie, says_the_same
 from memctl.consolidation.known_insights import KnownInsight, KnownInsights
 from memctl.consolidation.memory_grouping import Link, Links, Thresholds, groups, neighbourhood
 from memctl.consolidation.memory_pool import Pool
-from memctl.consolidation.synthesis import Draft, Group, Pair, Synthesis, Synthesizer
 from memctl.ids import insight_id, relation_id
-from memctl.language.term_analysis import embedding_text, passage_terms, terms
+from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.literals import CONTRADICTS
 from memctl.records import Connection, Insight, Memory, Relation
 from memctl.rows.row_changes import mark_consolidated, put_rows, supersede_memories
@@ -63,11 +63,13 @@ class InsightPlan:
             self.superseded[old] = new
 
 
-def insight_memory(draft: Draft, sources: Sequence[Memory], version: int, now: datetime) -> Memory:
-    """Return the row of an insight; ``sources`` are the memories that it rests on."""
+def insight_memory(draft: Draft, version: int, now: datetime) -> Memory:
+    """Return the row of an insight."""
+    sources = draft.sources
     newest = max(memory.created_at for memory in sources)
+    kind = draft.kind if draft.is_whole else f"{draft.kind} {draft.about}"
     return Memory(
-        id=insight_id(draft.kind, list(draft.source_ids)),
+        id=insight_id(kind, list(draft.source_ids)),
         document_id=None,
         level="insight",
         type="insight",
@@ -222,8 +224,9 @@ _COLUMNS = (
     "source", "external_id", "heading", "speaker", "session_id", "entities", "topics", "keywords",
     "tags", "importance",
 )  # fmt: skip
-_WIDEST = 3
-"""An insight on one thing rests on this many times the size of a group at most."""
+
+
+_OF_VALUES = {"change", "contradiction"}
 
 
 class InsightPlanner:
@@ -235,7 +238,6 @@ class InsightPlanner:
         pool: Pool,
         known: KnownInsights,
         thresholds: Thresholds,
-        synthesizer: Synthesizer,
         now: datetime,
         writer: InsightWriter | None = None,
     ) -> None:
@@ -243,7 +245,6 @@ class InsightPlanner:
         self._pool = pool
         self._known = known
         self._thresholds = thresholds
-        self._synthesizer = synthesizer
         self._now = now
         self._writer = writer
         self._links = Links(pool, thresholds)
@@ -251,12 +252,42 @@ class InsightPlanner:
         self.insights: dict[str, Insight] = {}
         self.duplicates: set[tuple[str, str]] = set()
         self.groups = 0
+        """What an insight was drawn from."""
 
     def add_batch(self, plan: InsightPlan, batch: Sequence[int]) -> None:
         """Look at some rows of the pool and add to a plan what there is to write."""
         seeds = [row for row in batch if row in self._waiting]
         if not seeds:
             return
+        self._add_duplicates(plan, seeds)
+        if self._writer is not None:
+            self._add_groups(plan, seeds, self._writer)
+        self._examined(plan, seeds)
+
+    def add_drafts(self, plan: InsightPlan, drafts: Iterable[Draft]) -> None:
+        """Add insights that were found without a model, unless a model has told them."""
+        for draft in drafts:
+            about = self._known.resting_on(draft.source_ids)
+            if not any(k.is_whole and k.source_ids >= set(draft.source_ids) for k in about):
+                self.groups += 1
+                self._add_insight(plan, draft)
+
+    def _add_duplicates(self, plan: InsightPlan, seeds: Sequence[int]) -> None:
+        links = {
+            link: None
+            for seed in seeds
+            for link in self._links.of(seed)[: self._thresholds.neighbours]
+        }
+        memories = self._read({row for link in links for row in (link.first, link.second)})
+        for link in links:
+            first, second = memories[link.first], memories[link.second]
+            least = self._thresholds.near_duplicate
+            if says_the_same(first.text, second.text, link.cosine, least):
+                weight = round(min(link.cosine, 1.0), 3)
+                plan.connect([Connection(first.id, second.id, "near_duplicate", weight, "")])
+                self.duplicates.add((first.id, second.id))
+
+    def _add_groups(self, plan: InsightPlan, seeds: Sequence[int], writer: InsightWriter) -> None:
         around = neighbourhood(self._links, seeds)
         found = [
             self._with_known(rows)
@@ -266,11 +297,15 @@ class InsightPlanner:
         memories = self._read({row for rows in found for row in rows})
         for rows in found:
             if not self._waiting.isdisjoint(rows):
-                if self._add_group(plan, self._group(rows, memories)):
-                    self._examined(plan, rows)
-                else:  # it is looked at again in the next run
+                group = self._group(rows, memories)
+                told = writer.tell(group, group.connections(self._thresholds.near_duplicate))
+                if told is None:  # it is looked at again in the next run
                     self._waiting.difference_update(rows)
-        self._examined(plan, seeds)
+                    continue
+                for draft in told:
+                    self.groups += 1
+                    self._add_insight(plan, draft)
+                self._examined(plan, rows)
 
     def _read(self, rows: set[int]) -> dict[int, Memory]:
         ids = [self._pool.ids[row] for row in sorted(rows)]
@@ -281,43 +316,6 @@ class InsightPlanner:
         for row in sorted(self._waiting.intersection(rows)):
             self._waiting.discard(row)
             plan.examined.append(self._pool.ids[row])
-
-    def _add_group(self, plan: InsightPlan, group: Group) -> bool:
-        """Add what a group gives; say False, and add nothing, where it waits for a model."""
-        found = self._synthesizer.synthesize(group)
-        wider = self._widened(group, found)
-        if wider is not None:
-            group, found = wider, self._synthesizer.synthesize(wider)
-        if self._writer is not None:
-            rewritten = self._writer.rewritten(group, found)
-            if rewritten is None:
-                return False
-            found = rewritten
-        duplicates = [c for c in found.connections if c.relationship == "near_duplicate"]
-        self.duplicates.update((c.source_id, c.target_id) for c in duplicates)
-        plan.connect(found.connections if found.drafts else duplicates)
-        self.groups += bool(found.drafts)
-        for draft in found.drafts:
-            self._add_insight(plan, draft, group)
-        return True
-
-    def _widened(self, group: Group, found: Synthesis) -> Group | None:
-        """The group with what another insight on the very same thing rests on, if there is one."""
-        namespace = group.members[0].namespace
-        row_of = self._pool.row_of
-        rows = {row_of[memory.id] for memory in group.members}
-        more = {
-            row_of[id_]
-            for draft in found.drafts
-            if draft.is_whole
-            for known in self._known.about(namespace, draft.family, draft.about)
-            for id_ in known.source_ids
-            if id_ in row_of
-        } - rows
-        if not more or len(rows) + len(more) > _WIDEST * self._thresholds.group_size:
-            return None
-        wider = sorted(rows | more)
-        return self._group(wider, self._read(set(wider)))
 
     def _with_known(self, rows: Sequence[int]) -> list[int]:
         """Add what the insights rest on that are about this group already, newest first."""
@@ -340,26 +338,25 @@ class InsightPlanner:
             for link in self._links.of(row)
             if link.first in place and link.second in place
         }
-        names = self._pool.names.shared(rows)
-        words = self._pool.words.shared(rows)
         return Group(
             members=tuple(memories[row] for row in rows),
-            pairs=tuple(_pair(inside[key], place) for key in sorted(inside)),
-            anchors=frozenset({stem for name in names for stem in terms(name)} | words),
+            ties=tuple(_tie(inside[key], place) for key in sorted(inside)),
         )
 
-    def _add_insight(self, plan: InsightPlan, draft: Draft, group: Group) -> None:
-        sources = [memory for memory in group.members if memory.id in draft.source_ids]
+    def _add_insight(self, plan: InsightPlan, draft: Draft) -> None:
         before = self._told_before(draft)
         if any(known.source_ids >= set(draft.source_ids) for known in before):
             return
-        if any(known.text == draft.text for known in self._alike(draft, group)):
+        namespace = draft.sources[0].namespace
+        alike = self._known.about(namespace, draft.family, draft.about)
+        if any(known.text == draft.text for known in alike):
             return
         version = 1 + max((known.version for known in before), default=0)
-        memory = insight_memory(draft, sources, version, self._now)
+        memory = insight_memory(draft, version, self._now)
         for known in before:
             self._replace(plan, known, memory)
         plan.insights[memory.id] = memory
+        plan.connect(draft.connections)
         self.insights[memory.id] = insight_record(draft, memory)
         self._known.add(known_insight(draft, memory))
 
@@ -367,10 +364,6 @@ class InsightPlanner:
         plan.supersede(known.id, by.id)
         self._known.remove(known.id)
         self.insights.pop(known.id, None)
-
-    def _alike(self, draft: Draft, group: Group) -> list[KnownInsight]:
-        """Insights on the same thing, which may say it from other memories of the same sources."""
-        return self._known.about(group.members[0].namespace, draft.family, draft.about)
 
     def _told_before(self, draft: Draft) -> list[KnownInsight]:
         """The valid insights that this one says again or brings up to date."""
@@ -384,10 +377,11 @@ def _same_thing(known: KnownInsight, draft: Draft) -> bool:
         return False
     if draft.is_whole:
         return 2 * len(common) >= min(len(known.source_ids), len(draft.source_ids))
-    before, after = known.about.split(), draft.about.split()
-    return before[:1] == after[:1] and bool(set(before[1:]) & set(after[1:]))
+    before, after = set(known.about.split()), set(draft.about.split())
+    is_one_kind = known.kind == draft.kind or {known.kind, draft.kind} == _OF_VALUES
+    return is_one_kind and 2 * len(before & after) >= min(len(before), len(after)) > 0
 
 
-def _pair(link: Link, place: dict[int, int]) -> Pair:
+def _tie(link: Link, place: dict[int, int]) -> Tie:
     first, second = place[link.first], place[link.second]
-    return Pair(first, second, link.weight, link.cosine, link.names > 0)
+    return Tie(first, second, link.weight, link.cosine, link.names > 0)

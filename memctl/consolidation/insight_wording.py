@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date
 
 from memctl.language.word_lists import ENGLISH_MONTHS
 from memctl.records import Memory
@@ -14,20 +14,17 @@ _WIKILINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)")
 _LONGEST_QUOTE = 240
 
 
-def day(instant: datetime) -> str:
+def day(instant: date) -> str:
     """``3 March 2026``."""
     return f"{instant.day} {ENGLISH_MONTHS[instant.month - 1]} {instant.year}"
 
 
-def period(instants: Sequence[datetime]) -> str:
-    """``3 March 2026``, ``March 2026``, ``March–May 2026`` or ``December 2025–January 2026``."""
-    first, last = min(instants), max(instants)
-    if first.date() == last.date():
-        return day(first)
-    start, end = ENGLISH_MONTHS[first.month - 1], ENGLISH_MONTHS[last.month - 1]
-    if first.year != last.year:
-        return f"{start} {first.year}–{end} {last.year}"
-    return f"{end} {last.year}" if start == end else f"{start}–{end} {last.year}"
+def day_after_day(days: Sequence[date]) -> str:
+    """``3 March -> 9 April 2026``; the year stands with each day where it is not the same."""
+    if len({each.year for each in days}) > 1:
+        return " → ".join(map(day, days))
+    short = [f"{each.day} {ENGLISH_MONTHS[each.month - 1]}" for each in days]
+    return f"{' → '.join(short)} {days[-1].year}"
 
 
 def source(memory: Memory) -> str:
@@ -69,9 +66,9 @@ def listed(items: Sequence[str]) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """``1 note`` or ``3 notes``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"
 
 
 def capitalised(text: str) -> str:

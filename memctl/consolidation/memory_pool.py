@@ -11,7 +11,6 @@ costs a few look-ups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -54,11 +53,9 @@ class Postings:
         self,
         rows: NDArray[np.int64],
         keys: NDArray[np.int64],
-        texts: pa.Array,
         documents: NDArray[np.int64],
         most: int,
     ) -> None:
-        self._texts = texts
         width = int(keys.max(initial=-1)) + 1
         pairs = np.unique(rows * width + keys) if len(rows) else rows
         rows, keys = (pairs // width, pairs % width) if len(pairs) else (pairs, pairs)
@@ -74,13 +71,6 @@ class Postings:
     def keys(self, row: int) -> NDArray[np.int64]:
         """The rare keys of a row."""
         return self._keys[self._row_starts[row] : self._row_starts[row + 1]]
-
-    def shared(self, rows: Iterable[int]) -> set[str]:
-        """The rare keys that two of these rows have at least, as texts."""
-        found, counts = np.unique(
-            np.concatenate([self.keys(row) for row in rows]), return_counts=True
-        )
-        return {self._texts[int(key)].as_py() for key in found[counts > 1]}
 
     def sharing(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows that share a rare key with this one, itself included, and how many each."""
@@ -217,7 +207,7 @@ def _postings(lists: pa.ListArray, documents: NDArray[np.int64], most: int) -> P
     parents = np.asarray(pc.list_parent_indices(lists), dtype=np.int64)
     encoded = pc.list_flatten(lists).dictionary_encode()
     keys = np.asarray(encoded.indices, dtype=np.int64)
-    return Postings(parents, keys, encoded.dictionary, documents, most)
+    return Postings(parents, keys, documents, most)
 
 
 def _codes(column: pa.ChunkedArray) -> NDArray[np.int64]:

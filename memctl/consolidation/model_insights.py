@@ -1,7 +1,7 @@
 """Insights that a model writes, each checked against the memories that it was given.
 
 The model sees numbers in place of ids.  What cites a number that it was not given is dropped and
-counted, and an insight that rests on fewer than two memories gives way to the built-in one.
+counted, and so is an insight that rests on fewer than two memories.
 """
 
 from __future__ import annotations
@@ -11,15 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.synthesis import (
-    Draft,
-    Group,
-    Synthesis,
-    cohesion,
-    connections_within,
-    importance_of,
-    shared_entities,
-)
+from memctl.consolidation.insight_drafts import Draft, Group, connections_within, importance_of
 from memctl.errors import BadReply, ModelError, ModelRefused, ModelUnavailable, RequestRefused
 from memctl.language.term_analysis import terms
 from memctl.literals import CONTRADICTS
@@ -74,32 +66,31 @@ class InsightWriter:
         """Which model writes by which prompt; stored with every insight."""
         return f"model/{self._chats.usual.name}/{self._prompt.id}"
 
-    def rewritten(self, group: Group, found: Synthesis) -> Synthesis | None:
+    def tell(self, group: Group, connections: Sequence[Connection]) -> tuple[Draft, ...] | None:
         """Return what the model makes of a group.
 
         Args:
             group: Memories that belong together.
-            found: What is found the built-in way.
+            connections: How they hang together.
 
         Returns:
-            That with the model's insight in place of the built-in ones, if it has a valid one;
-            None where the group waits for the model.
+            The model's insight, if it has a valid one; None where the group waits for the model.
         """
-        if not found.drafts and len({m.document_id or m.id for m in group.members}) < 2:
-            return found
+        if len({m.document_id or m.id for m in group.members}) < _FEWEST_SOURCES:
+            return ()
         chat = self._chats.of(group.members[0].namespace)
         if chat is None:
-            return found
+            return ()
         try:
             reply = self._asked(chat, group)
         except (BadReply, RequestRefused) as error:
             self.problem = self.problem or error
-            return found
+            return ()
         except (ModelUnavailable, ModelRefused) as error:
             self.problem = error
             self.waiting += self._waits
-            return None if self._waits else found
-        return self._checked(reply, group, found)
+            return None if self._waits else ()
+        return self._checked(reply, group, connections)
 
     def _asked(self, chat: ChatModel, group: Group) -> InsightReply:
         from memctl.consolidation.insight_reply import InsightReply
@@ -114,15 +105,15 @@ class InsightWriter:
             self._refused = error
             raise
 
-    def _checked(self, reply: InsightReply, group: Group, found: Synthesis) -> Synthesis:
+    def _checked(
+        self, reply: InsightReply, group: Group, connections: Sequence[Connection]
+    ) -> tuple[Draft, ...]:
         members = self._members(reply.sources, group)
-        told = self._connections(reply, group, found)
+        told = self._connections(reply, group, connections)
         if len(members) < _FEWEST_SOURCES or not _said(reply):
-            return found
+            return ()
         self.written += 1
-        connections = tuple(dict.fromkeys(told))
-        draft = self._draft(reply, group, found, members, connections)
-        return Synthesis((draft,), connections)
+        return (self._draft(reply, group, members, tuple(dict.fromkeys(told))),)
 
     def _members(self, numbers: Iterable[int], group: Group) -> list[Memory]:
         wanted = set(numbers)
@@ -130,14 +121,16 @@ class InsightWriter:
         self.dropped += len(wanted) - len(known)
         return [group.members[n - 1] for n in known]
 
-    def _connections(self, reply: InsightReply, group: Group, found: Synthesis) -> list[Connection]:
+    def _connections(
+        self, reply: InsightReply, group: Group, found: Sequence[Connection]
+    ) -> list[Connection]:
         """Return the built-in connections, then those of the model."""
-        weights = {(c.source_id, c.target_id): c.weight for c in found.connections}
+        weights = {(c.source_id, c.target_id): c.weight for c in found}
         told = [(item.start, item.end, item.relationship) for item in reply.connections]
         for pair in reply.contradictions:
             first, second = sorted((pair.first, pair.second))
             told += [(first, second, CONTRADICTS)]
-        connections = list(found.connections)
+        connections = list(found)
         for start, end, relationship in told:
             if len(self._members((start, end), group)) < 2:
                 continue
@@ -150,7 +143,6 @@ class InsightWriter:
         self,
         reply: InsightReply,
         group: Group,
-        found: Synthesis,
         members: Sequence[Memory],
         connections: tuple[Connection, ...],
     ) -> Draft:
@@ -162,14 +154,12 @@ class InsightWriter:
             _line(reply.connects)[:_LONGEST_TITLE]
             or insight_wording.quotable(text)[:_LONGEST_TITLE]
         )
-        whole = next((draft for draft in found.drafts if draft.is_whole), None)
         return Draft(
             kind="contradiction" if contradicts else "change" if changed else "common",
-            about=whole.about if whole else " ".join(sorted(set(terms(title)))),
+            about=" ".join(sorted(set(terms(title)))),
             title=insight_wording.capitalised(title),
             text=text,
-            source_ids=tuple(memory.id for memory in members),
-            entities=shared_entities(members),
+            sources=tuple(members),
             connections=inside,
             importance=importance_of(members, 0.3 if contradicts else 0.15 if changed else 0.05),
             confidence=_confidence(text, group, members),
@@ -201,9 +191,7 @@ def _relationship(told: str) -> str:
 
 def _confidence(text: str, group: Group, members: Sequence[Memory]) -> float:
     """How strongly the memories hang together, less where the text is not in their words."""
-    chosen = {memory.id for memory in members}
-    inside = [n for n, memory in enumerate(group.members) if memory.id in chosen]
     evidence = [Evidence(f"{m.title}\n{m.heading}\n{m.text}", m.created_at) for m in members]
     found = measure_support(text, evidence, ("en",))
     share = found.share if found.is_enough else found.share / 2
-    return round((cohesion(group, inside) or _UNMEASURED) * share, 3)
+    return round((group.cohesion(members) or _UNMEASURED) * share, 3)

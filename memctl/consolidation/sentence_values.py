@@ -13,7 +13,7 @@ from typing import Literal
 
 from memctl.language.word_lists import month_numbers, numerals
 
-ValueKind = Literal["date", "time", "money", "percent", "quantity"]
+ValueKind = Literal["date", "time", "money", "percent", "quantity", "number"]
 
 Reading = tuple[float | None, ...]
 """One meaning of a value: (year, month, day), (minutes,) or (number,); None is "not said"."""

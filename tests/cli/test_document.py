@@ -47,12 +47,12 @@ def test_a_list_offers_no_filter_that_means_nothing_to_it(leases: Run) -> None:
     assert len(leases("memory", "list", "--type", "passage", "--level", "evidence").rows) == 2
 
 
-def test_consolidating_tells_of_the_contradiction_once(leases: Run) -> None:
+def test_consolidating_tells_of_the_change_once(leases: Run) -> None:
     dry = leases("consolidate", "--dry-run", "-o", "json").json[0]
     assert dry["dry_run"]
     assert leases("insight", "list").rows == []
     (report,) = leases("consolidate", "-o", "json").json
-    (insight,) = [item for item in report["insights"] if item["kind"] == "contradiction"]
+    (insight,) = [item for item in report["insights"] if item["kind"] == "change"]
     assert [item["id"] for item in dry["insights"]] == [item["id"] for item in report["insights"]]
     assert leases("consolidate").rows[0]["examined"] == 0
     assert insight["id"] in {row["id"] for row in leases("insight", "list").rows}

@@ -129,7 +129,7 @@ def test_an_insight_that_cannot_be_used_gives_way_to_the_built_in_one(
     assert report["by_model"] == 0
     assert any("1 June 2026" in insight["text"] for insight in report["insights"])
     methods = notes("sql", "select method from memories where level = 'insight'", "-o", "json")
-    assert {row["method"] for row in methods.json} == {"builtin/1"}
+    assert {row["method"] for row in methods.json} == {"builtin/2"}
     assert waiting(notes) == 0
 
 

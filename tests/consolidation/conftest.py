@@ -58,7 +58,7 @@ def note(
         text=text,
         namespace=namespace,
         created_at=created,
-        valid_from=created,
+        valid_from=NOW,
         search_text=" ".join(passage_terms("", "", text)),
         source=f"/inbox/{source}",
         start=0,

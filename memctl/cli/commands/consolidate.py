@@ -39,9 +39,10 @@ def consolidate(
 ) -> None:
     """Draw insights from memories that belong together.
 
-    An insight says what several memories have in common, how something changed, or where they
-    contradict each other, and names them.  Nothing is deleted, and memctl job undo takes it
-    back.  While the model that writes insights is down, its groups wait for the next run.
+    An insight says what follows from several memories: what changed, contradicts, recurs, is over
+    a budget or overdue, or who is connected, and names them.  Nothing is deleted, and memctl job
+    undo takes it back.  While the model that writes insights is down, its groups wait for the
+    next run.
     """
     reports = []
     with context.reading(kb) as bases:
@@ -83,8 +84,7 @@ def show_report(context: CommandContext, report: ConsolidationReport) -> None:
     did = "would make" if report.dry_run else "made"
     out.print(
         f"{report.kb}: {format_count(report.examined, 'memory', 'memories')} looked at, "
-        f"{did} {format_count(len(report.insights), 'insight')} "
-        f"from {format_count(report.groups, 'group')}, "
+        f"{did} {format_count(len(report.insights), 'insight')}, "
         f"{format_count(report.duplicates, 'near duplicate')}, "
         f"in {format_duration(report.seconds)}",
         soft_wrap=True,
