@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_drafts import Draft, Group, connections_within, importance_of
 from memctl.errors import BadReply, ModelError, ModelRefused, ModelUnavailable, RequestRefused
@@ -20,7 +22,6 @@ from memctl.records import Connection, Memory
 from memctl.understanding.evidence_support import Evidence, measure_support
 
 if TYPE_CHECKING:
-    from memctl.consolidation.insight_reply import InsightReply
     from memctl.models.chat_model import ChatModel, ChatModels
     from memctl.prompts import Prompt
 
@@ -36,6 +37,38 @@ _FEWEST_SOURCES = 2
 _UNMEASURED = 0.5
 """Weight of a connection, and confidence in a group, that only the model sees."""
 _NOT_A_LETTER = re.compile(r"\W+")
+
+
+class _Shape(BaseModel):
+    """What a model may say: every field is required and no other is allowed."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class Contradiction(_Shape):
+    """Two memories that cannot both be true."""
+
+    first: int
+    second: int
+
+
+class ConnectionReply(_Shape):
+    """How one memory hangs together with another."""
+
+    start: int = Field(alias="from")
+    end: int = Field(alias="to")
+    relationship: str
+
+
+class InsightReply(_Shape):
+    """What memories say together; memories by the numbers that they were given under."""
+
+    text: str
+    connects: str
+    changed: str
+    contradictions: list[Contradiction]
+    sources: list[int]
+    connections: list[ConnectionReply]
 
 
 class InsightWriter:
@@ -93,8 +126,6 @@ class InsightWriter:
         return self._checked(reply, group, connections)
 
     def _asked(self, chat: ChatModel, group: Group) -> InsightReply:
-        from memctl.consolidation.insight_reply import InsightReply
-
         if self._refused is not None:  # it would be refused again, however often it is asked
             raise self._refused
         data = fenced([_block(n, memory) for n, memory in enumerate(group.members, start=1)])

@@ -13,16 +13,18 @@ from dataclasses import replace
 
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer
-from memctl.search.answering.evidence_parts import PATH_SEPARATOR, is_table_row, speech_start
-from memctl.search.answering.evidence_sentences import EvidenceSentence, rank_sentences
-from memctl.search.answering.excerpts import HitExcerpt, cite
-from memctl.search.answering.search_outcome import SearchOutcome
-from memctl.search.answering.stated_values import (
+from memctl.search.answering.evidence_parts import (
+    PATH_SEPARATOR,
     asks_when,
     has_date,
     has_relative_time,
+    is_table_row,
+    speech_start,
     stated_values,
 )
+from memctl.search.answering.evidence_sentences import EvidenceSentence, rank_sentences
+from memctl.search.answering.excerpts import HitExcerpt, cite
+from memctl.search.answering.search_outcome import SearchOutcome
 
 METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
