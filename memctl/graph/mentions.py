@@ -74,8 +74,8 @@ class Mentions:
             found[link.context] += (link.source, link.target)
         return found
 
-    def strangers(self) -> frozenset[tuple[str, str]]:
-        """Return speakers of one name who speak of somebody in full who has it, too."""
+    def ambiguous_speakers(self) -> frozenset[tuple[str, str]]:
+        """return speakers known by one name who mention another person with that name."""
         return frozenset(
             (passage.context, passage.speaker)
             for passage in self.passages

@@ -120,7 +120,9 @@ def build_index(
     stated = (col("level") == "memory") & col("document_id").is_null()
     verbatim = both(where, (col("level") == "evidence") | stated)
     mentions = read_mentions(snapshot, verbatim if evidence_only else where)
-    resolution = resolve(mentions.by_context(), mentions.types, decisions, mentions.strangers())
+    resolution = resolve(
+        mentions.by_context(), mentions.types, decisions, mentions.ambiguous_speakers()
+    )
     found = _with_short_forms(mentions, resolution, decisions)
     numbered = _Numbered(mentions, resolution, found)
     numbers = {id_: at for at, id_ in enumerate(passage.id for passage in mentions.passages)}

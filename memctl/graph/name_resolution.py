@@ -61,7 +61,7 @@ def resolve(
     contexts: Mapping[str, Iterable[str]],
     types: Mapping[str, str],
     decisions: Decisions,
-    strangers: frozenset[Place] = frozenset(),
+    ambiguous_speakers: frozenset[Place] = frozenset(),
 ) -> Resolution:
     """Say what the names in each context mean.
 
@@ -69,9 +69,9 @@ def resolve(
         contexts: The names that stand in each.
         types: What kind of thing each name is of.
         decisions: What was decided by hand.
-        strangers: Names that in that context cannot be short for a longer one.
+        ambiguous_speakers: Names that in that context cannot be short for a longer one.
     """
-    resolver = _Resolver(contexts, types, decisions, strangers)
+    resolver = _Resolver(contexts, types, decisions, ambiguous_speakers)
     nodes = {
         (context, name): node
         for context in contexts
@@ -89,14 +89,14 @@ class _Resolver:
         contexts: Mapping[str, Iterable[str]],
         types: Mapping[str, str],
         decisions: Decisions,
-        strangers: frozenset[Place],
+        ambiguous_speakers: frozenset[Place],
     ) -> None:
         self._names = {context: tuple(dict.fromkeys(names)) for context, names in contexts.items()}
         every = dict.fromkeys(name for names in self._names.values() for name in names)
         self._types = {name: types.get(name, "other") for name in every}
         self.keys = {name: name_key(name, self._types[name]) for name in every}
         self._decisions = decisions
-        self._strangers = strangers
+        self._strangers = ambiguous_speakers
         self._plain = self._without_articles()
         self._kinds = self._companies()
         self._persons = {name: self._person(name) for name in every}

@@ -22,7 +22,7 @@ from memctl.ingest.batches import (
 from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.fact_comparison import facts_of_model, is_by_model
 from memctl.ingest.file_units import renamed_units
-from memctl.ingest.file_versions import FileVersions, Turnover
+from memctl.ingest.file_versions import FileVersions, VersionChanges
 from memctl.records import Entity, FileOutcome, Relation
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.references import in_portions, names_in
@@ -172,7 +172,9 @@ class _Writing:
         """Return what became of each source."""
         return list(self._outcomes.values())
 
-    def end_earlier(self, versions: FileVersions, outcomes: Sequence[FileOutcome]) -> Turnover:
+    def end_earlier(
+        self, versions: FileVersions, outcomes: Sequence[FileOutcome]
+    ) -> VersionChanges:
         """End what files were before that are something else now, or rename it to its copy."""
         turnover = versions.after(self._transaction.snapshot(), outcomes)
         if turnover.ended:

@@ -43,7 +43,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Turnover:
+class VersionChanges:
     """What becomes of documents whose files say something else now, or are gone."""
 
     ended: Mapping[str, str] = field(default_factory=dict)
@@ -98,12 +98,12 @@ class FileVersions:
         self._copies: dict[str, str] = {}
         """Files of this ingest that have the content of a document of another name, by path."""
 
-    def after(self, snapshot: Snapshot, outcomes: Iterable[FileOutcome]) -> Turnover:
+    def after(self, snapshot: Snapshot, outcomes: Iterable[FileOutcome]) -> VersionChanges:
         """Return what becomes of what some files were before, by what became of them now."""
         now = {item.path: item.document_id for item in outcomes if item.path and item.document_id}
         return self._turnover(snapshot, {p: d for p, d in now.items() if self._is_followed(p)})
 
-    def gone(self, snapshot: Snapshot, folders: Sequence[Path]) -> Turnover:
+    def gone(self, snapshot: Snapshot, folders: Sequence[Path]) -> VersionChanges:
         """Return what becomes of the documents of files that are no longer in some folders."""
         paths: set[str] = set()
         for folder in folders:
@@ -121,7 +121,7 @@ class FileVersions:
     def _is_followed(self, path: str) -> bool:
         return not path.startswith(tuple(self._emptied))
 
-    def _turnover(self, snapshot: Snapshot, now: Mapping[str, str | None]) -> Turnover:
+    def _turnover(self, snapshot: Snapshot, now: Mapping[str, str | None]) -> VersionChanges:
         """Return what becomes of what files were before.
 
         Args:
@@ -152,7 +152,7 @@ class FileVersions:
             else:
                 gone[row["id"]] = FileOutcome(path, "gone", row["id"], title=row["title"])
         keys = frozenset(document_id(self._namespace, rows[id_]["sha256"]) for id_ in ended)
-        return Turnover(ended, renamed, frozenset(newer), keys, tuple(gone.values()))
+        return VersionChanges(ended, renamed, frozenset(newer), keys, tuple(gone.values()))
 
     def _before(self, snapshot: Snapshot, paths: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
         """Return the live documents that stand for files, as their sources say or as was noted."""

@@ -182,7 +182,7 @@ class Vectors(Part):
         Raises:
             NotFoundError: There are no former vectors, or they are not kept any more.
         """
-        from memctl.memories.reembedding import require_shelf
+        from memctl.memories.reembedding import require_cached_vectors
 
         store = self._kb.store
         former = store.former()
@@ -190,7 +190,7 @@ class Vectors(Part):
             raise NotFoundError(
                 f"{self._kb.name!r} has had no other embedder", "there is no way back"
             )
-        require_shelf(store, *former)
+        require_cached_vectors(store, *former)
         return self._reembed(*former, progress)
 
     def drop_former(self) -> int:

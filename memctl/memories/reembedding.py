@@ -85,7 +85,7 @@ def reembed(
     )
 
 
-def require_shelf(store: Store, embedder: str, dimension: int) -> None:
+def require_cached_vectors(store: Store, embedder: str, dimension: int) -> None:
     """Refuse to go back to vectors that are not kept any more.
 
     Raises:

@@ -66,7 +66,7 @@ class ChatModel:
         self.name = model
         self._task: Purpose = task
         self._account = account
-        self._manners = endpoint.manners(model)
+        self._negotiated_formats = endpoint.negotiated_format(model)
 
     @property
     def id(self) -> str:
@@ -122,7 +122,7 @@ class ChatModel:
         """
         messages = _messages(instructions, data, ())
         while True:
-            sent = self._manners.current
+            sent = self._negotiated_formats.current
             try:
                 yield from self._streamed(messages, sent)
                 return
@@ -168,7 +168,7 @@ class ChatModel:
     def _reply(self, messages: list[Any], shape: type[BaseModel]) -> _Reply:
         """One reply; what the server or the model does not take is not asked for again."""
         while True:
-            sent = self._manners.current
+            sent = self._negotiated_formats.current
             try:
                 return self._said(self._send(messages, sent, shape))
             except RequestRefused as error:
@@ -183,7 +183,7 @@ class ChatModel:
         instead = sent.after(error)
         if instead is None:
             raise error
-        self._manners.change(sent, instead)
+        self._negotiated_formats.change(sent, instead)
 
     def _send(
         self, messages: list[Any], sent: RequestFormat, shape: type[BaseModel]

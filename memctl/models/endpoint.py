@@ -79,16 +79,16 @@ class Endpoint:
         self.connection = connection
         self._breaker = CircuitBreaker(monotonic)
         self._places = threading.BoundedSemaphore(connection.concurrency)
-        self._manners: defaultdict[str, NegotiatedFormat] = defaultdict(NegotiatedFormat)
+        self._negotiated_formats: defaultdict[str, NegotiatedFormat] = defaultdict(NegotiatedFormat)
 
     @property
     def base_url(self) -> str:
         """Where it is."""
         return self.connection.base_url
 
-    def manners(self, model: str) -> NegotiatedFormat:
+    def negotiated_format(self, model: str) -> NegotiatedFormat:
         """Return what has been found out about how a model of it wants to be asked."""
-        return self._manners[model]
+        return self._negotiated_formats[model]
 
     def prepare(self) -> None:
         """Make the client, which takes half a second the first time, before a call is timed."""

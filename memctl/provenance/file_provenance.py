@@ -125,7 +125,7 @@ class FileReference:
         given = path_of(printable(expand_path(file)))
         return cls(absolute(given), printable(given))
 
-    def means(self, path: Path) -> bool:
+    def matches(self, path: Path) -> bool:
         """Tell whether a file is the one that is meant, or one of those of that name."""
         return path == self.path or printable(path).endswith(f"{os.sep}{self.name}")
 
@@ -153,7 +153,7 @@ class FileReference:
                 yield inbox / path.relative_to(root)
                 return
         if not os.path.lexists(self.path):  # it is a name, so any file of that name is meant
-            yield from filter(self.means, _files(inbox, exclude))
+            yield from filter(self.matches, _files(inbox, exclude))
 
 
 def _resolved(path: Path) -> Path:

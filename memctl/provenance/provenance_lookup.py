@@ -173,7 +173,7 @@ class PendingFiles:
         """Yield what there is to tell of the files that may be meant."""
         for entry in self._ledger.files.entries(["claimed"]):
             path = Path(entry.path)
-            if asked.means(path):
+            if asked.matches(path):
                 ends = {"seen_at": entry.first_seen, "claimed_at": entry.updated_at}
                 yield self._receipt(path, "processing", hint=self._goes_on(), **ends)
         for inbox, path in asked.in_inboxes(self._layout, self._settings):
@@ -224,7 +224,7 @@ class PendingFiles:
 
     def _taken_or_waiting(self, inbox: Inbox, file: InboxFile) -> Iterator[FileProvenance]:
         row = self._ledger.files.find(str(file.path)) if inbox.after == "keep" else None
-        if file.is_as(row):
+        if file.is_unchanged_since(row):
             return
         changed = "it has changed since it was read" if row else ""
         reason, hint, pid = self._prospect(file)

@@ -32,7 +32,7 @@ from memctl.store.tables.upkeep import (
     Purged,
     UpkeepReport,
     improve,
-    pays,
+    needs_upkeep,
     prune,
     purge,
     rewrite_without_deleted,
@@ -172,8 +172,8 @@ class Store:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def rest(self) -> None:
-        """Keep no version from being pruned that nobody here looks at; before a long pause."""
+    def release_unused(self) -> None:
+        """Release the leases on versions that this process no longer reads; before a long pause."""
         self._leases.trim()
 
     def writer(self) -> Holder | None:
@@ -430,7 +430,7 @@ class Store:
 
     def needs_upkeep(self) -> bool:
         """Tell whether an upkeep would pay; cheap enough to ask after every commit."""
-        return pays(self.snapshot())
+        return needs_upkeep(self.snapshot())
 
     def lancedb(self) -> DBConnection:
         """Return a LanceDB connection to the tables, to read from with LanceDB's own interface.

@@ -182,7 +182,9 @@ class KeptInbox:
     @staticmethod
     def changed(scan: InboxScan, rows: dict[str, FileEntry]) -> list[InboxFile]:
         """The files that are new or look otherwise than when they were taken in."""
-        return [file for file in scan.files if not file.is_as(rows.get(str(file.path)))]
+        return [
+            file for file in scan.files if not file.is_unchanged_since(rows.get(str(file.path)))
+        ]
 
     @staticmethod
     def source(file: InboxFile, supersedes: str | None, number: int) -> Source:
@@ -289,7 +291,7 @@ class KeepMode:
 
     def turn(self, inbox: Inbox) -> TurnResult:
         """Take the first files of an inbox that are new or have changed, and follow the others."""
-        vault = self._vault(inbox)
+        vault = self._kept_inbox(inbox)
         found = self.scanner.look(inbox)
         rows = vault.rows()
         changed = vault.changed(found, rows)
@@ -303,7 +305,7 @@ class KeepMode:
         more = len(files) < len(ready)
         return TurnResult(bool(files) or missing, 0.0 if more else wait)
 
-    def _vault(self, inbox: Inbox) -> KeptInbox:
+    def _kept_inbox(self, inbox: Inbox) -> KeptInbox:
         if inbox.path not in self._vaults:
             self._vaults[inbox.path] = KeptInbox(
                 inbox.path,

@@ -119,9 +119,9 @@ class KnowledgeBaseWatcher:
         """Take note of folders that send no events, each with why."""
         self._polling.note(silent)
 
-    def rest(self) -> None:
+    def release_unused(self) -> None:
         """Be in nobody's way during a pause."""
-        self.base.store.rest()
+        self.base.store.release_unused()
 
     @property
     def is_waiting(self) -> bool:

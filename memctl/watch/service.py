@@ -129,7 +129,7 @@ class WatchService:
         self._beat()
         if not worked and not self._stopping:
             for held in self._held.values():
-                held.watch.rest()
+                held.watch.release_unused()
             self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
         return False
 

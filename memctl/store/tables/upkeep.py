@@ -109,7 +109,7 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
     return Improvement(tuple(compacted), tuple(indexed), bool(rows))
 
 
-def pays(snapshot: Snapshot) -> bool:
+def needs_upkeep(snapshot: Snapshot) -> bool:
     """Return whether an upkeep run would compact or index anything; takes about a millisecond."""
     return any(
         _target_rows(_files(dataset), False) is not None or _wants_indexing(dataset, False)
