@@ -66,10 +66,12 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 5
 """Rows that are lost and named each; every other format than a table has all."""
+def _singular(table: TableName) -> str:
+    return f"{table[:-3]}y" if table.endswith("ies") else table.removesuffix("s")
+
+
 _NOUNS: Mapping[TableName, tuple[str, str]] = {
-    "documents": ("document", "documents"),
-    "memories": ("memory", "memories"),
-    "relations": ("relation", "relations"),
+    table: (_singular(table), table) for table in TABLES if table != "entities"
 }
 """What is told of; entities all follow from documents."""
 

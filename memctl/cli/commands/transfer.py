@@ -20,8 +20,9 @@ from memctl.cli.command_decorator import (
 from memctl.cli.rendering.output_formats import terminal_file
 from memctl.cli.rendering.terminal_text import format_count, json_safe, terminal_safe
 from memctl.errors import UsageError
+from memctl.schema.table_names import TableName
 
-ExportTable = Literal["documents", "memories", "entities", "relations", "all"]
+ExportTable = Literal[TableName, "all"]
 ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
 _ARCHIVE_HINT = "give what memctl export all wrote, or -"
 
