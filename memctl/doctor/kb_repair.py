@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 5
 """Rows that are lost and named each; every other format than a table has all."""
+
+
 def _singular(table: TableName) -> str:
     return f"{table[:-3]}y" if table.endswith("ies") else table.removesuffix("s")
 

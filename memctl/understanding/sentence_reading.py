@@ -26,9 +26,9 @@ MAX_READ = 400
 """Sentences read of one document, or of one part of it."""
 KEPT = 0.55
 """Least probability that a sentence states something lasting."""
-IMPORTANT = 0.4
+IMPORTANT = 0.6
 """Least importance of what is kept."""
-_MAX_SHARE = 0.12
+_MAX_SHARE = 0.1
 """At most this share of a document's sentences begin a memory, and always one."""
 _FEW = 3
 """All that so short a document states is kept."""
