@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
-_SUMMARY = ("ingested", "superseded", "skipped", "gone", "failed", "memories")
+_SUMMARY = ("ingested", "superseded", "skipped", "empty", "gone", "failed", "memories")
 _USUAL = ("hidden", "ignored", "subtitles")
 
 
@@ -83,8 +83,9 @@ def ingest(
     What is already known is recognised by its content and left alone.  A file that has changed
     supersedes what was remembered of it in the same namespace; with --sync, documents whose files
     are gone from the folders become history too.  In folders, hidden files and those named in
-    .gitignore and .memctlignore are skipped, and so are links; --verbose names each.  One bad file
-    never stops the others; with some failures the exit code is 3.
+    .gitignore and .memctlignore are skipped, and so are links; --verbose names each.  An empty file
+    is skipped with a note.  One bad file never stops the others; with some failures the exit code
+    is 3.
 
     With --dry-run everything is read and nothing written or sent.  Where models are configured, it
     estimates their tokens and cost, as if they had never been asked any of it before.
@@ -201,6 +202,7 @@ def show_report(context: CommandContext, name: str, report: IngestReport, output
             verb: report.ingested - report.superseded,
             "to update" if report.dry_run else "updated": report.superseded,
             "already known": report.skipped,
+            "empty": report.empty,
             "to end" if report.dry_run else "ended": report.gone,
             "failed": report.failed,
         }
@@ -255,8 +257,10 @@ def _say_facts(context: CommandContext, facts: FactComparison) -> None:
 
 
 def _notes(outcome: FileOutcome) -> Iterator[str]:
-    """What there is to say of a source that was taken in."""
+    """What there is to say of a source that did not fail."""
     name = one_line(outcome.source)
+    if outcome.outcome == "empty":
+        yield f"{one_line(_reason(outcome))}; skipped"
     if outcome.missing and outcome.outcome != "failed":
         yield f"{name}: no {', '.join(outcome.missing)} yet"
     if outcome.dropped:
