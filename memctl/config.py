@@ -174,6 +174,17 @@ class LimitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WebSettings:
+    """What a page of the web may take that ``memctl ingest`` is given the address of."""
+
+    seconds: float = setting(
+        30.0, "seconds until all of it must be there, redirects included", low=0.1, high=3600
+    )
+    megabytes: int = setting(20, "megabytes that it may have", low=1, high=1024)
+    allow_private: bool = setting(False, "also fetch pages of this machine and of private networks")
+
+
+@dataclass(frozen=True, slots=True)
 class SqlSettings:
     """Bounds of one ``memctl sql`` statement."""
 
@@ -300,6 +311,7 @@ class Config:
     consolidate: ConsolidateSettings = ConsolidateSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
+    web: WebSettings = WebSettings()
     sql: SqlSettings = SqlSettings()
     endpoint: EndpointSettings = EndpointSettings()
     models: ModelSettings = ModelSettings()

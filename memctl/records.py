@@ -363,14 +363,17 @@ class Usage:
     """How long the answers took, summed over calls even where they ran at the same time."""
 
 
-OutcomeKind = Literal["ingested", "known", "superseded", "failed", "gone"]
+OutcomeKind = Literal["ingested", "known", "superseded", "empty", "failed", "gone"]
 WRITTEN_OUTCOMES: tuple[OutcomeKind, ...] = ("ingested", "superseded")
 """Outcomes of sources that have been written."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
-    """What became of one source: ``superseded`` is what replaces an earlier version."""
+    """What became of one source.
+
+    ``superseded`` replaces an earlier version; ``empty`` has nothing in it, and is skipped.
+    """
 
     source: str
     outcome: OutcomeKind
@@ -389,7 +392,7 @@ class FileOutcome:
     """What went wrong, as the name of its class; never empty for a failure, always for the rest.
 
     It is one of Python's own, such as ``FileNotFoundError`` or ``PermissionError``, or one of
-    memctl's, such as ``EncryptedSource``, ``EmptySource`` or ``BadRecord``.
+    memctl's, such as ``EncryptedSource``, ``UnreadableSource`` or ``BadRecord``.
     """
     path: str | None = None
     """Where its file was read; None for what is no file of its own."""
@@ -481,6 +484,8 @@ class IngestReport:
     """Of those that were ingested: newer versions of what was remembered."""
     gone: int = 0
     """Documents that ended because their files are not there any more."""
+    empty: int = 0
+    """Sources with nothing in them, which were skipped."""
     incomplete: int = 0
     """Documents that were taken in and of which something is missing."""
     dropped: int = 0

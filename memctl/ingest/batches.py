@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from memctl.errors import EmptySource
 from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source
 from memctl.records import (
@@ -172,14 +173,15 @@ def known_outcome(source: Source, document_id: str) -> FileOutcome:
 
 
 def failed_outcome(source: Source, why: ReadFailure) -> FileOutcome:
-    """The outcome of a source that could not be taken in."""
+    """The outcome of a source that could not be taken in, or that has nothing in it."""
+    is_empty = why.error == EmptySource.__name__
     return FileOutcome(
         source.source,
-        "failed",
+        "empty" if is_empty else "failed",
         reason=why.reason,
         hint=why.hint,
         line=source.line,
-        error=why.error,
+        error="" if is_empty else why.error,
         path=source.place,
         part_of=source.part_of,
     )
@@ -223,6 +225,7 @@ class IngestCounters:
     failed: int = 0
     superseded: int = 0
     gone: int = 0
+    empty: int = 0
     memories: int = 0
     incomplete: int = 0
     dropped: int = 0
@@ -235,7 +238,7 @@ class IngestCounters:
     @property
     def done(self) -> int:
         """How many sources have met their result."""
-        return self.ingested + self.skipped + self.failed - self.units
+        return self.ingested + self.skipped + self.empty + self.failed - self.units
 
     def add(self, outcomes: Iterable[FileOutcome]) -> None:
         """Count what became of sources, and keep it unless there is too much of it."""
@@ -244,6 +247,7 @@ class IngestCounters:
             self.skipped += outcome.outcome == "known"
             self.ingested += outcome.outcome in WRITTEN_OUTCOMES
             self.superseded += outcome.outcome == "superseded"
+            self.empty += outcome.outcome == "empty"
             self.gone += outcome.outcome == "gone"
             self.memories += outcome.memories
             self.incomplete += bool(outcome.missing)
@@ -268,6 +272,7 @@ class IngestCounters:
             failed=self.failed,
             superseded=self.superseded,
             gone=self.gone,
+            empty=self.empty,
             memories=self.memories,
             seconds=time.monotonic() - self.started,
             outcomes=tuple(self.outcomes),

@@ -36,17 +36,19 @@ class Documents(Part):
         session: str | None = None,
         sync: bool = False,
         dry_run: bool = False,
+        allow_private: bool = False,
         progress: ProgressListener | None = None,
         left_out: SkipListener | None = None,
     ) -> IngestReport:
-        """Remember files, folders, a text, a stream or JSON lines.
+        """Remember files, folders, pages of the web, a text, a stream or JSON lines.
 
         What is already known is recognised by its content.  A file that has changed supersedes
         what was remembered of it in the same namespace.  An input that fails never stops the
         others: the report says what became of each.
 
         Args:
-            paths: Files and folders.
+            paths: Files and folders; a string that begins with ``http://`` or ``https://`` is a
+                page, which is fetched.
             text: One text.
             stream: Bytes of one document, of any kind that can be read.
             jsonl: One document a line, in a file or a stream: ``text``, and optionally ``id``,
@@ -59,6 +61,7 @@ class Documents(Part):
             sync: Mark the documents as gone whose files are no longer in the folders ``paths``.
             dry_run: Write nothing and ask no model; report what would become of them, and estimate
                 what models would be asked.
+            allow_private: Also fetch pages of this machine and of private networks.
             progress: Receives how far it is.
             left_out: Receives everything in a folder that is skipped, and why.
 
@@ -67,21 +70,25 @@ class Documents(Part):
             LockedError: Another process is writing and does not stop.
         """
         from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
-        from memctl.ingest.discovery.sources import Labels
+        from memctl.ingest.discovery.sources import Labels, is_url
         from memctl.ingest.file_versions import FileVersions
         from memctl.ingest.ingest_preview import preview
 
         kb = self._kb
         labels = Labels(namespace, tuple(tags), session, source or "", kb.settings.redact)
-        paths = [paths] if isinstance(paths, (str, Path)) else paths
-        inputs = Inputs(tuple(Path(path) for path in paths), text, stream, jsonl)
+        given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        urls = tuple(each for each in given if isinstance(each, str) and is_url(each))
+        files = tuple(Path(each) for each in given if each not in urls)
+        inputs = Inputs(files, text, stream, jsonl, urls)
+        web = kb.program_config.web
+        web = replace(web, allow_private=allow_private or web.allow_private)
         versions = (
             FileVersions(kb.store, kb.settings, namespace, kb.clock)
-            if inputs.paths and kb.snapshot().count("documents")
+            if given and kb.snapshot().count("documents")
             else None
         )
         folders = inputs.paths if sync else ()
-        with open_inputs(inputs, labels, kb.layout.folder, left_out) as (sources, total):
+        with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
             if dry_run:
                 estimators, readers = kb.services.estimators(), kb.services.readers
                 return preview(

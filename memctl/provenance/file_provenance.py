@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from memctl.ingest.discovery.inbox_scan import excluded_folders
-from memctl.ingest.discovery.sources import absolute, path_of, printable
+from memctl.ingest.discovery.sources import absolute, is_url, path_of, plain_url, printable
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout
 from memctl.paths import expand_path
 from memctl.records import OutcomeKind, Usage
@@ -122,6 +122,8 @@ class FileReference:
     @classmethod
     def of(cls, file: str) -> FileReference:
         """Say what is meant by what was given."""
+        if is_url(file):
+            return cls(absolute(Path(file)), plain_url(file).partition("://")[2])
         given = path_of(printable(expand_path(file)))
         return cls(absolute(given), printable(given))
 

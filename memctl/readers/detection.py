@@ -34,22 +34,23 @@ def detect_media_type(path: Path, name: str | None = None) -> MediaType:
 
     Raises:
         EmptySource: It has no bytes, or nothing but blanks.
+        UnreadableSource: It has nothing but zero bytes.
         EncryptedSource: It is an Office file under a password.
         UnreadableSource: It cannot be opened, or is of a kind that nobody here reads.
     """
     shown = display_name(name or path.name)
     head, complete = _head(path, shown)
     if complete and not head.strip(b" \t\r\n\v\f\0\xef\xbb\xbf\xff\xfe"):
-        raise _empty_source(shown, head)
+        raise _nothing_in(shown, head)
     if media_type := _binary_type(path, name or path.name, head):
         return media_type
     return detect_text_type(_text_of(head, complete), name or path.name, complete)
 
 
-def _empty_source(shown: str, head: bytes) -> EmptySource:
+def _nothing_in(shown: str, head: bytes) -> UnreadableSource:
     if b"\0" in head:  # as a power cut, or a copy that broke off, leaves it
         hint = "it is damaged; get it again from where it comes"
-        return EmptySource(f"{shown} holds nothing but zero bytes", hint)
+        return UnreadableSource(f"{shown} holds nothing but zero bytes", hint)
     return EmptySource(f"{shown} is empty", "put something into it and try again")
 
 

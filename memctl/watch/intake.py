@@ -95,11 +95,12 @@ class Intake:
     def _taken(self, outcome: FileOutcome) -> None:
         kind: EventKind = outcome.outcome if outcome.outcome != "failed" else "failed"
         title, summary = ("", "") if self._is_private else (outcome.title, outcome.summary)
+        message = outcome.reason if outcome.outcome == "empty" else summary
         detail: dict[str, object] = {"memories": outcome.memories, "title": title}
         if outcome.missing:
             detail["missing"] = list(outcome.missing)
         document = outcome.document_id
-        self.reporter.say(kind, outcome.source, summary, document_id=document, detail=detail)
+        self.reporter.say(kind, outcome.source, message, document_id=document, detail=detail)
 
     @property
     def _is_private(self) -> bool:

@@ -28,6 +28,7 @@ EventKind = Literal[
     "ingested",
     "known",
     "superseded",
+    "empty",
     "renamed",
     "gone",
     "failed",

@@ -316,10 +316,10 @@ def test_words_that_are_not_utf8_are_used_or_refused(odd: Run, tmp_path: Path) -
 
 
 def test_a_bad_file_with_a_long_name_is_named_once(odd: Run, tmp_path: Path) -> None:
-    (tmp_path / ("first" + "a" * 200 + ".txt")).write_text("")
+    (tmp_path / ("first" + "a" * 200 + ".txt")).write_text("\0")
     error = odd("ingest", "first" + "a" * 200 + ".txt").err.splitlines()[0]
     assert error.startswith("error: firstaaaa")
-    assert error.endswith("aaaa.txt is empty")
+    assert error.endswith("aaaa.txt holds nothing but zero bytes")
     assert error.count("first") == 1
 
 

@@ -138,7 +138,7 @@ def test_of_two_files_of_one_name_the_other_keeps_its_receipt_and_its_file(
 ) -> None:
     base = home / "kb/default"
     first = document(memctl, "plan")
-    (base / "inbox/plan.md").write_text("")  # fails, and is of the one that comes after it
+    (base / "inbox/plan.md").write_text("\0")  # fails, and is of the one that comes after it
     memctl("watch", "--once")
     (base / "inbox/plan.md").write_text("The lighthouse of Ida is white.")
     memctl("watch", "--once")

@@ -80,12 +80,39 @@ def test_standard_input_that_a_kill_has_left_is_in_the_home_and_goes_at_the_next
 
 def test_a_bad_file_among_others_is_exit_code_3_and_stays(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("The budget is 40,000 euros.")
-    (tmp_path / "empty.txt").write_text("")
-    result = memctl("ingest", "good.txt", "empty.txt", "-o", "json")
+    (tmp_path / "zeros.txt").write_text("\0")
+    result = memctl("ingest", "good.txt", "zeros.txt", "-o", "json")
     assert result.code == 3
     assert (result.json["ingested"], result.json["failed"]) == (1, 1)
-    assert "error: empty.txt is empty\nhint: " in result.err
-    assert (tmp_path / "empty.txt").exists()
+    assert "error: zeros.txt holds nothing but zero bytes\nhint: " in result.err
+    assert (tmp_path / "zeros.txt").exists()
+
+
+def test_an_empty_file_is_skipped_with_a_note(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/good.txt").write_text("The budget is 40,000 euros.")
+    (tmp_path / "notes/empty.txt").write_text(" \n")
+    result = memctl("ingest", "notes")
+    assert (result.code, result.json["ingested"], result.json["empty"]) == (0, 1, 1)
+    assert (result.json["skipped"], result.json["failed"]) == (0, 0)
+    assert result.err == "note: empty.txt is empty; skipped\n"
+    alone = memctl("ingest", "notes/empty.txt", "-o", "table")
+    assert (alone.code, alone.err) == (0, "note: empty.txt is empty; skipped\n")
+    assert alone.out.startswith("default: 1 empty, in ")
+    told = memctl("why", "notes/empty.txt", "-o", "table").out
+    assert "skipped: there is nothing in it" in told
+    assert "empty.txt is empty" in told
+
+
+def test_a_file_that_is_empty_now_keeps_what_was_remembered_of_it(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.txt").write_text("The budget is 40,000 euros.")
+    memctl("ingest", "plan.txt")
+    (tmp_path / "plan.txt").write_text("")
+    assert memctl("ingest", "plan.txt", "--dry-run").json["empty"] == 1
+    assert memctl("ingest", "plan.txt").code == 0
+    assert [row["status"] for row in memctl("document", "list").rows] == ["indexed"]
 
 
 def test_the_only_file_being_bad_is_exit_code_1(memctl: Run, tmp_path: Path) -> None:
@@ -236,7 +263,7 @@ def errors_of(result: Result) -> list[str]:
 def test_a_failure_says_by_its_class_what_went_wrong(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "locked.pdf").write_bytes(pdf("secret"))
     (tmp_path / "cut.pdf").write_bytes(pdf()[:200])
-    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "zeros.txt").write_text("\0")
     (tmp_path / "good.txt").write_text("The budget is 40,000 euros.")
     (tmp_path / "bad.json").write_text('{"a": oops}')
     (tmp_path / "loop").symlink_to("loop")
@@ -249,7 +276,7 @@ def test_a_failure_says_by_its_class_what_went_wrong(memctl: Run, tmp_path: Path
         "locked.pdf": "EncryptedSource",
         "cut.pdf": "UnreadableSource",
         "bad.json": "UnreadableSource",
-        "empty.txt": "EmptySource",
+        "zeros.txt": "UnreadableSource",
     }
     result = memctl("ingest", "good.txt", *expected, "-o", "json")
     failed = [outcome for outcome in result.json["outcomes"] if outcome["outcome"] == "failed"]
@@ -287,9 +314,9 @@ def test_reading_again_what_is_gone_or_changed_says_so_by_its_class(
 
 
 def test_failures_can_be_listed_as_rows(memctl: Run, tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").write_text("")
-    out = memctl("ingest", "empty.txt", "-o", "csv").out
-    assert out.splitlines()[1].startswith("empty.txt,failed") or ",failed," in out
+    (tmp_path / "zeros.txt").write_text("\0")
+    out = memctl("ingest", "zeros.txt", "-o", "csv").out
+    assert out.splitlines()[1].startswith("zeros.txt,failed") or ",failed," in out
 
 
 def test_a_recording_without_a_transcript_is_told_of(memctl: Run, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_once_drains_the_inbox_and_tells_each_thing_as_json_in_a_pipe(
 ) -> None:
     inbox = tmp_path / "home/kb/notes/inbox"
     (inbox / "plan.txt").write_text("We decided to launch Aurora on 12 May 2026.")
-    (inbox / "empty.txt").write_text("")
+    (inbox / "zeros.txt").write_text("\0")
     waiting = notes("status").rows[0]
     assert (waiting["backlog"], waiting["alive"]) == (2, False)
     result = notes("watch", "--once")
@@ -47,14 +47,14 @@ def test_once_drains_the_inbox_and_tells_each_thing_as_json_in_a_pipe(
     assert (tmp_path / "home/kb/notes/processed/plan.txt").exists()
     (status,) = notes("status").rows
     assert (status["backlog"], status["failed"]) == (0, 1)
-    assert "empty" in status["last_error"]
-    assert "empty" in notes("status", "-o", "table").out
+    assert "zero bytes" in status["last_error"]
+    assert "zero bytes" in notes("status", "-o", "table").out
 
 
 def test_quiet_tells_failures_alone(notes: Run, tmp_path: Path) -> None:
     inbox = tmp_path / "home/kb/notes/inbox"
     (inbox / "plan.txt").write_text("We decided to launch Aurora on 12 May 2026.")
-    (inbox / "empty.txt").write_text("")
+    (inbox / "zeros.txt").write_text("\0")
     assert {event["kind"] for event in notes("watch", "--once", "-q").rows} == {"failed"}
 
 

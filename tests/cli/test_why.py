@@ -370,7 +370,7 @@ def test_a_file_that_a_killed_watch_left_says_so_and_goes_on(memctl: Run, inbox:
 
 def test_a_failed_file_says_how_to_try_again_and_that_works(memctl: Run, inbox: Path) -> None:
     (inbox / "work").mkdir()
-    (inbox / "work/plan v1.md").write_text("")
+    (inbox / "work/plan v1.md").write_text("\0")
     memctl("watch", "--once")
     (failed,) = why(memctl, "plan v1.md")
     Path(failed["place"]).write_text(TEXT)
@@ -382,7 +382,7 @@ def test_a_failed_file_says_how_to_try_again_and_that_works(memctl: Run, inbox: 
 
 
 def test_a_failed_file_that_was_given_is_given_again(memctl: Run, notes: Path) -> None:
-    (notes / "plan.md").write_text("")
+    (notes / "plan.md").write_text("\0")
     memctl("ingest", str(notes))
     (receipt,) = why(memctl, "plan.md")
     assert receipt["retry"] == f"memctl ingest {notes / 'plan.md'}"
@@ -422,9 +422,9 @@ def inbox(memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_of_an_inbox_tells_each_step_and_where_it_is_now(memctl: Run, inbox: Path) -> None:
     (inbox / "work").mkdir()
     (inbox / "work/plan.md").write_text(TEXT)
-    (inbox / "empty.md").write_text("")
+    (inbox / "zeros.md").write_text("\0")
     assert memctl("watch", "--once").code == 0
-    processed, failed = inbox.parent / "processed/work/plan.md", inbox.parent / "failed/empty.md"
+    processed, failed = inbox.parent / "processed/work/plan.md", inbox.parent / "failed/zeros.md"
     for name in (inbox / "work/plan.md", processed, "work/plan.md", "plan.md"):
         (receipt,) = why(memctl, name)
         assert (receipt["path"], receipt["place"]) == (str(inbox / "work/plan.md"), str(processed))
@@ -434,7 +434,7 @@ def test_a_file_of_an_inbox_tells_each_step_and_where_it_is_now(memctl: Run, inb
         assert (receipt["outcome"], receipt["is_there"]) == ("ingested", True)
     (receipt,) = why(memctl, failed)
     assert (receipt["outcome"], receipt["place"]) == ("failed", str(failed))
-    assert "empty" in receipt["reason"]
+    assert "zero bytes" in receipt["reason"]
     (inbox / "plan.md").write_text(TEXT)
     memctl("watch", "--once")
     (again, first) = why(memctl, "plan.md")
@@ -663,7 +663,7 @@ def test_files_are_where_a_moved_home_has_them(
 ) -> None:
     (inbox / "work").mkdir()
     (inbox / "work/plan.md").write_text(TEXT)
-    (inbox / "empty.md").write_text("")
+    (inbox / "zeros.md").write_text("\0")
     memctl("watch", "--once")
     moved = tmp_path / "elsewhere"
     shutil.copytree(tmp_path / "home", moved)
@@ -674,8 +674,8 @@ def test_files_are_where_a_moved_home_has_them(
         assert (receipt["place"], receipt["is_there"]) == (
             str(folder / "processed/work/plan.md"), True
         )  # fmt: skip
-    (receipt,) = why(memctl, folder / "failed/empty.md")
-    assert receipt["place"] == str(folder / "failed/empty.md")
+    (receipt,) = why(memctl, folder / "failed/zeros.md")
+    assert receipt["place"] == str(folder / "failed/zeros.md")
     memctl("kb", "rename", "default", "notes")
     (receipt,) = why(memctl, "plan.md")
     assert receipt["place"] == str(moved / "kb/notes/processed/work/plan.md")

@@ -70,7 +70,7 @@ def drop(home: Path) -> None:
     (inbox / "sub").mkdir()
     (inbox / "sub/new.txt").write_text("Cleo Marsh paints the harbour office in June.")
     (inbox / "other.md").write_text("# Paint\n\nThe paint for the harbour office is green.")
-    (inbox / "empty.txt").touch()
+    (inbox / "zeros.txt").write_bytes(b"\0")
 
 
 def export(home: Path) -> None:

@@ -112,9 +112,9 @@ def test_the_watcher_killed_again_and_again_takes_every_file_exactly_once(
     done(place, "watch", "--once", codes=(0, 3))
     assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
     reasons = [json.loads(path.read_text()) for path in place.layout.failed.rglob("*.reason.json")]
-    fails = [each for each in files.values() if each in (EMPTY, BROKEN)]
+    fails = [each for each in files.values() if each == BROKEN]
     assert len(reasons) == len(fails), reasons
-    failed = [each for each in everything(place.layout.failed) if each in (EMPTY, BROKEN)]
+    failed = [each for each in everything(place.layout.failed) if each == BROKEN]
     assert Counter(failed) == Counter(fails)
     taken = Counter(everything(place.layout.processed))
     assert taken == Counter(files.values()) - Counter(fails)

@@ -189,13 +189,13 @@ def test_ingest_ends_well_only_when_what_it_wrote_is_durable(
 def test_a_reason_is_durable_before_the_file_it_is_about_moves(
     place: Place, steps_of: Callable[..., list[Step]]
 ) -> None:
-    place.drop("empty.txt")
+    place.drop("zeros.txt", "\0")
     steps = steps_of("watch", "--once")
-    reason = place.layout.failed / "empty.txt.reason.json"
+    reason = place.layout.failed / "zeros.txt.reason.json"
     named = only(steps, lambda step: step.step == "rename" and step.path == str(reason))
     moved = only(
         steps,
-        lambda step: step.step == "rename" and step.path == str(place.layout.failed / "empty.txt"),
+        lambda step: step.step == "rename" and step.path == str(place.layout.failed / "zeros.txt"),
     )
     assert synced(steps[:named], steps[named].old)
     assert [at for at in synced(steps, reason.parent) if named < at < moved]

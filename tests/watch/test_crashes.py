@@ -75,7 +75,7 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
     place: Place, module: str, name: str, moment: str, skip: int
 ) -> None:
     place.drop("sub/a.txt", "Ann sails to Lisbon.")
-    place.drop("empty.txt", "")
+    place.drop("zeros.txt", "\0")
     place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nThe harbour is closed.\n")
     place.drop("talk.md", "Notes of the talk.")
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
@@ -86,9 +86,9 @@ def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
     place.drain()
     assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
     assert place.tree(place.layout.processed) == ["sub/a.txt", "talk.md", "talk.srt"]
-    failed = [name for name in place.tree(place.layout.failed) if name != "empty.txt.reason.json"]
-    assert failed == ["empty.txt"]
-    assert (place.layout.failed / "empty.txt.reason.json").exists()
+    failed = [name for name in place.tree(place.layout.failed) if name != "zeros.txt.reason.json"]
+    assert failed == ["zeros.txt"]
+    assert (place.layout.failed / "zeros.txt.reason.json").exists()
     assert sorted(row["source"] for row in place.rows("documents", "source")) == [
         "sub/a.txt",
         "talk.md",
@@ -168,14 +168,14 @@ def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick:
 
 
 def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Place) -> None:
-    place.drop("sub/empty.txt", "")
+    place.drop("sub/zeros.txt", "\0")
     command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
     half_written = ["memctl.watch.claims", "save_file", "before", "0"]
     child = subprocess.run([*command, *half_written], timeout=PATIENCE, check=False)
     assert child.returncode == -signal.SIGKILL
     failed = place.layout.failed / "sub"
     assert list(failed.iterdir()) == []
-    half = failed / ".empty.txt.reason.json.0123456789ab.tmp"  # as replacing() names it
+    half = failed / ".zeros.txt.reason.json.0123456789ab.tmp"  # as replacing() names it
     half.touch()
     assert is_temporary(half.name, ".reason.json")
     others = ["half.tmp", ".a.reason.json.tmp", ".a.txt.0123456789ab.tmp", "a.txt.reason.json"]
@@ -185,7 +185,7 @@ def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Pl
     with (failed / in_work).open("rb") as file:
         lock_file(file.fileno())
         place.drain()
-    expected = [*others, in_work, "empty.txt", "empty.txt.reason.json"]
+    expected = [*others, in_work, "zeros.txt", "zeros.txt.reason.json"]
     assert place.tree(failed) == sorted(expected)
 
 

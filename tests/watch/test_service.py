@@ -50,7 +50,7 @@ def test_a_file_is_remembered_and_moved_on_with_its_subfolder_as_tag(
 
 
 def test_a_file_that_fails_is_kept_with_its_reason(place: Place, said: Said) -> None:
-    place.drop("sub/empty.txt", "")
+    place.drop("sub/zeros.txt", "\0")
     place.drop("broken.pdf", b"%PDF-1.4 nothing more")
     place.drop("good.txt", "All is well.")
     assert sorted(said(place.drain())) == ["failed", "failed", "ingested"]
@@ -58,13 +58,27 @@ def test_a_file_that_fails_is_kept_with_its_reason(place: Place, said: Said) -> 
     assert place.tree(failed) == [
         "broken.pdf",
         "broken.pdf.reason.json",
-        "sub/empty.txt",
-        "sub/empty.txt.reason.json",
+        "sub/zeros.txt",
+        "sub/zeros.txt.reason.json",
     ]
-    reason = json.loads((failed / "sub" / "empty.txt.reason.json").read_text())
-    assert reason["error"] == "EmptySource"
-    assert reason["source"] == str(place.layout.inbox / "sub" / "empty.txt")
+    reason = json.loads((failed / "sub" / "zeros.txt.reason.json").read_text())
+    assert reason["error"] == "UnreadableSource"
+    assert reason["source"] == str(place.layout.inbox / "sub" / "zeros.txt")
     assert all(reason[key] for key in ("message", "hint", "at"))
+
+
+@pytest.mark.parametrize("after", ["move", "delete"])
+def test_an_empty_file_leaves_the_inbox_as_a_remembered_one_does(place: Place, after: str) -> None:
+    place.set(after=after)
+    place.drop("sub/empty.txt", "")
+    (event,) = (event for event in place.drain() if event.source)
+    assert (event.kind, event.message) == ("empty", "empty.txt is empty")
+    assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
+    assert place.tree(place.layout.processed) == (["sub/empty.txt"] if after == "move" else [])
+    assert place.tree(place.layout.failed) == []
+    with place.open() as base:
+        (receipt,) = base.documents.provenance("empty.txt")
+    assert (receipt.outcome, receipt.reason) == ("empty", "empty.txt is empty")
 
 
 def test_duplicates_are_moved_on_too_and_called_known(place: Place, said: Said) -> None:
@@ -146,10 +160,10 @@ def test_a_recording_that_comes_again_with_subtitles_is_read_with_them(
 def test_a_file_may_be_deleted_once_it_is_remembered(place: Place, said: Said) -> None:
     place.set(after="delete")
     place.drop("a.txt", "Remember me.")
-    place.drop("empty.txt", "")
+    place.drop("zeros.txt", "\0")
     assert sorted(said(place.drain())) == ["failed", "ingested"]
     assert place.tree(place.layout.processed) == []
-    assert place.tree(place.layout.failed) == ["empty.txt", "empty.txt.reason.json"]
+    assert place.tree(place.layout.failed) == ["zeros.txt", "zeros.txt.reason.json"]
 
 
 def test_a_document_can_be_reprocessed_from_where_its_file_went(place: Place) -> None:
@@ -481,7 +495,7 @@ def test_it_consolidates_on_the_interval_and_notes_when(place: Place, said: Said
 
 
 def test_status_tells_what_waits_and_what_went_wrong(place: Place) -> None:
-    place.drop("empty.txt", "")
+    place.drop("zeros.txt", "\0")
     place.drain()
     old = place.drop("old.txt", "waits")
     place.drop(".hidden", "does not wait")
@@ -489,7 +503,7 @@ def test_status_tells_what_waits_and_what_went_wrong(place: Place) -> None:
         status = watch_status(base)
     assert (status.alive, status.pid, status.backlog) == (False, None, 1)
     assert (status.oldest_waiting, status.failed) == (str(old), 1)
-    assert "empty" in status.last_error
+    assert "zero bytes" in status.last_error
 
 
 def test_status_knows_a_living_daemon_by_its_lock(place: Place) -> None:

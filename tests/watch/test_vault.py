@@ -163,7 +163,7 @@ def test_a_file_that_fails_keeps_its_earlier_version_and_is_not_tried_again(
 ) -> None:
     (vault / "a.md").write_text("Tea with Ann.")
     place.drain()
-    (vault / "a.md").write_text("")
+    (vault / "a.md").write_text("\0")
     assert said(place.drain()) == ["failed"]
     assert said(place.drain()) == []
     assert (vault / "a.md").exists()
@@ -171,6 +171,17 @@ def test_a_file_that_fails_keeps_its_earlier_version_and_is_not_tried_again(
     (vault / "a.md").write_text("Tea with Bob.")
     assert said(place.drain()) == ["superseded"]
     assert current(place) == ["Tea with Bob."]
+
+
+def test_a_file_that_is_empty_now_keeps_its_earlier_version_and_is_not_tried_again(
+    place: Place, vault: Path, said: Said
+) -> None:
+    (vault / "a.md").write_text("Tea with Ann.")
+    place.drain()
+    (vault / "a.md").write_text("")
+    assert said(place.drain()) == ["empty"]
+    assert said(place.drain()) == []
+    assert current(place) == ["Tea with Ann."]
 
 
 def test_a_vault_that_is_not_mounted_does_not_make_everything_gone(

@@ -1,4 +1,4 @@
-"""memctl ingest: files, folders, standard input, text and JSON lines become memories."""
+"""memctl ingest: files, folders, web pages, standard input, text, JSON lines become memories."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from memctl.cli.rendering.output_formats import (
 from memctl.cli.rendering.terminal_text import format_count, format_duration, format_money, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
 from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS
+from memctl.ingest.discovery.sources import is_url
 from memctl.paths import display_path
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
-_SUMMARY = ("ingested", "superseded", "skipped", "gone", "failed", "memories")
+_SUMMARY = ("ingested", "superseded", "skipped", "empty", "gone", "failed", "memories")
 _USUAL = ("hidden", "ignored", "subtitles")
 
 
@@ -52,6 +53,7 @@ app = typer.Typer()
     """
     memctl ingest notes.md report.pdf ~/mail
     cat notes.md | memctl ingest -
+    memctl ingest https://example.org/minutes.html
     memctl ingest --text "remember: the door code is 4711" --tag home
     memctl ingest --jsonl records.jsonl -k archive
     memctl ingest ~/mail --dry-run
@@ -61,7 +63,7 @@ app = typer.Typer()
 def ingest(
     context: CommandContext,
     paths: list[str] | None = typer.Argument(
-        None, metavar="PATH", help="Files and folders; - is standard input."
+        None, metavar="PATH", help="Files, folders and web addresses; - is standard input."
     ),
     text: str | None = typer.Option(None, "--text", metavar="TEXT", help="Remember this text."),
     jsonl: str | None = typer.Option(
@@ -76,24 +78,34 @@ def ingest(
     session_id: SessionOption = None,
     sync: bool = flag("--sync", "Also end what is known of files gone from the folders."),
     dry_run: bool = flag("--dry-run", "Only say what would be done, and estimate its cost."),
+    allow_private: bool = flag(
+        "--allow-private", "Also fetch pages of this machine and of private networks."
+    ),
     output: Output = None,
 ) -> None:
-    """Remember files, folders, standard input, text or JSON lines.
+    """Remember files, folders, web pages, stdin, text, JSON lines.
 
     What is already known is recognised by its content and left alone.  A file that has changed
     supersedes what was remembered of it in the same namespace; with --sync, documents whose files
     are gone from the folders become history too.  In folders, hidden files and those named in
-    .gitignore and .memctlignore are skipped, and so are links; --verbose names each.  One bad file
-    never stops the others; with some failures the exit code is 3.
+    .gitignore and .memctlignore are skipped, and so are links; --verbose names each.  An empty file
+    is skipped with a note.  One bad file never stops the others; with some failures the exit code
+    is 3.
 
-    With --dry-run everything is read and nothing written or sent.  Where models are configured, it
-    estimates their tokens and cost, as if they had never been asked any of it before.
+    An address that begins with http:// or https:// is fetched, with nothing that it refers to; it
+    stands for the page as a path does for a file.  Addresses of this machine and of private
+    networks are refused, also where another page leads to them, unless --allow-private is given.
+
+    With --dry-run everything is read, web pages too, and nothing written or sent to models.  Where
+    models are configured, it estimates their tokens and cost, as if they had never been asked any
+    of it before.
     """
     given = [bool(paths), text is not None, jsonl is not None]
     if sum(given) != 1:
         hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
         raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
-    if sync and not all(path != "-" and parse_path(path).is_dir() for path in paths or ("-",)):
+    folders = [path for path in paths or () if path != "-" and not is_url(path)]
+    if sync and (folders != paths or not all(parse_path(path).is_dir() for path in folders)):
         raise UsageError("--sync takes folders", "memctl ingest --sync FOLDER")
     tags = [word.removeprefix("#") for word in tag or ()]
     refuse_empty(
@@ -113,6 +125,7 @@ def ingest(
                 session=session_id,
                 sync=sync,
                 dry_run=dry_run,
+                allow_private=allow_private,
                 progress=listener,
                 left_out=passed_over,
             )
@@ -134,7 +147,7 @@ def _inputs(
         if len(paths) > 1:
             raise UsageError("- stands alone", "ingest paths and standard input one after another")
         return {"stream": sys.stdin.buffer}
-    return {"paths": [parse_path(path) for path in paths]}
+    return {"paths": [path if is_url(path) else parse_path(path) for path in paths]}
 
 
 def _jsonl(name: str, stack: ExitStack) -> Any:
@@ -201,6 +214,7 @@ def show_report(context: CommandContext, name: str, report: IngestReport, output
             verb: report.ingested - report.superseded,
             "to update" if report.dry_run else "updated": report.superseded,
             "already known": report.skipped,
+            "empty": report.empty,
             "to end" if report.dry_run else "ended": report.gone,
             "failed": report.failed,
         }
@@ -255,8 +269,10 @@ def _say_facts(context: CommandContext, facts: FactComparison) -> None:
 
 
 def _notes(outcome: FileOutcome) -> Iterator[str]:
-    """What there is to say of a source that was taken in."""
+    """What there is to say of a source that did not fail."""
     name = one_line(outcome.source)
+    if outcome.outcome == "empty":
+        yield f"{one_line(_reason(outcome))}; skipped"
     if outcome.missing and outcome.outcome != "failed":
         yield f"{name}: no {', '.join(outcome.missing)} yet"
     if outcome.dropped:

@@ -43,6 +43,7 @@ _OUTCOMES = {
     "superseded": "remembered, in place of an earlier version",
     "remembered": "remembered; how it was read is not noted",
     "known": "known already",
+    "empty": "skipped: there is nothing in it",
     "failed": "failed",
     "left": "left in its inbox, and never taken as it is",
     "waiting": "waits in its inbox",
@@ -211,7 +212,9 @@ def _understanding(receipt: FileProvenance) -> str:
 
 
 def _decided(receipt: FileProvenance) -> str:
-    return {"failed": "given up", "known": "recognised"}.get(receipt.outcome, "committed")
+    return {"failed": "given up", "known": "recognised", "empty": "skipped"}.get(
+        receipt.outcome, "committed"
+    )
 
 
 def _document(receipt: FileProvenance) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memctl.errors import BadRecord
+from memctl.config import WebSettings
+from memctl.errors import BadRecord, MemctlError
 from memctl.ids import storable
 from memctl.ingest.discovery.sources import (
     Labels,
@@ -22,6 +25,8 @@ from memctl.ingest.discovery.sources import (
     from_paths,
     from_stream,
     from_text,
+    from_web,
+    plain_url,
     stdin_buffer_folder,
 )
 from memctl.records import FileOutcome, SkipListener
@@ -30,17 +35,22 @@ from memctl.redaction import redact_name
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files and folders, a text, a stream of one document, JSON lines: any of them."""
+    """Files and folders, a text, a stream of one document, JSON lines, URLs: any of them."""
 
     paths: tuple[Path, ...] = ()
     text: str | None = None
     stream: BinaryIO | None = None
     jsonl: Path | str | BinaryIO | None = None
+    urls: tuple[str, ...] = ()
 
 
 @contextmanager
 def open_inputs(
-    given: Inputs, labels: Labels, folder: Path, left_out: SkipListener | None = None
+    given: Inputs,
+    labels: Labels,
+    folder: Path,
+    left_out: SkipListener | None = None,
+    web: WebSettings | None = None,
 ) -> Iterator[tuple[Iterable[SourceOrFailure], int | None]]:
     """Give the sources, and how many there are if that can be told beforehand.
 
@@ -49,6 +59,7 @@ def open_inputs(
         labels: What is said of all of them.
         folder: Of the knowledge base that they are for, where a stream is kept meanwhile.
         left_out: Told of everything in a folder that is not taken in, and why.
+        web: What fetching a page may take.
 
     Raises:
         OSError: A file of JSON lines cannot be opened.
@@ -57,6 +68,8 @@ def open_inputs(
     clear_stdin_buffers(place)
     with ExitStack() as stack:
         few = list(from_paths(given.paths, labels, left_out))
+        web, urls = web or WebSettings(), map(plain_url, given.urls)
+        few.extend(_fetched(url, labels, place, web, stack) for url in urls)
         if given.text is not None:
             few.append(from_text(given.text, labels))
         if given.stream is not None:
@@ -65,6 +78,26 @@ def open_inputs(
             ((), 0) if given.jsonl is None else _jsonl_sources(given.jsonl, labels, stack)
         )
         yield chain(few, lines), None if total is None else len(few) + total
+
+
+def _fetched(
+    url: str, labels: Labels, place: Path, web: WebSettings, stack: ExitStack
+) -> SourceOrFailure:
+    """Fetch a page into a temporary file, which is as old as the page."""
+    from memctl.ingest.discovery.downloads import download
+
+    try:
+        page = download(url, web)
+    except MemctlError as error:
+        kind = type(error).__name__
+        return FileOutcome(
+            url, "failed", reason=error.message, hint=error.hint, error=kind, path=url
+        )
+    path = stack.enter_context(buffer_stdin(io.BytesIO(page.content), place))
+    if page.modified is not None:
+        with suppress(OSError, ValueError, OverflowError):  # a date that no file can have
+            os.utime(path, (page.modified.timestamp(),) * 2)
+    return from_web(url, path, page.name, labels)
 
 
 def _jsonl_sources(

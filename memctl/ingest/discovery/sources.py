@@ -28,6 +28,8 @@ from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource, SourceText
 
 DEFAULT_NAMESPACE = "default"
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_SIGN_IN = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
 _ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 
@@ -70,12 +72,16 @@ class Source:
     """What has been read of it already."""
     part_of: str = ""
     """The source of the file that it is a unit of; see :mod:`memctl.ingest.file_units`."""
+    url: str = ""
+    """Where it was fetched from; ``path`` is a copy."""
     ends_namesake: bool = False
     """Whether it is a newer version of the document that has the same source, if there is one."""
 
     @property
     def place(self) -> str | None:
-        """Where its file is; None for a text, and for a stream, which is read from a copy."""
+        """Where its file is, or its page; None for a text, and for a stream, read from a copy."""
+        if self.url:
+            return self.url
         if self.path is None or is_stdin_buffer(self.path):
             return None
         return printable(absolute(self.path))
@@ -103,6 +109,16 @@ def path_of(text: str) -> Path:
 def absolute(path: Path) -> Path:
     """The path from the root, without ``..`` and without following links."""
     return Path(os.path.normpath(path.absolute()))
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the URL of a page of the web."""
+    return _URL.match(text) is not None
+
+
+def plain_url(url: str) -> str:
+    """Return a URL without a password, and without what names a place within the page."""
+    return _SIGN_IN.sub(r"\1", url.strip().partition("#")[0])
 
 
 def from_text(text: str, labels: Labels | None = None) -> Source:
@@ -158,6 +174,20 @@ def from_stream(path: Path, labels: Labels | None = None) -> Source:
         namespace=labels.namespace,
         tags=labels.tags,
         session_id=labels.session_id,
+    )
+
+
+def from_web(url: str, path: Path, name: str, labels: Labels | None = None) -> Source:
+    """A page of the web, of which there is a copy, as one source."""
+    labels = labels or Labels()
+    return Source(
+        source=labels.source or url,
+        path=path,
+        name=name,
+        namespace=labels.namespace,
+        tags=labels.tags,
+        session_id=labels.session_id,
+        url=url,
     )
 
 
