@@ -167,6 +167,16 @@ class Segment:
     said_at: datetime | None = None
 
 
+UNIT_MARK = "!/"
+"""Stands between the source of a file and the key of a unit in it."""
+
+
+def split_unit(source: str) -> tuple[str, str]:
+    """Return the file that a source names, and the key of the unit in it; "" for a whole file."""
+    file, mark, key = source.partition(UNIT_MARK)
+    return (file, key) if mark and "." in file.rpartition("/")[2] else (source, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """One of many in a file, each a document of its own: a message, an event, a conversation."""

@@ -28,7 +28,7 @@ from memctl.ingest.source_reading import read_parts
 from memctl.paths import display_path
 from memctl.readers import Readers, kind_of_units
 from memctl.readers.file_kinds import FileKind
-from memctl.records import FileOutcome, SourceText
+from memctl.records import UNIT_MARK, FileOutcome, Segment, SourceText
 from memctl.rows.references import in_portions
 from memctl.rows.supersession import LIVE_STATUSES
 from memctl.store.tables.filter_expressions import Expr, col
@@ -36,8 +36,6 @@ from memctl.store.tables.filter_expressions import Expr, col
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
-MARK = "!/"
-"""Stands between the source of a file and the key of a unit in it."""
 LISTING_READER = "listing/1"
 """The reader of the document that says what a file of many units holds."""
 SHARED = "shared"
@@ -104,7 +102,15 @@ class Unpacking:
         metadata: dict[str, Any] = {self.kind.units: self.count}
         if shared:
             metadata[SHARED] = list(shared)
-        text = SourceText(said, self.kind.media_type, LISTING_READER, title=name, metadata=metadata)
+        whole = Segment(0, len(said), "properties")  # nobody says it, so it is no memory
+        text = SourceText(
+            said,
+            self.kind.media_type,
+            LISTING_READER,
+            title=name,
+            metadata=metadata,
+            segments=(whole,),
+        )
         item = replace(self.wanted.item, source=replace(source, texts=(text,)))
         return replace(self.wanted, item=item, ends=tuple(ended))
 
@@ -119,7 +125,7 @@ class Unpacking:
     @property
     def prefix(self) -> str:
         """What the sources of the units begin with."""
-        return f"{self.wanted.item.source.source}{MARK}"
+        return f"{self.wanted.item.source.source}{UNIT_MARK}"
 
     @property
     def is_followed(self) -> bool:
@@ -202,7 +208,7 @@ def _below(prefix: str) -> Expr:
 
 def live_units(snapshot: Snapshot, source: str, namespace: str) -> dict[str, str]:
     """Return the live documents of the units of a file: the source of each by its id."""
-    where = _below(f"{source}{MARK}") & (col("namespace") == namespace) & (col("part") == 0)
+    where = _below(f"{source}{UNIT_MARK}") & (col("namespace") == namespace) & (col("part") == 0)
     where &= col("status").is_in(LIVE_STATUSES) & col("external_id").is_null()
     rows = snapshot.scan("documents", where, ["id", "source"]).to_pylist()
     return {row["id"]: row["source"] for row in rows}
@@ -229,7 +235,7 @@ def renamed_units(snapshot: Snapshot, document_id: str, source: str) -> dict[str
 
 def is_unit(source: str, files: Collection[str] = ()) -> bool:
     """Whether a source is that of a unit: of one of these files, or of one that is there."""
-    places = [found.start() for found in re.finditer(re.escape(MARK), source)]
+    places = [found.start() for found in re.finditer(re.escape(UNIT_MARK), source)]
     return any(source[:at] in files or Path(source[:at]).is_file() for at in places)
 
 
@@ -240,7 +246,7 @@ def files_of_units(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
         for some in in_portions(sorted(ids))
         for row in snapshot.get("documents", some, ["source"]).to_pylist()
     }
-    files = {s[: found.start()] for s in sources for found in re.finditer(re.escape(MARK), s)}
+    files = {s[: found.start()] for s in sources for found in re.finditer(re.escape(UNIT_MARK), s)}
     is_listing = col("reader") == LISTING_READER
     return [
         row["id"]

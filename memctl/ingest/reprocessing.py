@@ -20,10 +20,9 @@ from memctl.ingest.batches import (
 from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_records import original_metadata
-from memctl.ingest.file_units import MARK
 from memctl.ingest.source_reading import RECORD_READER, Unreadable, identify
 from memctl.paths import display_path
-from memctl.records import Document, FileOutcome, Segment, SourceText
+from memctl.records import UNIT_MARK, Document, FileOutcome, Segment, SourceText
 from memctl.understanding.understander import BY_MODEL, MODEL, NOT_BY_MODEL
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def wanted_source(
         return from_stored_text(snapshot, document)
     path = Path(place or document.source)
     if not path.is_file() and (
-        upgrades or _lacks_a_model_alone(document) or MARK in document.source
+        upgrades or _lacks_a_model_alone(document) or UNIT_MARK in document.source
     ):
         return from_stored_text(snapshot, document)
     if not path.is_file():

@@ -189,8 +189,8 @@ _FILE_NAME = re.compile(
     r"\.(docx?|pptx?|xlsx?|odt|pdf|tex|dvi|indd|qxd|pages|rtf|html?|p65|fm)$", re.I
 )
 _NO_TITLE = re.compile(
-    r"(untitled|unknown|title|document|no title|slide \d+|powerpoint presentation|"
-    r"print|layout \d+|about:blank|data:.*|https?:.*)[\s\d.()-]*",
+    r"\(?(untitled|anonymous|unspecified|unknown|title|document|no title|slide \d+|"
+    r"powerpoint presentation|print|layout \d+|about:blank|data:.*|https?:.*)[\s\d.()-]*",
     re.I,
 )
 _NO_AUTHOR = re.compile(

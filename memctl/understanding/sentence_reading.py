@@ -26,9 +26,9 @@ MAX_READ = 400
 """Sentences read of one document, or of one part of it."""
 KEPT = 0.55
 """Least probability that a sentence states something lasting."""
-IMPORTANT = 0.6
+IMPORTANT = 0.55
 """Least importance of what is kept."""
-_MAX_SHARE = 0.1
+_MAX_SHARE = 0.2
 """At most this share of a document's sentences begin a memory, and always one."""
 _FEW = 3
 """All that so short a document states is kept."""
@@ -40,6 +40,8 @@ _TYPE_NAMES = {"organisation": "organization"}
 _WRITTEN_IN_A_WAY_OF_THEIR_OWN = ("url", "email", "handle", "identifier")
 _LENGTHS = (8, 400)
 _MARKER = re.compile(r"(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
+_ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
+"""Begins an item of a list, which doesn't go on what stands before it."""
 _ROW = re.compile(r"\S[^\n]*")
 _DATED_PREFIX = re.compile(r"[^\n]{0,250}?\(\d{1,2} [A-Z]\w+ \d{4}\): ")
 _TAIL = re.compile(r"[\s*_]+$")
@@ -185,6 +187,7 @@ def _widened(
             and _may_be_kept(read[place])
             and (one.speaker, one.heading) == (other.speaker, other.heading)
             and "\n\n" not in source.text[one.end : other.start]
+            and _ITEM.match(source.text, other.start) is None
         )
 
     while _CONTINUES.match(_said(read[first])) and adds(first - 1, first, 0.0):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
 from memctl.errors import UsageError
+from memctl.records import split_unit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Format = Literal["table", "json", "ndjson", "csv", "arrow"]
 Row = Mapping[str, Any]
+_WHOLE_ROW = frozenset(("document_id", "root_id"))
+"""Columns that a document or memory has, unlike what SQL selects of it."""
 _JSON_COLUMNS = ("metadata", "signals")
 _TEXTS = frozenset(
     {
@@ -140,13 +143,13 @@ def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
             decoded[key] = to_plain(float(f"{value:.7g}"))
         elif key != "vector":
             decoded[key] = to_plain(value)
-    return decoded
+    return _with_unit(decoded) if _WHOLE_ROW & decoded.keys() else decoded
 
 
 def to_plain(value: Any) -> Any:
     """Return ``value`` as JSON knows it: dataclasses are objects, instants ISO 8601 in UTC."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+        return _with_unit({f.name: to_plain(getattr(value, f.name)) for f in fields(value)})
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, str):
@@ -162,6 +165,13 @@ def to_plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int)):
         return value
     return _plain_of_engine(value)
+
+
+def _with_unit(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with the file as its source, and the unit in it that it is from, if any."""
+    source = record.get("source")
+    file, unit = split_unit(source) if isinstance(source, str) else ("", "")
+    return {**record, "source": file, "unit": unit} if unit else record
 
 
 def _plain_of_engine(value: Any) -> Any:

@@ -42,6 +42,7 @@ _DOUBTFUL = -0.3
 """Log odds that a sentence has at most where a name of the question is in none."""
 _USUAL_COSINE = 0.4
 """Of a sentence that answers, with its question; for where there are no vectors to compare."""
+_ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
 _DIGIT = re.compile(r"\d")
 _NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
 _ASKS_NUMBER = re.compile(
@@ -230,9 +231,10 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
 
 
 def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
-    """Tell whether a sentence follows another in its paragraph."""
+    """Tell whether a sentence follows another in its paragraph, not as another item of a list."""
     return (
         not (one.is_title or other.is_title or is_table_row(one.text) or is_table_row(other.text))
+        and _ITEM.match(other.text) is None
         and "\n\n" not in hit.text[one.end : other.start]
     )
 

@@ -30,7 +30,7 @@ METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
 UNSURE = "Unsure. Closest in memory:"
 
-SURE = 0.5
+SURE = 0.55
 """From this probability on, a sentence is the answer."""
 CLOSE = 0.1
 """From this one on, it is shown as what is closest."""
