@@ -264,7 +264,7 @@ class _QuerySession:
             promote_answering,
             rank_sentences,
         )
-        from memctl.search.answering.extractive_answer import SURE
+        from memctl.search.answering.extractive_answer import LIKELY
 
         searcher, started = self._searcher, time.monotonic()
         limit = options.limit or self.search_context.config.query.limit
@@ -276,7 +276,7 @@ class _QuerySession:
             answer = self._answer(outcome, sentences, options)
             is_ordered = bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
-                hits = promote_answering(hits, sentences, SURE)
+                hits = promote_answering(hits, sentences, LIKELY)
         hits = hits[:limit]
         result = QueryResult(
             question=question.text,

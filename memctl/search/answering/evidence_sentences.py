@@ -27,7 +27,7 @@ from memctl.search.query.question import Question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.retrieval.candidates import cosines, coverage
 
-MAX_HITS_READ = 16
+MAX_HITS_READ = 32
 """Number of the best hits that are read for an answer, however few are to be shown."""
 _MAX_JUDGED = 30
 """Sentences that the model judges, which takes about 10 ms each."""

@@ -32,6 +32,8 @@ UNSURE = "Unsure. Closest in memory:"
 
 SURE = 0.55
 """From this probability on, a sentence is the answer."""
+LIKELY = 0.25
+"""From this one on, its hit goes before others."""
 CLOSE = 0.1
 """From this one on, it is shown as what is closest."""
 _MAX_SENTENCES, _MAX_LISTED = 3, 5
