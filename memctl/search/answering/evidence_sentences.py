@@ -33,6 +33,8 @@ _MAX_JUDGED = 30
 """Sentences that the model judges, which takes about 10 ms each."""
 _LONGEST_QUOTE = 260
 """Characters of a sentence with those around it."""
+_WHOLE = 0.8
+"""Share of a question from which on a sentence needs none around it to be understood."""
 _LITTLE = 0.34
 """Share of a question below which a sentence with its context has little to do with it."""
 _OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 2.0, -2.5, -0.7
@@ -260,13 +262,14 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         is_row = is_table_row(part.text)  # which the row before says nothing of
         context = above if is_row else above.union(dates, query_terms(before, outcome.languages))
         needs_before = not is_row and _DIGIT.search(part.text) is None
+        own = _coverage(terms_of[place], outcome)
         yield CandidateSentence(
             hit,
             part,
-            _quote_span(hit, parts, place),
+            (part.start, part.end) if own >= _WHOLE else _quote_span(hit, parts, place),
             sentence_context(hit, before),
             terms_of[place],
-            _coverage(terms_of[place], outcome),
+            own,
             _coverage(terms_of[place] | context, outcome),
             _time_weight(terms_of[place] | context, outcome.question),
             _is_of_another(
