@@ -231,6 +231,6 @@ def kind_of_media_type(media_type: MediaType) -> FileKind:
 def supported_hint() -> str:
     """One line that lists the kinds of file that can be read."""
     return (
-        "readable are text, Markdown, code, data, tables, web pages, mail, calendars, contacts,"
-        " office, PDF, images, recordings, subtitles and archives"
+        "readable are text, code, data, tables, web pages, mail, calendars, contacts, office, PDF,"
+        " images, recordings and archives"
     )

@@ -42,8 +42,8 @@ def test_rounds_go_over_several_knowledge_bases_and_the_answer_is_cited(notes: R
         "query", QUESTION, "--mode", "agentic", "-k", "one", "-k", "two", "-o", "json"
     ).json
     assert result["mode"] == "agentic"
-    assert result["answer"]["found"]
-    assert result["answer"]["citations"]
+    assert result["answer"]["found"] or result["answer"]["unsure"]
+    assert "Cluj" in "".join(cited["quote"] for cited in result["answer"]["citations"])
     ids = [hit["memory_id"] for hit in result["hits"]]
     assert len(ids) == len(set(ids))
     assert {hit["kb"] for hit in result["hits"]} == {"one", "two"}

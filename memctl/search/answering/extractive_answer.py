@@ -87,7 +87,8 @@ def extract_answer(
         ordered = sorted((best, other), key=lambda item: item.hit.created_at, reverse=True)
     else:
         most = _MAX_LISTED if is_list else _MAX_SENTENCES
-        ordered = _reading_order(_without_repeats(likely)[:most])
+        ordered = _without_repeats(likely)[:most]
+        ordered = ordered if unsure else _reading_order(ordered)
     ordered = [_without_speaker(item) for item in ordered]
     text = _differing(ordered) if other else _plain_answer(ordered, outcome.asked.text)
     return Answer(
