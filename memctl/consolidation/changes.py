@@ -254,7 +254,7 @@ def _finding(series: Sequence[Pair], weights: StemWeights) -> Finding:
         evidence=tuple(each for each, _ in said),
         about=" ".join([slot, *sorted(stems)]),
         strength=best.score + 0.3 * (len(said) - 2),
-        note=" → ".join(texts),
+        values=tuple(texts) if len(texts) == len(said) else (),
     )
 
 

@@ -106,7 +106,8 @@ class Consolidator:
         examined = 0
         for plan, is_last in self._plans(planner, pool.fresh, max(batch_size, 1), progress):
             if is_last and not (writer and writer.waiting):
-                planner.add_drafts(plan, find_insights(snapshot, now))
+                removed = self._store.ledger.deletions.ids()
+                planner.add_drafts(plan, find_insights(snapshot, now), removed)
             examined += len(plan.examined)
             if not dry_run and (plan.examined or plan.insights):
                 self._write(plan, now, job)

@@ -36,8 +36,8 @@ class Finding:
     """Stems by which it is known again."""
     strength: float
     """Log odds that it is so and worth knowing, as far as that can be told."""
-    note: str = ""
-    """What the connections between its sources say."""
+    values: tuple[str, ...] = ()
+    """The value that each of the evidence names, if it is one of values."""
 
     def draft(self) -> Draft:
         """Return it as an insight."""
@@ -63,8 +63,12 @@ class Finding:
         return round(1 / (1 + math.exp(-max(min(self.strength, 4.0), -4.0))), 3)
 
     def _connection(self, first: Memory, second: Memory) -> Connection:
+        """Say what the two say, and nothing that only others say: those can be forgotten."""
+        named = zip(self.evidence, self.values, strict=False)  # there may be no values
+        said = {each.memory.id: value for each, value in named}
+        both = [said[memory.id] for memory in (first, second) if memory.id in said]
         name = _RELATIONSHIP.get(self.kind, "same_entity")
-        return Connection(first.id, second.id, name, self.confidence, self.note)
+        return Connection(first.id, second.id, name, self.confidence, " → ".join(both))
 
 
 def subject(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -63,13 +63,17 @@ class InsightPlan:
             self.superseded[old] = new
 
 
+def _draft_id(draft: Draft) -> str:
+    kind = draft.kind if draft.is_whole else f"{draft.kind} {draft.about}"
+    return insight_id(kind, list(draft.source_ids))
+
+
 def insight_memory(draft: Draft, version: int, now: datetime) -> Memory:
     """Return the row of an insight."""
     sources = draft.sources
     newest = max(memory.created_at for memory in sources)
-    kind = draft.kind if draft.is_whole else f"{draft.kind} {draft.about}"
     return Memory(
-        id=insight_id(kind, list(draft.source_ids)),
+        id=_draft_id(draft),
         document_id=None,
         level="insight",
         type="insight",
@@ -264,13 +268,29 @@ class InsightPlanner:
             self._add_groups(plan, seeds, self._writer)
         self._examined(plan, seeds)
 
-    def add_drafts(self, plan: InsightPlan, drafts: Iterable[Draft]) -> None:
-        """Add insights that were found without a model, unless a model has told them."""
+    def add_drafts(
+        self, plan: InsightPlan, drafts: Sequence[Draft], removed: Collection[str]
+    ) -> None:
+        """Add insights that were found without a model, unless a model has told them.
+
+        Those of the ids ``removed`` were taken back or deleted: they are only told again if this
+        run looks at one of their documents.
+        """
+        fresh = self._fresh_documents() if any(_draft_id(d) in removed for d in drafts) else set()
         for draft in drafts:
+            documents = {memory.document_id or memory.id for memory in draft.sources}
+            if _draft_id(draft) in removed and documents.isdisjoint(fresh):
+                continue
             about = self._known.resting_on(draft.source_ids)
             if not any(k.is_whole and k.source_ids >= set(draft.source_ids) for k in about):
                 self.groups += 1
                 self._add_insight(plan, draft)
+
+    def _fresh_documents(self) -> set[str]:
+        """Return the documents that this run looks at, and the memories that have none."""
+        ids = [self._pool.ids[row] for row in self._pool.fresh]
+        rows = self._snapshot.get("memories", ids, ["id", "document_id"]).to_pylist()
+        return {row["document_id"] or row["id"] for row in rows}
 
     def _add_duplicates(self, plan: InsightPlan, seeds: Sequence[int]) -> None:
         links = {

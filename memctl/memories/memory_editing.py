@@ -211,9 +211,10 @@ class Editor:
         """
         with self._store.write() as transaction:
             snapshot = transaction.snapshot()
-            versions = versions_of(snapshot, get_memory(snapshot, given))
-            documents = {memory.id: memory.document_id for memory in versions}
-            erased = erase_rows(transaction, "memories", documents)
+            memory = get_memory(snapshot, given)
+            documents = {each.id: each.document_id for each in versions_of(snapshot, memory)}
+            is_unwanted = memory.level == "insight"  # and not to be drawn again
+            erased = erase_rows(transaction, "memories", documents, reconsider=not is_unwanted)
             transaction.deletions.keep(dict.fromkeys(erased.ids["memories"]) | documents)
             return erased.counts["memories"]
 

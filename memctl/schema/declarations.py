@@ -163,7 +163,7 @@ _DECLARED = (
         scalar_indexes={"id": "BTREE", "source_id": "BTREE", "target_id": "BTREE"},
         json_columns=("metadata",),
         bounds={"confidence": _SHARE},
-        tracked_columns=("valid_from", "valid_to", "weight", "confidence"),
+        tracked_columns=("valid_from", "valid_to", "weight", "confidence", "text"),
     ),
 )  # fmt: skip
 

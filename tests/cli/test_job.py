@@ -31,8 +31,8 @@ NOTES = {
     " starts on 15 June 2026. The deposit is two months rent.\nBest regards, Jonas",
     "beans": "Beans: Huila Supremo from Colombia scores 86 points. Roast it light.",
     "orders": "Ordered a Probat roaster for Harbour Street. It holds 12 kg and arrives in May.",
-    "power": "The Probat roaster needs 3-phase power. The electrician Lena Vogt will install it at"
-    " Harbour Street.",
+    "power": "The Probat roaster holds 15 kg and needs 3-phase power. The electrician Lena Vogt"
+    " will install it at Harbour Street.",
     "bar": "We decided to open the bar at Harbour Street only on weekends. The electrician Lena"
     " Vogt does the wiring.",
     "bread": "Recipe: 500 g flour, 350 g water, 10 g salt. Fold every 30 minutes.",
@@ -40,7 +40,8 @@ NOTES = {
     "card": "Dentist appointment moved. Bring the insurance card.",
 }
 SIGNED = "The lease on Harbour Street was signed by Jonas Petersen."
-RAISED = "The rent for the workshop on Harbour Street goes up to 1,250 EUR from 2027."
+LATER = "The lease for the workshop on Harbour Street starts on 1 July 2026."
+RAISED = "The rent for the workshop on Harbour Street is now 1,250 EUR a month."
 QUESTION = "who installs the roaster?"
 NOTHING_LEFT = "has no job that can be taken back"
 Rows = dict[str, dict[str, Any]]
@@ -148,9 +149,16 @@ def test_the_next_consolidation_does_not_say_the_same_unless_it_is_to(told: Run)
     assert consolidate(told) == []
     assert insights(told) == set()
     assert undo_of_nothing(told)
-    tell(told, "The Huila Supremo from Colombia is there again.", "2026-07-01", "stock")
+    tell(told, "The Huila Supremo now scores 84 points.", "2026-07-01", "stock")
     (again,) = consolidate(told)  # one of them has changed
     assert again not in made
+
+
+def test_an_insight_that_is_deleted_does_not_come_back_with_what_it_is_not_about(told: Run) -> None:
+    for made in consolidate(told):
+        assert told("memory", "delete", made, "--yes").code == 0
+    tell(told, "The cat of the neighbours is called Minka.", "2026-07-01", "cat")
+    assert consolidate(told) == []
 
 
 def undo_of_nothing(memctl: Run) -> bool:
@@ -166,10 +174,10 @@ def test_with_again_the_next_one_says_what_was_taken_back(told: Run) -> None:
 
 def test_each_undo_takes_back_the_one_before_and_then_says_there_is_none(told: Run) -> None:
     states = [known(told, "is_consolidated")]
-    for text in (SIGNED, RAISED):
+    for text, when in ((LATER, "2026-03-20"), (RAISED, "2026-04-02")):
         assert consolidate(told)
         states.append(known(told, "is_consolidated"))
-        assert told("ingest", "--text", text).code == 0
+        tell(told, text, when, when)
     assert consolidate(told)
     ended = [row for row in rows(told, "memories").values() if row["superseded_by"]]
     assert ended, "the later ones are to bring insights up to date"
@@ -186,7 +194,7 @@ def test_each_undo_takes_back_the_one_before_and_then_says_there_is_none(told: R
 
 def test_one_is_not_taken_back_before_a_later_one_that_changed_what_it_did(told: Run) -> None:
     first = consolidate(told)
-    assert told("ingest", "--text", SIGNED).code == 0
+    tell(told, LATER, "2026-03-20", "later")
     consolidate(told)
     jobs = told("job", "list").rows
     (one, two) = sorted(job["id"] for job in jobs if job["can_be_undone"])
@@ -200,7 +208,7 @@ def test_one_is_not_taken_back_before_a_later_one_that_changed_what_it_did(told:
 
 def test_what_would_rest_on_nothing_that_holds_stays_ended(told: Run) -> None:
     first = consolidate(told)
-    tell(told, "There is no roaster at all.", "2026-07-01", "orders")
+    tell(told, "The Probat roaster holds 18 kg.", "2026-07-01", "orders")
     assert consolidate(told)
     found = rows(told, "memories")
     stale = {id_ for id_ in first if found[id_]["valid_to"] and not found[id_]["superseded_by"]}
@@ -308,6 +316,7 @@ def test_a_job_of_before_a_ledger_kept_what_jobs_change_is_told_and_left(
 def test_one_that_is_taken_back_while_it_runs_ends_without_more(
     told: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tell(told, NOTES["bread"].replace(". ", ".\n"), "2026-01-01", "copy")
     before = known(told, "is_consolidated")
     times = SimpleNamespace(monotonic=count(step=60).__next__)
     monkeypatch.setattr(consolidator, "time", times)  # each batch is a commit
