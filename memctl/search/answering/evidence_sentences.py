@@ -48,6 +48,8 @@ _DOUBTFUL = -0.3
 """Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
 _ALL = 0.9
 """Share of a question for yes or no that a sentence must cover to answer it."""
+_UNLIKE = 0.15
+"""Cosine with the question below which a sentence without its words is about something else."""
 _USUAL_COSINE = 0.4
 """Of a sentence that answers, with its question; for where there are no vectors to compare."""
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
@@ -374,7 +376,8 @@ def _probability(
         + 0.5 * draft.own
         + 1.0 * draft.cosine
         + 1.1 / draft.hit.rank
-        - 0.3 * (draft.near < _LITTLE)
+        - 1.0 * (draft.near < _LITTLE)
+        - 0.8 * (draft.own == 0 and draft.cosine < _UNLIKE)
         - 0.7 * lacks_number
         - 3.0 * draft.is_of_another
         + draft.time_weight
