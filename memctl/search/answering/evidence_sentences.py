@@ -379,6 +379,7 @@ def _probability(
         - 1.0 * (draft.near < _LITTLE)
         - 0.8 * (draft.own == 0 and draft.cosine < _UNLIKE)
         - 0.7 * lacks_number
+        + (0.9 + draft.own) * bool(draft.part.path)
         - 3.0 * draft.is_of_another
         + draft.time_weight
         - 2.8
