@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.findings import Finding
+from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.memory_pool import DULL_NAMES
 from memctl.consolidation.statements import Statement, StemWeights
 from memctl.language.term_analysis import terms

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.findings import Finding, subject
+from memctl.consolidation.insight_findings import Finding, subject
 from memctl.consolidation.statements import Slot, Statement, StemWeights
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from memctl.consolidation.bridges import find_bridges
 from memctl.consolidation.changes import find_changes
-from memctl.consolidation.findings import Finding
 from memctl.consolidation.followups import find_open
+from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.insight_plan import (
     InsightPlan,
     InsightPlanner,

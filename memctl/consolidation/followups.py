@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.findings import Finding, words_of
+from memctl.consolidation.insight_findings import Finding, words_of
 from memctl.consolidation.statements import Statement, StemWeights, at_noon
 from memctl.language.date_mentions import date_spans
 

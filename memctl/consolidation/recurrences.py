@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.findings import Finding, words_of
+from memctl.consolidation.insight_findings import Finding, words_of
 from memctl.consolidation.statements import Statement, StemWeights
 
 _AGAIN = re.compile(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.findings import Finding
+from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Slot, Statement, StemWeights
 from memctl.language.term_analysis import terms
 

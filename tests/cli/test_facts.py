@@ -189,7 +189,8 @@ def test_a_comparison_that_would_end_more_than_it_says_is_rolled_back(
 def test_what_a_passage_says_that_holds_no_longer_is_marked_and_is_no_answer(
     memctl: Run, model: FakeEndpoint
 ) -> None:
-    tell(memctl, f"{ACME} Zoe plays chess.", "2024-02-01")
+    passage = f"{ACME} Zoe plays chess."
+    tell(memctl, passage, "2024-02-01")
     between = datetime.now(UTC).isoformat()
     tell(memctl, f"Bo likes long walks. {BOLT}", "2026-02-01")
     question = "Where does Ann work?"
@@ -200,7 +201,7 @@ def test_what_a_passage_says_that_holds_no_longer_is_marked_and_is_no_answer(
     assert old["text"][ended["start"] : ended["end"]] == ACME
     assert ended["by"] == facts(memctl)[BOLT]["id"]
     then = memctl("query", question, "--as-of", between, "-o", "json").json
-    assert then["answer"]["text"] == f"{ACME} [1]"
+    assert then["answer"]["text"] == f"{passage} [1]"
     assert [hit["ended"] for hit in then["hits"]] == [[]]
     assert f"no longer: {ACME}" in memctl("query", question, "-o", "table").out
     context = memctl("context", question).out
@@ -208,8 +209,11 @@ def test_what_a_passage_says_that_holds_no_longer_is_marked_and_is_no_answer(
     assert context.count("to hold no longer") == 1
     alone = memctl("query", question, "--until", "2025-01-01", "-o", "json").json
     assert alone["answer"]["text"] == f"No longer so: {ACME} [1]"
+    chess = memctl("query", "What does Zoe play?", "-o", "json").json
+    assert chess["answer"]["text"].endswith("Zoe plays chess. [1]")
+    assert "Acme" not in chess["answer"]["text"]
     memctl("document", "delete", facts(memctl)[BOLT]["document_id"], "--yes")
-    assert memctl("query", question, "-o", "json").json["answer"]["text"] == f"{ACME} [1]"
+    assert memctl("query", question, "-o", "json").json["answer"]["text"] == f"{passage} [1]"
 
 
 def test_a_model_that_answers_is_told_what_holds_no_longer(

@@ -114,13 +114,15 @@ def test_files_taken_together_do_not_get_the_same_new_name(place: Place) -> None
         *("日本語.txt".encode(), ("語" * 79 + ".txt").encode(), ("語" * 83 + ".txt").encode()),
     ],
 )
-@pytest.mark.parametrize("content", ["Something to remember.", ""])
-def test_names_of_every_kind_find_their_way(place: Place, name: bytes, content: str) -> None:
+@pytest.mark.parametrize(("content", "fails"), [("Something to remember.", False), ("\0", True)])
+def test_names_of_every_kind_find_their_way(
+    place: Place, name: bytes, content: str, fails: bool
+) -> None:
     place.drop(name, content)
     place.drain()
-    folder = place.layout.processed if content else place.layout.failed
+    folder = place.layout.failed if fails else place.layout.processed
     assert name in [os.fsencode(path.name) for path in folder.iterdir()]
-    assert len(list(folder.iterdir())) == (1 if content else 2)
+    assert len(list(folder.iterdir())) == (2 if fails else 1)
 
 
 def test_subtitles_travel_with_their_recording(place: Place, said: Said) -> None:

@@ -98,13 +98,17 @@ class EvidenceSentence:
     @property
     def has_ended(self) -> bool:
         """Whether more than half of it is a fact that has ended."""
-        if self.hit.start is None:
-            return False
-        first, last = self.hit.start + self.start, self.hit.start + self.end
-        return any(
-            min(last, fact.end) - max(first, fact.start) > (last - first) / 2
-            for fact in self.hit.ended
-        )
+        return _has_ended(self.hit, self.start, self.end)
+
+
+def _has_ended(hit: Hit, start: int, end: int) -> bool:
+    """Tell whether more than half of what stands at some place of a hit has ended."""
+    if hit.start is None:
+        return False
+    first, last = hit.start + start, hit.start + end
+    return any(
+        min(last, fact.end) - max(first, fact.start) > (last - first) / 2 for fact in hit.ended
+    )
 
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
@@ -243,7 +247,12 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
 
 
 def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
-    """Tell whether a sentence follows another in its paragraph, not as another item of a list."""
+    """Tell whether a sentence follows another in its paragraph, not as another item of a list.
+
+    Of two facts of which one has ended, neither goes with the other.
+    """
+    if _has_ended(hit, one.start, one.end) != _has_ended(hit, other.start, other.end):
+        return False
     return (
         not (one.is_title or other.is_title or is_table_row(one.text) or is_table_row(other.text))
         and _ITEM.match(other.text) is None
