@@ -25,7 +25,8 @@ from memctl.store.tables.transaction import Transaction
 NOTES = [
     "Ann Keller signed the lease of the harbour office on 3 March.",
     "Ann Keller and Bo Lind visited the harbour office in April.",
-    "The lease of the harbour office ends in May, says Ann Keller.",
+    "The lease of the harbour office starts on 1 May 2026, says Ann Keller (3 March 2026).",
+    "The lease of the harbour office starts on 15 June 2026, says Ann Keller (9 April 2026).",
     "Bo Lind keeps the keys of the harbour office.",
 ]
 

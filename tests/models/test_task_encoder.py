@@ -49,7 +49,7 @@ def test_small_talk_states_nothing_and_a_decision_does() -> None:
     chat, decision = load_task_encoder().read_sentences(
         [
             ("Chat", "Ann: haha yes see you later x"),
-            ("Bathroom", "We went with the grey tiles in the end."),
+            ("11 March 2025 | Kitchen table", "Went with the oak in the end."),
         ]
     )
     nothing = STATEMENT_LABELS.index("none")
