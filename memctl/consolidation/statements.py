@@ -38,6 +38,8 @@ _COLUMNS = (
 _LENGTHS = (12, 320)
 _HEAD = 240
 """Characters at the beginning of a document in which it says its own day."""
+_BESIDE_DAY = 20
+"""Characters that may stand beside it in its line: "Date:", a weekday."""
 _LONG = 150
 """Of a document with more sentences only those count that were distilled into memories."""
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-=*_]{3,}\s*$)")
@@ -273,8 +275,12 @@ def _day(memory: Memory, text: str, head: date | None) -> tuple[date, bool]:
 
 
 def _day_of_head(memory: Memory) -> date | None:
-    spans = date_spans(memory.text[:_HEAD])
-    return next((date.fromisoformat(s.iso) for s in spans if len(s.iso) == 10), None)
+    """Return the day of a line that says little else; one in a sentence is what that is about."""
+    for line in memory.text[:_HEAD].splitlines():
+        for span in date_spans(line):
+            if len(span.iso) == 10 and len(line) - (span.end - span.start) <= _BESIDE_DAY:
+                return date.fromisoformat(span.iso)
+    return None
 
 
 @cache

@@ -118,7 +118,8 @@ def test_the_watcher_killed_again_and_again_takes_every_file_exactly_once(
     assert Counter(failed) == Counter(fails)
     taken = Counter(everything(place.layout.processed))
     assert taken == Counter(files.values()) - Counter(fails)
-    assert len(place.rows("documents", "id")) == len(taken), "each content is one document"
+    kept = [content for content in taken if content]  # nothing is remembered of an empty file
+    assert len(place.rows("documents", "id")) == len(kept), "each content is one document"
     with place.open() as base:
         entries = base.store.ledger.files.entries()
     assert Counter(entry.state for entry in entries) == Counter(
