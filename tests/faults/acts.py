@@ -25,9 +25,11 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.schema.table_names import TableName
 
 NOTES = {
-    "lease.md": "# Lease\n\nAnn Keller signed the lease of the harbour office on 3 March.",
+    "lease.md": "# Lease\n\n3 March 2026: Ann Keller signed the lease. The lease of the harbour"
+    " office ends on 31 May 2026.",
     "visit.txt": "Ann Keller and Bo Lind visited the harbour office in April.",
-    "end.txt": "The lease of the harbour office ends in May, says Ann Keller.",
+    "end.txt": "9 April 2026: The lease of the harbour office now ends on 30 June 2026, says Ann"
+    " Keller.",
     "keys.txt": "Bo Lind keeps the keys of the harbour office. The alarm code is 4711-Quince.",
 }
 BOAT = "The boat is blue."

@@ -68,8 +68,8 @@ def test_a_snapshot_is_restored_beside_an_idle_daemon_which_goes_on(place: Place
 
 @pytest.mark.usefixtures("idle")
 def test_a_consolidation_is_taken_back_while_a_daemon_takes_files_in(place: Place) -> None:
-    place.drop("c.txt", "Beans: Huila Supremo from Colombia scores 86 points.")
-    place.drop("d.txt", "The Huila Supremo sold out. More comes from Colombia in July.")
+    place.drop("c.txt", "1 March 2026: The Huila Supremo from Colombia scores 86 points.")
+    place.drop("d.txt", "8 April 2026: The Huila Supremo now scores 84 points.")
     wait_for(lambda: "d.txt" in place.tree(place.layout.processed))
     run(place, "consolidate", "-k", "notes")
     assert "insight" in {row["level"] for row in place.rows("memories", "level")}

@@ -23,10 +23,9 @@ from memctl.store.tables.filter_expressions import Expr, col
 from memctl.store.tables.transaction import Transaction
 
 NOTES = [
-    "Ann Keller signed the lease of the harbour office on 3 March.",
+    "3 March 2026: The lease of the harbour office ends on 31 May 2026, says Ann Keller.",
     "Ann Keller and Bo Lind visited the harbour office in April.",
-    "The lease of the harbour office starts on 1 May 2026, says Ann Keller (3 March 2026).",
-    "The lease of the harbour office starts on 15 June 2026, says Ann Keller (9 April 2026).",
+    "9 May 2026: The lease of the harbour office now ends on 30 June 2026.",
     "Bo Lind keeps the keys of the harbour office.",
 ]
 
