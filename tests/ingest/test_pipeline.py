@@ -267,7 +267,7 @@ def test_one_bad_file_never_stops_the_others(bench: Bench) -> None:
         bench.file("good.txt", "All is well."),
         bench.folder / "missing.txt",
     )
-    assert (report.ingested, report.failed) == (1, 3)
+    assert (report.ingested, report.empty, report.failed) == (1, 1, 2)
     failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
     assert all(outcome.reason and outcome.hint for outcome in failures)
 
