@@ -14,6 +14,7 @@ REASONS = {
     "files.py": "is that function, and makes the files that are locked",
     "ingest/discovery/sources.py": "what standard input says, which is read again and then goes",
     "models/model_status.py": "sound made in memory",
+    "readers/archives.py": "members of an archive, for as long as they are read",
     "readers/media/clips.py": "sound made in memory",
     "store/file_caches.py": "grows at its end; only as many bytes count as its state file says",
     "store/transfer/exports.py": "what is exported into a pipe",

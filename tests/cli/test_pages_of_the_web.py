@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import time
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -133,10 +133,12 @@ def test_a_server_that_takes_its_time_is_left(
 ) -> None:
     monkeypatch.setenv("MEMCTL_WEB_SECONDS", "0.5")
 
+    never = threading.Event()
+
     def drips(_: Request) -> Response:
         def body() -> Iterator[bytes]:
             for _ in range(40):
-                time.sleep(0.1)
+                never.wait(0.1)
                 yield b"x"
 
         return Response(body(), headers=length)
