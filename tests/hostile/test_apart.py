@@ -67,7 +67,7 @@ ANSWERS = {
 }
 FINE: dict[str, object] = {
     "text": "abc", "segments": [], "title": "", "authors": [], "created_at": None, "tags": [],
-    "links": [], "metadata": {}, "missing": [], "part": 0,
+    "links": [], "metadata": {}, "missing": [], "part": 0, "unit": None, "is": "",
 }  # fmt: skip
 NOTHING = [None] * 6
 FIELDS: dict[str, dict[str, object]] = {
@@ -79,6 +79,7 @@ FIELDS: dict[str, dict[str, object]] = {
         "segments": [[0, 1, "prose", "", None, None, float("nan"), *NOTHING[3:]]]
     },
     "a date that is none": {"created_at": "soon"},
+    "a unit without a key": {"unit": {"sha256": "", "problem": "", "hint": "", "size": 0}},
     "a date before all time": {"created_at": "0001-01-01T00:00:00+14:00"},
     "a date without a zone": {"created_at": "2024-01-01"},
     "a lone surrogate": {"title": "\ud800"},
