@@ -177,7 +177,7 @@ def _comparable(first: Slot, second: Slot) -> bool:
 _LEAST_SCORE = -1.3
 """Of the pairs from here on about every third is labelled as one, and some others could be."""
 _LEAST_WITHOUT_VALUES = 0.0
-_LEAST_UNORDERED = 0.7
+_LEAST_UNORDERED = 0.3
 """Two sources that say something on one day mostly speak of two things."""
 _MOST_IN_SERIES = 6
 
