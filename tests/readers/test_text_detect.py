@@ -143,7 +143,7 @@ def test_a_binary_file_that_nobody_reads_is_refused_by_its_kind(
 ) -> None:
     with pytest.raises(UnreadableSource, match=kind) as raised:
         detect_media_type(_file(tmp_path, content, "thing"))
-    assert "Markdown" in raised.value.hint
+    assert "web pages" in raised.value.hint
     assert "PDF" in raised.value.hint
 
 
