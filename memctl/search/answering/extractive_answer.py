@@ -30,7 +30,7 @@ METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
 UNSURE = "Unsure. Closest in memory:"
 
-SURE = 0.55
+SURE = 0.585
 """From this probability on, a sentence is the answer."""
 LIKELY = 0.25
 """From this one on, its hit goes before others."""
