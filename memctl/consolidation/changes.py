@@ -57,11 +57,15 @@ class Pair:
 
     earlier: Statement
     later: Statement
-    shared: frozenset[str]
     difference: Difference | None
     """Where they differ in a value."""
     score: float
     """Log odds that the later replaces or contradicts the earlier."""
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """The stems that both have."""
+        return self.earlier.stems & self.later.stems
 
 
 WEIGHTS = {
@@ -83,8 +87,7 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
         cosine = float(vectors[row[a]] @ vectors[row[b]])
         seen = features(first, second, difference, cosine, weights)
         score = WEIGHTS["bias"] + sum(WEIGHTS[name] * value for name, value in seen.items())
-        shared = first.stems & second.stems
-        pairs.append(Pair(first, second, shared, difference, score))
+        pairs.append(Pair(first, second, difference, score))
     return sorted(pairs, key=lambda p: (-p.score, p.earlier.text, p.later.text))
 
 

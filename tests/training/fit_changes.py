@@ -12,17 +12,16 @@ import json
 import sys
 from collections import defaultdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measure import DATA
 
 from memctl.consolidation import changes
 from memctl.consolidation.statements import Statement, StemWeights, statements
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.records import Memory
 
-DATA = Path(__file__).with_name("data")
 TODAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 

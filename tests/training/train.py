@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from measure import DATA, HELD_OUT
 from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
@@ -46,10 +47,6 @@ from memctl.models.task_encoder import (
     letter_case,
 )
 
-DATA = Path(__file__).with_name("data")
-HELD_OUT = ("a-w02", "a-w07", "b-w02", "b-w07", "c-w02", "c-w07", "k-w03", "l-w02", "m-w04",
-            "n-w04", "o-w03")  # fmt: skip
-"""Worlds that nothing is trained on: thresholds are chosen on them and figures come from them."""
 WIDTH, LAYERS, POSITIONS = 384, 6, 256
 BATCH = 32
 RELATIONS = ("unrelated", "repeats", "changed", "contradicts")

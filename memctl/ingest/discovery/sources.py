@@ -166,22 +166,17 @@ def walk(folder: Path, left_out: SkipListener | None = None) -> Iterator[Path | 
 
 def from_stream(path: Path, labels: Labels | None = None) -> Source:
     """The spooled standard input as one source."""
-    labels = labels or Labels()
-    return Source(
-        source=labels.source or STDIN_NAME,
-        path=path,
-        name=STDIN_NAME,
-        namespace=labels.namespace,
-        tags=labels.tags,
-        session_id=labels.session_id,
-    )
+    return _copied(path, STDIN_NAME, STDIN_NAME, labels or Labels())
 
 
 def from_web(url: str, path: Path, name: str, labels: Labels | None = None) -> Source:
     """A page of the web, of which there is a copy, as one source."""
-    labels = labels or Labels()
+    return _copied(path, url, name, labels or Labels(), url=url)
+
+
+def _copied(path: Path, source: str, name: str, labels: Labels, *, url: str = "") -> Source:
     return Source(
-        source=labels.source or url,
+        source=labels.source or source,
         path=path,
         name=name,
         namespace=labels.namespace,
