@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError
+from memctl.forget.search_patterns import SearchPattern
 from memctl.forget.text_blocking import (
     KEPT_COLUMNS,
     block_out,
@@ -28,7 +29,6 @@ from memctl.memories.memory_views import get_memory, resolve, versions_of
 from memctl.rows.references import in_portions
 from memctl.rows.row_lifecycle import dependent_rows, drop_orphan_entities, erase_rows
 from memctl.schema.arrow_tables import schemas
-from memctl.store.search_patterns import SearchPattern
 from memctl.store.tables.filter_expressions import Expr, col
 from memctl.understanding.understander import MODEL
 

@@ -26,6 +26,7 @@ from memctl.forget.erasure_plan import (
     resolve_selection,
     search_pieces,
 )
+from memctl.forget.leftover_scan import find_leftovers, rows_of_any_version
 from memctl.forget.leftovers import (
     RUN_AGAIN,
     STILL_READ,
@@ -34,6 +35,7 @@ from memctl.forget.leftovers import (
     RemainingPlace,
     set_aside,
 )
+from memctl.forget.search_patterns import SearchPattern
 from memctl.forget.source_copies import ErasedSources, SourceCopies
 from memctl.forget.text_blocking import rows_naming
 from memctl.ids import root_id
@@ -49,8 +51,6 @@ from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
 from memctl.store.ledger.ledger_erasure import Erasure, erase_from_ledger, has_older_entries
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.work_repositories import Job
-from memctl.store.leftover_scan import find_leftovers, rows_of_any_version
-from memctl.store.search_patterns import SearchPattern
 from memctl.store.snapshots import LeftOut, Snapshots
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.filter_expressions import Expr, col

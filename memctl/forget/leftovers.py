@@ -17,11 +17,11 @@ from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
+    from memctl.forget.leftover_scan import Leftover
+    from memctl.forget.search_patterns import SearchPattern
     from memctl.kb_settings import Layout
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.work_repositories import FileEntry
-    from memctl.store.leftover_scan import Leftover
-    from memctl.store.search_patterns import SearchPattern
     from memctl.store.store import Store
 
 

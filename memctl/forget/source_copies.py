@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.files import clear_temporaries, open_regular
+from memctl.forget.leftover_scan import file_contains
 from memctl.ingest.discovery.sources import path_of, printable
 from memctl.kb_settings import REASON_SUFFIX, reason_path
 from memctl.readers.media.subtitles import by_recording
-from memctl.store.leftover_scan import file_contains
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
+    from memctl.forget.search_patterns import SearchPattern
     from memctl.kb_settings import Layout
     from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.work_repositories import FileEntry
-    from memctl.store.search_patterns import SearchPattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memctl.forget.search_patterns import LIST_SEPARATOR
 from memctl.ingest.document_records import original_metadata
 from memctl.ingest.reprocessing import REDACTED
 from memctl.language.date_mentions import date_spans
@@ -20,7 +21,6 @@ from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import VECTOR, vector_array
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TABLES
-from memctl.store.search_patterns import LIST_SEPARATOR
 from memctl.store.tables.filter_expressions import col
 from memctl.understanding.understander import MODEL
 

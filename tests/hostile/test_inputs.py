@@ -20,13 +20,13 @@ import pytest
 
 from memctl.config import LimitSettings
 from memctl.errors import UnreadableSource
+from memctl.forget.leftover_scan import unpack
 from memctl.ingest.discovery.sources import Source, from_paths
 from memctl.ingest.source_reading import Unreadable, identify
 from memctl.readers import Readers
 from memctl.readers.detection import detect_media_type
 from memctl.readers.pieces import PART_CHARS
 from memctl.records import SourceText
-from memctl.store.leftover_scan import unpack
 
 if TYPE_CHECKING:
     from cli.conftest import Run

@@ -218,7 +218,7 @@ def _show(context: CommandContext, report: ForgetReport) -> None:
         line = f"  left in {one_line(left.place)}: {one_line(left.why)}; {one_line(left.hint)}"
         out.print(line, soft_wrap=True)
     if report.too_short:
-        from memctl.store.search_patterns import MIN_PATTERN_BYTES
+        from memctl.forget.search_patterns import MIN_PATTERN_BYTES
 
         texts = format_count(report.too_short, "text")
         out.print(

@@ -12,11 +12,12 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from memctl.errors import (
     CoverageLost,
@@ -175,6 +176,13 @@ class Ledger:
         except DamagedError as error:
             return [error.message]
         return [*(str(row[0]) for row in found if row[0] != "ok"), *missing]
+
+    def contents(self) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
+        """Yield the name of every table, and its rows as they are stored."""
+        names = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+        with self.reading() as connection:
+            for (name,) in connection.execute(names).fetchall():
+                yield name, connection.execute(f"SELECT * FROM {name}")
 
     def rewrite(self) -> bool:
         """Write the whole file anew, so that nothing which was deleted can be read from it.

@@ -12,7 +12,6 @@ import itertools
 import lzma
 import os
 import re
-import sqlite3
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,9 +22,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from memctl.errors import DamagedError
 from memctl.files import NotRegular, open_regular
+from memctl.forget.search_patterns import LIST_SEPARATOR, SearchPattern
 from memctl.ids import storable
 from memctl.schema.table_names import TABLES, TableName
-from memctl.store.search_patterns import LIST_SEPARATOR, SearchPattern
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.engine import Datasets, translate_open_errors
 from memctl.store.tables.filter_expressions import Expr, render
@@ -193,16 +192,9 @@ def rows_of_any_version(
 
 
 def _in_ledger(ledger: Ledger, look: _Look) -> Iterator[Leftover]:
-    with ledger.reading() as connection:
-        for book in _ledger_values(connection):
-            rows = connection.execute(f"SELECT * FROM {book}")
-            if any(look.finds(_bytes(value)) for row in rows for value in row):
-                yield Leftover(f"{LEDGER_FILE}: {book}")
-
-
-def _ledger_values(connection: sqlite3.Connection) -> list[str]:
-    rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-    return [name for (name,) in rows.fetchall()]
+    for book, rows in ledger.contents():
+        if any(look.finds(_bytes(value)) for row in rows for value in row):
+            yield Leftover(f"{LEDGER_FILE}: {book}")
 
 
 def _bytes(value: object) -> bytes:
