@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memctl.consolidation.known_insights import COMMON
 from memctl.consolidation.memory_pool import DULL_NAMES
-from memctl.consolidation.sentence_values import values
+from memctl.language.sentence_values import values
 from memctl.records import Connection, Memory
 
 _NEGATION = re.compile(

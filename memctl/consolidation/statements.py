@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.sentence_values import Value, values
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import split_sentences
+from memctl.language.sentence_values import Value, values
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages
 from memctl.records import Memory

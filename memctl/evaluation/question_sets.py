@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.consolidation.sentence_values import Value, values
 from memctl.language.sentence_splitting import split_sentences
+from memctl.language.sentence_values import Value, values
 from memctl.language.word_lists import stop_words
 from memctl.records import Filters
 

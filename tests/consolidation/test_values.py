@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.consolidation.sentence_values import values
+from memctl.language.sentence_values import values
 
 
 def found(sentence: str) -> list[tuple[str, str]]:
