@@ -23,13 +23,9 @@ from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.records import Hit
 from memctl.search.query.question import Question, TimeExpression
 from memctl.search.ranking.dialogue import (
-    REPLY_WEIGHT,
-    SPEAKER_WEIGHT,
-    TURN_LENGTH_WEIGHT,
     boost_turns,
 )
 from memctl.search.ranking.multi_hop import (
-    LINK_WEIGHT,
     Phrase,
     boost_multi_hop,
     name_phrases,
@@ -293,8 +289,6 @@ class Signal:
     """One reason to raise a hit's score."""
 
     name: str
-    weight: float
-    """In standard deviations of the candidates' scores; for priors it is configured."""
     explains: str
     apply: SignalFunction
     """Raises the scores; a function that several signals share runs once, at the first of them."""
@@ -304,25 +298,19 @@ class Signal:
 _BOTH = frozenset[Mode](("hybrid", "graph"))
 
 SIGNALS: Sequence[Signal] = (
-    Signal("importance", 0.0, "the memory is important", apply_priors, _BOTH),
-    Signal("confidence", 0.0, "the memory is certain", apply_priors, _BOTH),
-    Signal("recency", 0.0, "the memory is recent", apply_priors, _BOTH),
-    Signal("alike", _SIMILARITY_WEIGHT, "it resembles other good hits", boost_similar),
-    Signal("title", _TITLE_WEIGHT, "the question names its document", boost_named_titles),
-    Signal("speaker", SPEAKER_WEIGHT, "the question names who says it", boost_turns),
-    Signal("telling", TURN_LENGTH_WEIGHT, "it says more than a short turn", boost_turns),
-    Signal("reply", REPLY_WEIGHT, "an assistant says it, not its user", boost_turns),
-    Signal("neighbours", 0.4, "the turns around it match the question", boost_turns),
-    Signal("time", _EVENT_WEIGHT, "it is from before or after the event named", boost_event_period),
-    Signal("instruction", _INSTRUCTION_WEIGHT, "it is for such questions", boost_instructions),
-    Signal("bridge", LINK_WEIGHT, "a name in a good hit leads to it", boost_multi_hop),
-    Signal(
-        "graph",
-        LINK_WEIGHT,
-        "names lead to it from a good hit",
-        _walk_graph,
-        modes=frozenset(("graph",)),
-    ),
+    Signal("importance", "the memory is important", apply_priors, _BOTH),
+    Signal("confidence", "the memory is certain", apply_priors, _BOTH),
+    Signal("recency", "the memory is recent", apply_priors, _BOTH),
+    Signal("alike", "it resembles other good hits", boost_similar),
+    Signal("title", "the question names its document", boost_named_titles),
+    Signal("speaker", "the question names who says it", boost_turns),
+    Signal("telling", "it says more than a short turn", boost_turns),
+    Signal("reply", "an assistant says it, not its user", boost_turns),
+    Signal("neighbours", "the turns around it match the question", boost_turns),
+    Signal("time", "it is from before or after the event named", boost_event_period),
+    Signal("instruction", "it is for such questions", boost_instructions),
+    Signal("bridge", "a name in a good hit leads to it", boost_multi_hop),
+    Signal("graph", "names lead to it from a good hit", _walk_graph, frozenset(("graph",))),
 )
 """In the order in which they apply."""
 
