@@ -131,6 +131,8 @@ class ScheduledJob:
     """Does it, and returns whether the inboxes are to be looked at again at once."""
     ends_turn: bool = False
     """Whether no other job runs in the same turn, so that files do not wait for several."""
+    is_begun_anew: bool = False
+    """Whether one that was cut off is given up, because the next one does its work."""
 
 
 # --- consolidation -------------------------------------------------------------------------------
@@ -189,11 +191,25 @@ def _upkeep(context: JobContext) -> bool:
 
 
 SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
-    ScheduledJob(CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True),
-    ScheduledJob(COMPARISON, _comparison_is_due, _compare),
+    ScheduledJob(
+        CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True, is_begun_anew=True
+    ),
+    ScheduledJob(COMPARISON, _comparison_is_due, _compare, is_begun_anew=True),
     ScheduledJob(UPKEEP, _upkeep_is_due, _upkeep),
 )
 """Every job, in the order in which they are looked at."""
+
+
+def abandon_cut_off_jobs(ledger: Ledger, now: datetime) -> None:
+    """Note which jobs a process that is gone left unfinished, where the next one does their work.
+
+    Args:
+        ledger: That of the knowledge base.
+        now: When they are given up.
+    """
+    for job in SCHEDULED_JOBS:
+        if job.is_begun_anew:
+            ledger.jobs.abandon(now, job.name)
 
 
 def run_due_jobs(context: JobContext, *, busy: bool) -> bool:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 from memctl.errors import DiskRefused, KnowledgeBaseUnavailable, LockedError, MemctlError
 from memctl.kb_settings import load_settings
 from memctl.locking import acquire_lock
-from memctl.schema.table_names import COMPARISON, CONSOLIDATION
 from memctl.watch.file_events import FileEvents, Wake, share_type
 from memctl.watch.kb_watcher import KnowledgeBaseWatcher, WatchOptions
 from memctl.watch.reporter import DrainResult, EventKind, Leftover, Listener, WatchEvent
+from memctl.watch.scheduled_jobs import abandon_cut_off_jobs
 from memctl.watch.watch_status import waiting_files
 
 if TYPE_CHECKING:
@@ -240,8 +240,7 @@ class WatchService:
         ledger, now = held.watch.base.store.ledger, self._clock()
         with suppress(MemctlError), ledger.transaction():
             ledger.daemon.register(os.getpid(), socket.gethostname(), now)
-            for kind in (COMPARISON, CONSOLIDATION):
-                ledger.jobs.abandon(now, kind)
+            abandon_cut_off_jobs(ledger, now)
             held.is_signed = True
 
     def _locked(self, base: KnowledgeBase) -> FileLock:
