@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
 from memctl.errors import UsageError
 from memctl.records import split_unit
+from memctl.schema.declarations import JSON_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,6 @@ Format = Literal["table", "json", "ndjson", "csv", "arrow"]
 Row = Mapping[str, Any]
 _WHOLE_ROW = frozenset(("document_id", "root_id"))
 """Columns that a document or memory has, unlike what SQL selects of it."""
-_JSON_COLUMNS = ("metadata", "signals")
 _TEXTS = frozenset(
     {
         "entities", "inbox", "last_error", "missing", "origin", "problem", "reason", "source",
@@ -137,7 +137,7 @@ def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
     """
     decoded = {}
     for key, value in row.items():
-        if key in _JSON_COLUMNS and isinstance(value, str) and value:
+        if key in JSON_COLUMNS and isinstance(value, str) and value:
             decoded[key] = json.loads(value)
         elif key in short and value is not None:
             decoded[key] = to_plain(float(f"{value:.7g}"))

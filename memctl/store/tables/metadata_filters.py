@@ -14,6 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from memctl.errors import UsageError
+from memctl.schema.declarations import JSON_COLUMNS
 from memctl.store.tables.filter_expressions import EVERYTHING, NOTHING, Expr, col
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class _Compiler:
         return col(self._id).is_in(self._documents(key, _tester(name, value)))
 
     def _is_column(self, key: str) -> bool:
-        return key in self._columns.names and key not in ("metadata", "signals")
+        return key in self._columns.names and key not in JSON_COLUMNS
 
     def _none_of(self, key: str, found: Expr) -> Expr:
         column = key if self._is_column(key) else self._id

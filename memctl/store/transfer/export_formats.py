@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import UsageError
+from memctl.schema.declarations import JSON_COLUMNS
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
 
 ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
-JSON_COLUMNS = frozenset({"metadata", "signals"})
 
 _ENDINGS: dict[str, ExportFormat] = {
     ".arrow": "arrow", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow",
