@@ -70,32 +70,26 @@ class Documents(Part):
             LockedError: Another process is writing and does not stop.
         """
         from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
-        from memctl.ingest.discovery.sources import Labels, is_url
+        from memctl.ingest.discovery.sources import Labels
         from memctl.ingest.file_versions import FileVersions
         from memctl.ingest.ingest_preview import preview
 
         kb = self._kb
         labels = Labels(namespace, tuple(tags), session, source or "", kb.settings.redact)
-        given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-        urls = tuple(each for each in given if isinstance(each, str) and is_url(each))
-        files = tuple(Path(each) for each in given if each not in urls)
-        inputs = Inputs(files, text, stream, jsonl, urls)
+        inputs = Inputs.of(paths, text, stream, jsonl)
         web = kb.program_config.web
         web = replace(web, allow_private=allow_private or web.allow_private)
-        versions = (
-            FileVersions(kb.store, kb.settings, namespace, kb.clock)
-            if given and kb.snapshot().count("documents")
-            else None
-        )
+        versions = None
+        if inputs.has_names and kb.snapshot().count("documents"):
+            versions = FileVersions(kb.store, kb.settings, namespace, kb.clock)
         folders = inputs.paths if sync else ()
         with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
             if dry_run:
-                estimators, readers = kb.services.estimators(), kb.services.readers
                 return preview(
                     kb.store,
                     sources,
-                    estimators,
-                    readers,
+                    kb.services.estimators(),
+                    kb.services.readers,
                     progress,
                     total=total,
                     versions=versions,

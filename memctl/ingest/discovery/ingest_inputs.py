@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 from memctl.config import WebSettings
 from memctl.errors import BadRecord, MemctlError
@@ -26,6 +26,7 @@ from memctl.ingest.discovery.sources import (
     from_stream,
     from_text,
     from_web,
+    is_url,
     plain_url,
     stdin_buffer_folder,
 )
@@ -42,6 +43,25 @@ class Inputs:
     stream: BinaryIO | None = None
     jsonl: Path | str | BinaryIO | None = None
     urls: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        paths: Path | str | Iterable[Path | str],
+        text: str | None = None,
+        stream: BinaryIO | None = None,
+        jsonl: Path | str | BinaryIO | None = None,
+    ) -> Self:
+        """Return inputs of which the paths may be one or many, and pages of the web too."""
+        given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        urls = tuple(each for each in given if isinstance(each, str) and is_url(each))
+        files = tuple(Path(each) for each in given if each not in urls)
+        return cls(files, text, stream, jsonl, urls)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether some have a name, under which something may be known already."""
+        return bool(self.paths or self.urls)
 
 
 @contextmanager
