@@ -175,20 +175,17 @@ class Ingestor:
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
-    def bring_back(
-        self, lost: Sequence[LostDocument], progress: ProgressListener | None = None
-    ) -> IngestReport:
+    def bring_back(self, lost: Sequence[LostDocument]) -> IngestReport:
         """Make the rows of documents anew that damage has taken, under the ids that they had.
 
         Args:
             lost: Which, each with where its file is.
-            progress: Told after each commit how many are dealt with.
 
         Raises:
             IngestStopped: As :meth:`ingest`.
         """
         again = documents_to_recover(self._store, lost)
-        return self._run(lambda preparer: preparer.judged(again), progress, len(lost))
+        return self._run(lambda preparer: preparer.judged(again), None, len(lost))
 
     def compare(self) -> FactComparison:
         """Compare what still waits to be compared with what is known; see ``FactComparer``."""

@@ -115,12 +115,6 @@ def numerals(code: str) -> dict[str, int]:
     return {names[0]: number for number, names in enumerate(load_language(code).numbers, 1)}
 
 
-def calendar_words(code: str) -> frozenset[str]:
-    """Return the names of months and weekdays in a language, short ones included."""
-    language = load_language(code)
-    return frozenset(name for names in (*language.months, *language.weekdays) for name in names)
-
-
 def numbered_words(kind: str, first: int) -> dict[str, int]:
     """Return the places, counted from ``first``, of the words of one kind in all languages."""
     return {

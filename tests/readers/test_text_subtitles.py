@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.readers import read
-from memctl.readers.media.subtitles import read_subtitles
+from memctl.readers.media.subtitles import subtitle_pieces
+from memctl.readers.pieces import assemble, new_document
+from memctl.records import Segment
 
 SRT = """1
 00:00:01,000 --> 00:00:02,500
@@ -42,6 +44,12 @@ rolling line one
 rolling line one
 rolling line two
 """
+
+
+def read_subtitles(text: str) -> tuple[str, tuple[Segment, ...]]:
+    """Return the words of a SubRip or WebVTT text and their segments, as one text."""
+    parts = list(assemble(new_document(), subtitle_pieces(text), limit=len(text) + 1))
+    return (parts[0].text, parts[0].segments) if parts else ("", ())
 
 
 def test_srt_cues_become_segments_with_times() -> None:

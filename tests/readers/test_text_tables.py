@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.readers import read
-from memctl.readers.data_files.table_rows import GROUP_CHARS, rows_to_segments
+from memctl.readers.data_files.table_rows import GROUP_CHARS, row_pieces
+from memctl.readers.pieces import assemble, new_document
 from memctl.records import SourceText
 
 
@@ -154,16 +155,14 @@ def test_every_value_written_to_a_csv_is_found_in_its_text(rows: list[list[str]]
             assert not words or f"{name}: {words}" in text
 
 
-@given(st.lists(st.lists(cells, max_size=4), max_size=20), st.integers(0, 50))
-def test_segments_of_rows_are_exact_wherever_the_text_begins(
-    rows: list[list[str]], start: int
-) -> None:
-    text, segments = rows_to_segments(["a", "b", "c"], rows, start=start, first_row=5)
-    whole = "#" * start + text
-    end = start
-    for segment in segments:
-        assert end <= segment.start < segment.end <= len(whole)
-        assert whole[segment.start : segment.end].strip()
-        assert segment.row is not None
-        assert 5 <= segment.row < 5 + len(rows)
-        end = segment.end
+@given(st.lists(st.lists(cells, max_size=4), max_size=20))
+def test_segments_of_rows_are_exact(rows: list[list[str]]) -> None:
+    pieces = row_pieces(["a", "b", "c"], rows, first_row=5)
+    for part in assemble(new_document(), pieces):
+        end = 0
+        for segment in part.segments:
+            assert end <= segment.start < segment.end <= len(part.text)
+            assert part.text[segment.start : segment.end].strip()
+            assert segment.row is not None
+            assert 5 <= segment.row < 5 + len(rows)
+            end = segment.end

@@ -156,14 +156,12 @@ def is_records(values: Sequence[Any]) -> bool:
     return bool(values) and all(isinstance(value, dict) for value in values)
 
 
-def records_pieces(
-    records: Sequence[Mapping[str, Any]], heading: str = "", first_row: int = 1
-) -> Iterator[Piece]:
+def records_pieces(records: Sequence[Mapping[str, Any]], heading: str = "") -> Iterator[Piece]:
     """Table rows for objects, or turns where they are a conversation's."""
     if are_turns(records):
         return turn_pieces(records, heading)
     rows = (list(fields_of(record)) for record in records)
-    return field_pieces(rows, heading=heading, first_row=first_row)
+    return field_pieces(rows, heading=heading)
 
 
 def are_turns(records: Sequence[Mapping[str, Any]]) -> bool:

@@ -21,10 +21,10 @@ from memctl.readers.data_files.separated_values import (
     separated_rows,
 )
 from memctl.readers.file_names import date_from_name, title_from_name
-from memctl.readers.pieces import PART_CHARS, Piece, assemble, new_document, storable_text
+from memctl.readers.pieces import PART_CHARS, Piece, assemble, new_document
 from memctl.readers.text_files.decoding import text_blocks, text_lines
 from memctl.readers.text_files.plain_text import prose_pieces
-from memctl.records import Segment, SourceText
+from memctl.records import SourceText
 
 GROUP_CHARS = 400
 """Short rows are grouped up to this many characters: one memory for a few rows, not for each."""
@@ -102,26 +102,6 @@ def row_pieces(
     names = column_names(header)
     fields = (named_fields(names, row) for row in rows)
     return field_pieces(fields, first_row=first_row, heading=heading, page=page)
-
-
-def rows_to_segments(
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    start: int = 0,
-    first_row: int = 1,
-    heading: str = "",
-    page: int | None = None,
-) -> tuple[str, tuple[Segment, ...]]:
-    """The same as :func:`row_pieces` as text and segments, for text that begins at ``start``."""
-    texts, segments = [], []
-    for piece in row_pieces(header, rows, first_row=first_row, heading=heading, page=page):
-        text = storable_text(piece.text)
-        end = start + len(text.rstrip())
-        segments.append(Segment(start, end, "table", heading, page, piece.row))
-        texts.append(text)
-        start += len(text)
-    return "".join(texts), tuple(segments)
 
 
 # --- CSV and TSV ----------------------------------------------------------------------------------

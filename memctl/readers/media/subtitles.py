@@ -20,7 +20,7 @@ from memctl.readers.file_kinds import FILE_KINDS, kind_by_extension
 from memctl.readers.file_names import date_from_name, display_name, title_from_name
 from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.text_files.decoding import read_whole
-from memctl.records import Segment, SourceText
+from memctl.records import SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
 
@@ -47,15 +47,6 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         raise EmptySource(f"{display_name(name)} holds no subtitles", "check how it was made")
     head = new_document(title=title_from_name(name), created_at=date_from_name(name))
     return assemble(head, pieces)
-
-
-def read_subtitles(text: str) -> tuple[str, tuple[Segment, ...]]:
-    """The words of a SubRip or WebVTT text and their segments with times, as one text.
-
-    Nothing is raised for damaged text: what is no cue is left out.
-    """
-    parts = list(assemble(new_document(), subtitle_pieces(text), limit=len(text) + 1))
-    return (parts[0].text, parts[0].segments) if parts else ("", ())
 
 
 def make_cue(start: float, end: float, text: str) -> Cue:
