@@ -60,12 +60,11 @@ Row = Mapping[str, Any]
 
 def names_in(snapshot: Snapshot, documents: Expr, memories: Expr) -> set[str]:
     """Return the names that some documents and memories have, and the pages they link to."""
-    found = set(_pages(snapshot, documents))
-    for batch in snapshot.batches("documents", documents, ["entities"]):
-        found.update(batch["entities"].flatten().to_pylist())
-    for batch in snapshot.batches("memories", memories, ["entities"]):
-        found.update(batch["entities"].flatten().to_pylist())
-    return found
+    return {
+        *_pages(snapshot, documents),
+        *_entities(snapshot, "documents", documents),
+        *_entities(snapshot, "memories", memories),
+    }
 
 
 def orphan_entities(snapshot: Snapshot, names: Collection[str] | None = None) -> Iterator[Row]:
@@ -101,15 +100,18 @@ def _all_names(rows: Iterable[Row]) -> list[str]:
 def _in_documents(snapshot: Snapshot, names: Sequence[str] | None) -> Iterator[str]:
     """Yield the names that documents have, perhaps of some alone, and all pages they link to."""
     for where in _having_any(names):
-        for batch in snapshot.batches("documents", where, ["entities"]):
-            yield from batch["entities"].flatten().unique().to_pylist()
+        yield from _entities(snapshot, "documents", where)
     yield from _pages(snapshot, None)
 
 
 def _in_memories(snapshot: Snapshot, names: Sequence[str]) -> Iterator[str]:
     for where in _having_any(names):
-        for batch in snapshot.batches("memories", where, ["entities"]):
-            yield from batch["entities"].flatten().unique().to_pylist()
+        yield from _entities(snapshot, "memories", where)
+
+
+def _entities(snapshot: Snapshot, table: TableName, where: Expr | None) -> Iterator[str]:
+    for batch in snapshot.batches(table, where, ["entities"]):
+        yield from batch["entities"].flatten().unique().to_pylist()
 
 
 def _having_any(names: Sequence[str] | None) -> Iterator[Expr | None]:
