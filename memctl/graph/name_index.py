@@ -242,7 +242,6 @@ class _Numbered:
         self._found = found
         self._numbers: dict[str, int] = {}
         self._spellings: list[Counter[str]] = []
-        self._passages = mentions.passages
         pairs = [self._of(*each) for each in zip(mentions.passages, found.names, strict=True)]
         self.named = tuple(named for named, _ in pairs)
         self.about = tuple(about for _, about in pairs)

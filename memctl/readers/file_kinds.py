@@ -54,8 +54,6 @@ class FileKind:
     """FFmpeg's name of the format that holds its pictures and sound."""
     upload_suffix: str = ""
     """The suffix by which servers know it, where they take it as it is."""
-    needs: str = ""
-    """What must be installed for it, as one would say it to a person."""
     units: str = ""
     """What it holds many of, each a document of its own; empty for a file that is one document."""
 
@@ -104,15 +102,9 @@ _text = partial(FileKind, "text")
 _ARCHIVES = ("archives:read", "archive/1")
 _archive = partial(FileKind, "archive", units="files")
 _office = partial(FileKind, "office")
-_image = partial(
-    FileKind, "image", needs="the tesseract program or the ocr extra for the text in it"
-)
-_needs_words = partial(
-    FileKind,
-    needs="a subtitle file beside it, or an endpoint that transcribes, for its words",
-    sidecars=(".srt", ".vtt"),
-)
-_audio, _video = partial(_needs_words, "audio"), partial(_needs_words, "video")
+_image = partial(FileKind, "image")
+_recording = partial(FileKind, sidecars=(".srt", ".vtt"))
+_audio, _video = partial(_recording, "audio"), partial(_recording, "video")
 
 # Media type, reader, its name and version, suffixes, description; signatures and the rest.
 _TABLE: tuple[FileKind, ...] = (

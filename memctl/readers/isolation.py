@@ -7,7 +7,6 @@ dies is replaced, and its file fails with the reason.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import signal
@@ -42,7 +41,6 @@ from memctl.records import SourceText
 
 Part = TypeVar("Part")
 
-_log = logging.getLogger(__name__)
 
 BYTES_PER_ALLOWANCE = 10_000_000
 """A file gets its time once for each stretch of so many bytes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hostile.test_apart import CRASH, FOREVER, GREEDY, SAYING
@@ -14,7 +15,7 @@ from PIL import Image
 from memctl.config import LimitSettings
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers import Readers
-from memctl.readers.media.clips import CLIP_KINDS, Clip, ClipKind
+from memctl.readers.media.clips import Clip, ClipKind
 from memctl.readers.reader_process import InvalidMessage, clip_from_json, clip_to_json
 
 Library = Callable[[str], None]
@@ -90,7 +91,7 @@ def test_pieces_without_end_are_refused(pillow: Library, photo: Path) -> None:
         seen(Readers(LimitSettings(seconds=60)), photo)
 
 
-@pytest.mark.parametrize("kind", CLIP_KINDS)
+@pytest.mark.parametrize("kind", get_args(ClipKind))
 @pytest.mark.parametrize(
     "content",
     [png_of(100_000, 100_000), endless_wav(), random.Random(5).randbytes(4_000), b""],

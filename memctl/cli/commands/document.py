@@ -65,7 +65,6 @@ _LIST = (
     Column("missing", "MISSING"),
     Column("source", "SOURCE", lambda text: shortened(text.rsplit("/", 1)[-1], 40)),
 )
-_TEXT_SHOWN = 2000
 
 
 @command(

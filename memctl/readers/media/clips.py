@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from memctl.errors import MissingReader, OverLimit, UnreadableSource
 from memctl.files import open_regular, read_regular
@@ -22,7 +22,6 @@ from memctl.readers.file_names import display_name
 from memctl.readers.reader_errors import damage_as_unreadable
 
 ClipKind = Literal["sounds", "pages", "frames"]
-CLIP_KINDS: tuple[ClipKind, ...] = get_args(ClipKind)
 
 MAX_PAGES = 12
 MAX_HOURS = 24
