@@ -40,7 +40,7 @@ def sync_folder(folder: Path) -> None:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        _sync(descriptor, folder)
     finally:
         os.close(descriptor)
 
@@ -62,9 +62,18 @@ def sync_file(path: Path | str) -> None:
     except (FileNotFoundError, NotRegular):
         return
     try:
-        os.fsync(descriptor)
+        _sync(descriptor, path)
     finally:
         os.close(descriptor)
+
+
+def _sync(descriptor: int, path: Path | str) -> None:
+    """Make what is open durable; an error names its path, which the system does not know."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
 
 
 class NotRegular(OSError):
@@ -265,7 +274,10 @@ def new_temporary(path: Path) -> tuple[Path, int]:
 
 
 def _name_target(error: BaseException, temporary: Path, path: Path) -> None:
-    if isinstance(error, OSError) and error.filename == os.fspath(temporary):
+    """Have an error of the system name what was to be written; writing and syncing name nothing."""
+    if not isinstance(error, OSError) or error.errno is None:
+        return
+    if error.filename in (None, os.fspath(temporary)):
         error.filename, error.filename2 = os.fspath(path), None
 
 

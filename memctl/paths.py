@@ -17,6 +17,7 @@ _NEXT_STEPS: Mapping[int, str] = {
     errno.EACCES: "check its permissions",
     errno.EPERM: "check its permissions",
     errno.EROFS: "choose a place that can be written to",
+    errno.EIO: "check the disk for errors",
     errno.ENOSPC: "free some space on the disk",
     errno.EDQUOT: "free some space on the disk",
     errno.ENAMETOOLONG: "give a shorter name",

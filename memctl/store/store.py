@@ -413,7 +413,8 @@ class Store:
         with self._held(wait):
             with self._committed() as transaction:
                 before = transaction.snapshot()
-                rewrite_without_deleted(transaction, self.ledger)
+                with translate_write_errors(self._datasets.storage.uri):
+                    rewrite_without_deleted(transaction, self.ledger)
                 require_all_found(before, transaction.snapshot(), UPKEEP)
             self._datasets.renew()
             self._await_readers()

@@ -168,6 +168,28 @@ def test_a_list_of_deleted_rows_that_the_engine_could_not_write_is_the_fault_of_
         assert "the disk did not take all of it" in outcome.error
 
 
+@pytest.mark.parametrize("name", ["ingest"])
+def test_a_file_of_a_table_that_could_not_be_made_durable_is_named(sweep: Sweep) -> None:
+    calls = enumerate(sweep.calls)
+    number = next(n for n, call in calls if call.startswith("fsync ") and ".lance/" in call)
+    outcome = outcome_of(sweep, Fault(number, error=errno.EIO))
+    require_done_or_refused(sweep.trial, outcome)
+    assert f"error: {sweep.trial.home / 'kb/notes/lance'}/" in outcome.error
+    assert "hint: check the disk for errors" in outcome.error
+
+
+@pytest.mark.parametrize("name", ["forget a document"])
+def test_a_table_that_could_not_be_rewritten_without_what_is_forgotten_is_the_fault_of_the_disk(
+    sweep: Sweep,
+) -> None:
+    calls = enumerate(sweep.calls)
+    number = max(n for n, call in calls if call.startswith("link ") and ".lance/" in call)
+    outcome = outcome_of(sweep, Fault(number))
+    require_done_or_refused(sweep.trial, outcome)
+    assert f"error: cannot write {sweep.trial.home / 'kb/notes/lance'}" in outcome.error
+    assert "hint: check the disk's space and permissions" in outcome.error
+
+
 @pytest.mark.parametrize("name", ["kb pause", "kb rename"])
 def test_what_is_in_place_has_not_failed_though_it_may_not_outlast_a_power_cut(
     sweep: Sweep,
