@@ -397,11 +397,6 @@ class NamespaceScope:
     def __init__(self, filters: Filters) -> None:
         self._within = namespace_filter(filters)
 
-    @property
-    def is_all(self) -> bool:
-        """Whether nothing is left out."""
-        return self._within is None
-
     def of(self, snapshot: Snapshot, table: TableName) -> Expr | None:
         """Return the condition on the rows of a table; None where there is none.
 

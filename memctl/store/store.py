@@ -32,7 +32,6 @@ from memctl.store.tables.upkeep import (
     Purged,
     UpkeepReport,
     improve,
-    needs_upkeep,
     prune,
     purge,
     rewrite_without_deleted,
@@ -428,10 +427,6 @@ class Store:
             if all(versions in named for versions in self._leases.held()):
                 return
             time.sleep(_READERS_PAUSE)
-
-    def needs_upkeep(self) -> bool:
-        """Tell whether an upkeep would pay; cheap enough to ask after every commit."""
-        return needs_upkeep(self.snapshot())
 
     def lancedb(self) -> DBConnection:
         """Return a LanceDB connection to the tables, to read from with LanceDB's own interface.

@@ -283,12 +283,8 @@ def test_a_file_goes_through_its_steps(ledger: Ledger) -> None:
     assert [item.path for item in files.entries()] == ["/in/a.md", "/in/b.md"]
     assert [item.path for item in files.entries(["seen", "done"])] == ["/in/b.md"]
     assert files.entries(inbox="/other") == []
-    oldest = files.oldest("seen")
-    assert oldest is not None
-    assert oldest.path == "/in/b.md"
     files.remove("/in/b.md")
     assert files.find("/in/b.md") is None
-    assert files.oldest("seen") is None
 
 
 @given(path=st.binary(min_size=1, max_size=50).map(os.fsdecode))

@@ -88,11 +88,6 @@ class FileRepository(Repository[FileEntry]):
         """Return how many files are in each state that has any."""
         return dict(self.rows("SELECT state, count(*) FROM files GROUP BY state"))
 
-    def oldest(self, state: FileState) -> FileEntry | None:
-        """Return the entry in a state that has been known longest."""
-        found = self.select("state = ?", state, order="first_seen", limit=1)
-        return found[0] if found else None
-
 
 # --- jobs ----------------------------------------------------------------------------------------
 

@@ -109,14 +109,6 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
     return Improvement(tuple(compacted), tuple(indexed), bool(rows))
 
 
-def needs_upkeep(snapshot: Snapshot) -> bool:
-    """Return whether an upkeep run would compact or index anything; takes about a millisecond."""
-    return any(
-        _target_rows(_files(dataset), False) is not None or _wants_indexing(dataset, False)
-        for dataset in map(snapshot.dataset, TABLES)
-    )
-
-
 def _files(dataset: LanceDataset) -> list[FragmentMetadata]:
     return [item.metadata for item in dataset.get_fragments()]
 
