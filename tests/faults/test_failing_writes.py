@@ -168,13 +168,16 @@ def test_a_list_of_deleted_rows_that_the_engine_could_not_write_is_the_fault_of_
         assert "the disk did not take all of it" in outcome.error
 
 
-@pytest.mark.parametrize("name", ["ingest"])
-def test_a_file_of_a_table_that_could_not_be_made_durable_is_named(sweep: Sweep) -> None:
-    calls = enumerate(sweep.calls)
-    number = next(n for n, call in calls if call.startswith("fsync ") and ".lance/" in call)
+@pytest.mark.parametrize(
+    ("name", "call", "folder"),
+    [("ingest", "fsync", "kb/notes/lance/"), ("kb reembed", "truncate", "kb/notes/vectors/")],
+)
+def test_a_file_that_the_disk_does_not_take_is_named(sweep: Sweep, call: str, folder: str) -> None:
+    start = f"{call} {sweep.trial.home}/{folder}"
+    number = next(n for n, each in enumerate(sweep.calls) if each.startswith(start))
     outcome = outcome_of(sweep, Fault(number, error=errno.EIO))
     require_done_or_refused(sweep.trial, outcome)
-    assert f"error: {sweep.trial.home / 'kb/notes/lance'}/" in outcome.error
+    assert f"error: {sweep.trial.home}/{folder}" in outcome.error
     assert "hint: check the disk for errors" in outcome.error
 
 
