@@ -34,13 +34,25 @@ def modified_ns(status: os.stat_result) -> int:
     return min(max(status.st_mtime_ns, -(1 << 63)), (1 << 63) - 1)
 
 
+@contextmanager
+def name_in_errors(path: Path | str) -> Iterator[None]:
+    """Have an error of the system name ``path``: of a file that is open the system names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
+
+
 def sync_folder(folder: Path) -> None:
     """Make the folder's entries durable; a no-op where folders cannot be opened (Windows)."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        _sync(descriptor, folder)
+        with name_in_errors(folder):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -62,18 +74,10 @@ def sync_file(path: Path | str) -> None:
     except (FileNotFoundError, NotRegular):
         return
     try:
-        _sync(descriptor, path)
+        with name_in_errors(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _sync(descriptor: int, path: Path | str) -> None:
-    """Make what is open durable; an error names its path, which the system does not know."""
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        error.filename = os.fspath(path)
-        raise
 
 
 class NotRegular(OSError):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memctl.errors import LockedError
-from memctl.files import atomic_write, save_file
+from memctl.files import atomic_write, name_in_errors, save_file
 from memctl.locking import hold_lock
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class VectorCache:
 
     def _extend(self, path: Path, size: int, content: bytes) -> None:
         """Write what follows the bytes that count, over what a killed process may have left."""
-        with path.open("r+b" if path.exists() else "w+b") as file:
+        with name_in_errors(path), path.open("r+b" if path.exists() else "w+b") as file:
             file.truncate(size)
             file.seek(size)
             file.write(content)

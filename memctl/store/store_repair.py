@@ -40,7 +40,7 @@ from memctl.store.tables.durability import (
     manifests,
     sync_new,
 )
-from memctl.store.tables.engine import Datasets, translate_open_errors
+from memctl.store.tables.engine import Datasets, translate_open_errors, translate_write_errors
 from memctl.store.tables.indexes import remake_indexes
 from memctl.store.tables.inspection import (
     LostRow,
@@ -131,9 +131,10 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
                 gone = ledger.deletions.ids() | ledger.forgotten.gone()
                 blocked = ledger.forgotten.blocked()
                 trust = Trust(_known(verifier, table, named), gone, blocked)
-                head[table] = _repaired(
-                    verifier, table, named.get(table), columns.get(table), trust, repaired
-                )
+                with translate_write_errors(datasets.uri(table)):
+                    head[table] = _repaired(
+                        verifier, table, named.get(table), columns.get(table), trust, repaired
+                    )
             found = {table: _schema(datasets, table, head[table]).names for table in head}
             with ledger.transaction():
                 done += _went_back(ledger, since)
