@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from memctl.literals import Purpose, Task, WhenUnavailable
     from memctl.memories.memory_editing import Editor
     from memctl.models.chat_model import ChatModels
-    from memctl.models.protocols import Embedder
+    from memctl.models.protocols import Embedder, Understander
     from memctl.models.providers import Providers
     from memctl.readers import Readers
     from memctl.store.store import Store
-    from memctl.understanding.understander import Understander
 
 _ROUNDS = 2
 """So many documents in a row each place of an endpoint gets before there may be a commit."""

@@ -26,11 +26,11 @@ from memctl.graph.entity_names import name_key
 from memctl.ids import root_id
 from memctl.ingest.file_units import files_of_units, units_of
 from memctl.memories.memory_views import get_memory, resolve, versions_of
+from memctl.models.protocols import MODEL
 from memctl.rows.references import in_portions
 from memctl.rows.row_lifecycle import dependent_rows, drop_orphan_entities, erase_rows
 from memctl.schema.arrow_tables import schemas
 from memctl.store.tables.filter_expressions import Expr, col
-from memctl.understanding.understander import MODEL
 
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder

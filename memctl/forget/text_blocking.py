@@ -16,13 +16,13 @@ from memctl.ingest.document_records import original_metadata
 from memctl.ingest.reprocessing import REDACTED
 from memctl.language.date_mentions import date_spans
 from memctl.language.term_analysis import embedding_text, passage_terms
+from memctl.models.protocols import MODEL
 from memctl.rows.row_changes import amend_rows, set_columns
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import VECTOR, vector_array
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TABLES
 from memctl.store.tables.filter_expressions import col
-from memctl.understanding.understander import MODEL
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -28,10 +28,9 @@ from memctl.ingest.document_records import DocumentInputs, prepare_document
 from memctl.ingest.media_enrichment import MediaEnricher
 from memctl.ingest.source_reading import Unreadable, redacted_read, texts_of
 from memctl.kb_settings import KnowledgeBaseSettings
-from memctl.models.protocols import Embedder
+from memctl.models.protocols import MODEL, NOT_BY_MODEL, Embedder, Understander
 from memctl.readers import Readers
 from memctl.records import SourceText
-from memctl.understanding.understander import MODEL, NOT_BY_MODEL, Understander
 
 if TYPE_CHECKING:
     import numpy as np

@@ -36,7 +36,7 @@ from memctl.ingest.source_reading import redacted_outcome
 from memctl.ingest.worker_pool import WorkerPool
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models import BUILTIN_EMBEDDER
-from memctl.models.protocols import Embedder
+from memctl.models.protocols import Embedder, Understander
 from memctl.readers import Readers
 from memctl.records import (
     WRITTEN_OUTCOMES,
@@ -51,7 +51,6 @@ from memctl.rows.derived_rows import EntityCounts, fold_accesses
 from memctl.rows.row_lifecycle import retire_documents
 from memctl.schema.table_names import UPKEEP
 from memctl.understanding.importance_score import with_novelty
-from memctl.understanding.understander import Understander
 
 if TYPE_CHECKING:
     import numpy as np

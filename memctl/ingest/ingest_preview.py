@@ -25,6 +25,7 @@ from memctl.ingest.file_units import Unpacking, kind_of
 from memctl.ingest.file_versions import FileVersions
 from memctl.ingest.source_reading import Unreadable, identify, read_parts
 from memctl.kb_settings import KnowledgeBaseSettings
+from memctl.language.sentence_splitting import spread_evenly, text_windows, window_budget
 from memctl.literals import Purpose, Task
 from memctl.models import ENDPOINT
 from memctl.models.call_accounting import CallUsage, call_cost
@@ -42,7 +43,6 @@ from memctl.records import (
     ProgressListener,
     SourceText,
 )
-from memctl.understanding.model_windows import spread_evenly, text_windows, window_budget
 
 if TYPE_CHECKING:
     from memctl.readers import Readers

@@ -21,9 +21,9 @@ from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_records import original_metadata
 from memctl.ingest.source_reading import RECORD_READER, Unreadable, identify
+from memctl.models.protocols import BY_MODEL, MODEL, NOT_BY_MODEL
 from memctl.paths import display_path
 from memctl.records import UNIT_MARK, Document, FileOutcome, Segment, SourceText
-from memctl.understanding.understander import BY_MODEL, MODEL, NOT_BY_MODEL
 
 if TYPE_CHECKING:
     from memctl.store.store import Store

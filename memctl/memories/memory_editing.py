@@ -35,10 +35,9 @@ from memctl.schema.arrow_tables import memories_table
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
-    from memctl.models.protocols import Embedder
+    from memctl.models.protocols import Embedder, Understander
     from memctl.store.store import Store
     from memctl.store.tables.transaction import Transaction
-    from memctl.understanding.understander import Understander
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memctl.records import SourceText, Understanding
+
+MODEL = "model/"
+"""How the method of a model begins; the model's name and its prompt follow."""
+NOT_BY_MODEL = "model understanding"
+"""What is missing from a document that a model should have understood and did not."""
+
+NOT_ALL_BY_MODEL = "model understanding of all parts"
+"""What is missing from a document that is too long for a model to have read all of it."""
+
+BY_MODEL = frozenset((NOT_BY_MODEL, NOT_ALL_BY_MODEL))
+
 
 class Embedder(Protocol):
     """Turns texts into vectors."""
@@ -76,3 +88,24 @@ def estimate_tokens(text: str) -> int:
     if not text.isascii():
         tokens += _ACCENT * len(_ACCENTED.findall(text)) - _FAMILIAR * len(_CYRILLIC.findall(text))
     return -int(-tokens // 1)
+
+
+class Understander(Protocol):
+    """Turns the text of a document into structure."""
+
+    @property
+    def method(self) -> str:
+        """Name and version, stored with every record it makes: ``builtin/1``.
+
+        What could not be made this way says so with another method, and is redone later.
+        """
+        ...
+
+    def understand(self, sources: Sequence[SourceText]) -> list[Understanding]:
+        """Return one understanding for each source, in order; never raises for odd text.
+
+        Raises:
+            ModelUnavailable: What understands cannot be had now, and they are to wait for it.
+            ModelRefused: It will not do it as it is configured.
+        """
+        ...

@@ -16,17 +16,17 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
+from memctl.language.sentence_splitting import WINDOW, spread_evenly, text_windows, window_budget
+from memctl.models.protocols import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL
 from memctl.prompts import Prompt, fenced
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understanding.model_replies import DocumentReply, Fact, NamedEntity
-from memctl.understanding.model_windows import WINDOW, spread_evenly, text_windows, window_budget
 from memctl.understanding.sentence_reading import MAX_STATEMENTS, STATED_IMPORTANCE
-from memctl.understanding.understander import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL
 
 if TYPE_CHECKING:
     from memctl.literals import WhenUnavailable
     from memctl.models.chat_model import ChatModel
-    from memctl.understanding.understander import Understander
+    from memctl.models.protocols import Understander
 
 
 _log = logging.getLogger(__name__)

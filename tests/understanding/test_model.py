@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from memctl.config import BudgetSettings
 from memctl.errors import ModelRefused, ModelUnavailable
+from memctl.language.sentence_splitting import spread_evenly, text_windows
 from memctl.models.call_accounting import ModelAccount
 from memctl.models.chat_model import ChatModel
 from memctl.models.endpoint import Connection, Endpoint
+from memctl.models.protocols import NOT_ALL_BY_MODEL, NOT_BY_MODEL
 from memctl.models.task_encoder import load_task_encoder
 from memctl.prompts import load_prompt
 from memctl.records import SourceText, Understanding
 from memctl.store.ledger.ledger import Ledger
 from memctl.understanding import BuiltinUnderstander
 from memctl.understanding.model_understander import ModelUnderstander, find_name, find_quote
-from memctl.understanding.model_windows import spread_evenly, text_windows
-from memctl.understanding.understander import NOT_ALL_BY_MODEL, NOT_BY_MODEL
 
 NOW = datetime(2026, 5, 12, 9, tzinfo=UTC)
 LEASE = "Ann Miller signed the lease.\nIt starts on 1 June\n2026, and Ann Miller pays 900 euros."
