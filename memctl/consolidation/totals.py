@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Slot, Statement, StemWeights
+from memctl.language.table_rows import (
+    Cells,
+    amount_column,
+    is_sum,
+    number,
+    row_cells,
+    text_columns,
+    written,
+)
 from memctl.language.term_analysis import terms
 
-_AMOUNT = re.compile(
-    r"amount|total|paid|cost|price|gross|net|sum|spent|invoiced?|fee|value|"
-    r"betrag|summe|brutto|netto|kosten|preis|montant|prix|importe|importo|prezzo|[€£$]|eur|gbp|usd",
-    re.IGNORECASE,
-)
-_NO_AMOUNT = re.compile(
-    r"unit|per\b|each|rate|budget|quote|limit|\bid\b|no\b|nr\b|balance|saldo", re.I
-)
-_SUMS = re.compile(r"\s*(?:sub|grand )?(?:total|sum|summe|gesamt|balance|budget)\b", re.IGNORECASE)
 _LIMIT = re.compile(
     r"\b(?P<word>budget|cap(?:ped)?|limit|maximum|max|at most|under|no more than|not more than|"
     r"ceiling|allowance|up to|quoted?|quotation|estimated?|höchstens|obergrenze|"
@@ -29,7 +29,6 @@ _LIMIT = re.compile(
 )
 _WORDING = {"cap": "cap", "limit": "limit", "maximum": "limit", "max": "limit", "quot": "quote",
             "estim": "estimate", "ceiling": "ceiling", "allowance": "allowance"}  # fmt: skip
-_DIGITS = re.compile(r"[€£$]?\s?(-?\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)\s?(?:[€£$]|[A-Za-z]{3})?")
 _FEWEST_ROWS = 2
 _MOST_GROUPS = 0.5
 """Values of a column that groups rows, as a share of its rows."""
@@ -40,7 +39,7 @@ _LARGEST = 3.0
 @dataclass(frozen=True, slots=True)
 class _Row:
     statement: Statement
-    cells: dict[str, str]
+    cells: Cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,8 @@ def _finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     when = f" ({insight_wording.day_after_day([days[0], days[-1]])})" if len(days) > 1 else ""
     headline = (
         f"{total.name}: {insight_wording.counted(len(total.rows), 'entry', 'entries')} come to "
-        f"{_written(total.amount)}{when}, over the {what} of {slot.value.text} "
-        f"by {_written(total.amount - most)}."
+        f"{written(total.amount)}{when}, over the {what} of {slot.value.text} "
+        f"by {written(total.amount - most)}."
     )
     return Finding(
         kind="total",
@@ -113,35 +112,27 @@ def _finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     )
 
 
-def _written(amount: float) -> str:
-    return f"{amount:,.2f}".removesuffix(".00")
-
-
 def _tables(found: Sequence[Statement]) -> Iterator[list[_Row]]:
     tables: dict[str, list[_Row]] = defaultdict(list)
     for each in found:
-        if each.is_row:
-            parts = (part.partition(": ") for part in each.text.split("; "))
-            cells = {name.strip(): value.strip() for name, _, value in parts if value.strip()}
-            if not any(_SUMS.match(value) for value in cells.values()):
-                tables[each.document].append(_Row(each, cells))
+        cells = row_cells(each.text) if each.is_row else {}
+        if cells and not is_sum(cells):
+            tables[each.document].append(_Row(each, cells))
     yield from (rows for rows in tables.values() if len(rows) >= _FEWEST_ROWS)
 
 
 def _sums(rows: Sequence[_Row]) -> Iterator[_Sum]:
-    columns = list(dict.fromkeys(name for row in rows for name in row.cells))
-    numeric = [name for name in columns if _is_amount(rows, name)]
-    if not numeric:
+    cells = [row.cells for row in rows]
+    amount = amount_column(cells)
+    if not amount:
         return
-    amount = max(numeric, key=lambda name: bool(re.search("total|gross|amount", name, re.I)))
     title = rows[0].statement.memory.title
     yield _sum(title, frozenset(terms(title)), rows, amount, is_whole=True)
-    for name in columns:
+    for name in text_columns(cells):
         groups: dict[str, list[_Row]] = defaultdict(list)
         for row in rows:
             groups[row.cells.get(name, "")].append(row)
-        is_text = not any(_DIGITS.fullmatch(value) for value in groups if value)
-        if name in numeric or not is_text or len(groups) > max(2, 1 + _MOST_GROUPS * len(rows)):
+        if len(groups) > max(2, 1 + _MOST_GROUPS * len(rows)):
             continue
         for value, some in groups.items():
             if value and len(some) >= _FEWEST_ROWS:
@@ -151,21 +142,5 @@ def _sums(rows: Sequence[_Row]) -> Iterator[_Sum]:
 def _sum(
     name: str, stems: frozenset[str], rows: Sequence[_Row], amount: str, *, is_whole: bool = False
 ) -> _Sum:
-    return _Sum(
-        name, stems, tuple(rows), sum(_number(row.cells.get(amount, "")) for row in rows), is_whole
-    )
-
-
-def _is_amount(rows: Sequence[_Row], name: str) -> bool:
-    said = [row.cells[name] for row in rows if name in row.cells]
-    if not _AMOUNT.search(name) or _NO_AMOUNT.search(name):
-        return False
-    return sum(bool(_DIGITS.fullmatch(value)) for value in said) >= 0.8 * len(said)
-
-
-def _number(value: str) -> float:
-    match = _DIGITS.fullmatch(value)
-    if match is None:
-        return 0.0
-    plain = re.sub(r"[,.'\u00a0](?=\d{3}(?:\D|$))", "", match[1]).replace(",", ".")
-    return float(plain)
+    total = sum(number(row.cells.get(amount, "")) for row in rows)
+    return _Sum(name, stems, tuple(rows), total, is_whole)

@@ -261,10 +261,9 @@ class _QuerySession:
         """Search for what a question asks, answer it if that is wanted, and log it."""
         from memctl.search.answering.evidence_sentences import (
             MAX_HITS_READ,
-            promote_answering,
+            rank_hits,
             rank_sentences,
         )
-        from memctl.search.answering.extractive_answer import LIKELY
 
         searcher, started = self._searcher, time.monotonic()
         limit = options.limit or self.search_context.config.query.limit
@@ -276,7 +275,7 @@ class _QuerySession:
             answer = self._answer(outcome, sentences, options)
             is_ordered = bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
-                hits = promote_answering(hits, sentences, LIKELY)
+                hits = rank_hits(hits, sentences)
         hits = hits[:limit]
         result = QueryResult(
             question=question.text,

@@ -28,6 +28,7 @@ from memctl.search.ranking.reranking import NO_RERANKING, Reranking, rerank
 from memctl.search.ranking.scored_candidates import (
     ScoredCandidate,
     fold_distilled,
+    load_document,
     load_hits,
     load_turns_around,
     score_candidates,
@@ -345,6 +346,7 @@ class Searcher:
             ranked=tuple(ranked),
             has_cosines=embedded.is_by_words,
             load_turns_around=partial(load_turns_around, self._sources),
+            load_document=partial(load_document, self._sources),
             notes=(*analysis.notes, *embedded.notes, *notes),
             community_finder=self._community_finder(pipeline),
         )

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memctl.records import Answer, Memory
+from memctl.search.answering.evidence_sentences import rank_hits, rank_sentences
 from memctl.search.answering.extractive_answer import NOT_FOUND, UNSURE, extract_answer
 from memctl.search.searcher import Searcher
 
@@ -55,6 +56,17 @@ def test_what_is_not_known_is_not_answered(roastery: Searcher, question: str) ->
     given = ask(roastery, question)
     assert (given.text, given.found, given.citations) == (NOT_FOUND, False, ())
     assert given.confidence < 0.5
+
+
+def test_hits_come_in_the_order_of_their_answering_sentences(roastery: Searcher) -> None:
+    outcome = roastery.search("Who supplies the green coffee?")
+    sentences = rank_sentences(outcome)
+    hits = rank_hits(outcome.hits[::-1], sentences)
+    assert "Huila Direct" in hits[0].text
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    assert {hit.memory_id for hit in hits} == {hit.memory_id for hit in outcome.hits}
+    best = list(dict.fromkeys(item.hit.memory_id for item in sentences))
+    assert [hit.memory_id for hit in hits][: len(best)] == best
 
 
 BARRELS = "How many barrels stand in the cellar?"

@@ -176,6 +176,22 @@ _ASKS_WHEN = re.compile(
 )
 
 
+_ASKS_WHAT_HAPPENED = re.compile(
+    r"\b(?:what (?:else )?(?:happened|went on|took place)"
+    r"|what (?:did|was|were) (?:\w+ ){1,2}(?:do|doing|up to)"
+    r"|which things happened|anything (?:happen|going on)|what(?:['’]s| is| was) (?:on|happening)"
+    r"|was (?:ist|war) (?:\S+ ){0,4}(?:passiert|geschehen|los)"
+    r"|was (?:habe|hat|haben) (?:\S+ ){1,5}gemacht"
+    r"|qu['’]est-ce qui s['’]est passé|qué pasó|che cosa è successo|wat is er gebeurd)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_what_happened(question: str) -> bool:
+    """Tell whether a question asks for what happened, usually at some time."""
+    return _ASKS_WHAT_HAPPENED.search(question) is not None
+
+
 def asks_when(question: str) -> bool:
     """Tell whether a question asks for a time."""
     return _ASKS_WHEN.search(question) is not None

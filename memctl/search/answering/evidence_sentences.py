@@ -17,6 +17,7 @@ from memctl.records import Hit
 from memctl.search.answering.evidence_parts import (
     Part,
     Span,
+    asks_what_happened,
     is_question,
     is_table_row,
     quotable_parts,
@@ -38,8 +39,10 @@ _WHOLE = 0.8
 _LITTLE = 0.34
 """Share of a question below which a sentence with its context has little to do with it."""
 _OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 4.2, -4.0, -1.0
-"""For a sentence of the time that a question names, and for one of another day or period: what
-happened in a period may have been written down after it."""
+"""Where it is asked what happened at some time: for a sentence of that time, and for one of another
+day or period; what happened in a period may have been written down after it."""
+_TIME_SHARE = 0.1
+"""The share of these for other questions, in which the time is one word among others."""
 _ASKS_WHETHER = re.compile(
     r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
     re.IGNORECASE,
@@ -50,12 +53,16 @@ _ALL = 0.9
 """Share of a question for yes or no that a sentence must cover to answer it."""
 _UNLIKE = 0.15
 """Cosine with the question below which a sentence without its words is about something else."""
+MARGIN_OF_ONE = 2.0
+"""Taken for how far the only sentence is ahead."""
 _USUAL_COSINE = 0.4
 """Of a sentence that answers, with its question; for where there are no vectors to compare."""
+_MOST_BEFORE = 220
+"""Characters that the model reads of what stands before a sentence."""
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
 _DIGIT = re.compile(r"\d")
 _NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
-_ASKS_NUMBER = re.compile(
+ASKS_NUMBER = re.compile(
     r"\b(?:how (?:many|much|long|old|often|far|big|tall)|price|cost|phone|number|what time|when"
     r"|wie ?viele?|wie (?:lange|oft|alt)|wann|preis|telefon\w*|combien|quand|cu[aá]nt[oa]s?"
     r"|cu[aá]ndo|quant[oie]|quando)\b",
@@ -121,7 +128,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     may_repeat = not is_question(asked)  # what is asked for by a statement of it
     said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
-    asks_number = _ASKS_NUMBER.search(outcome.asked.text) is not None
+    asks_number = ASKS_NUMBER.search(outcome.asked.text) is not None
     odds = load_task_encoder().score_answers(
         outcome.asked.text, [(draft.before, draft.part.text_with_path) for draft in drafts]
     )
@@ -149,7 +156,8 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
 
 def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
     """Return the sentences of the best hits, those first that have most of the question."""
-    hits = outcome.hits[:MAX_HITS_READ]
+    # A gist is made of sentences that passages have, or counts what a file holds.
+    hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type != "gist"]
     around = outcome.load_turns_around(hits) if outcome.load_turns_around else ()
     said = {_place(hit): hit.text for hit in (*hits, *around)}
     drafts = [
@@ -160,27 +168,29 @@ def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
     return _distinct(sorted(drafts, key=lambda draft: -draft.overlap))
 
 
-def promote_answering(
-    hits: Sequence[Hit], sentences: Sequence[EvidenceSentence], least: float
-) -> tuple[Hit, ...]:
-    """Return hits with those first that have a sentence which is the answer.
+def rank_hits(hits: Sequence[Hit], sentences: Sequence[EvidenceSentence]) -> tuple[Hit, ...]:
+    """Return hits by how likely their best sentence answers; those without one keep their order.
 
     Args:
         hits: Best first.
         sentences: Of the hits, best first.
-        least: The probability from which on a sentence is taken for the answer.
     """
-    answering = dict.fromkeys(item.hit.memory_id for item in sentences if item.score >= least)
-    places = {memory_id: place for place, memory_id in enumerate(answering)}
+    best = dict.fromkeys(item.hit.memory_id for item in sentences)
+    places = {memory_id: place for place, memory_id in enumerate(best)}
     ordered = sorted(hits, key=lambda hit: places.get(hit.memory_id, len(places)))
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(ordered, start=1))
 
 
 def sentence_context(hit: Hit, before: str) -> str:
-    """Return what the model reads before a sentence: its date, its titles, the one before it."""
+    """Return what the model reads before a sentence: its date, its titles, what stands before."""
     date = f"{hit.created_at.day} {hit.created_at:%B %Y}"
     titles = " > ".join(dict.fromkeys(filter(None, (hit.title, hit.heading))))
-    return " | ".join(filter(None, (date, titles, before)))
+    return " | ".join(filter(None, (date, titles, _last_words(before))))
+
+
+def _last_words(text: str) -> str:
+    """Return the end of a text, from a word on."""
+    return text if len(text) <= _MOST_BEFORE else text[-_MOST_BEFORE:].partition(" ")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +289,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             continue
         before = parts[place - 1].text_with_path if place else said_before
         is_row = is_table_row(part.text)  # which the row before says nothing of
+        further = parts[place - 2].text_with_path if place > 1 and not is_row else ""
         context = above if is_row else above.union(dates, query_terms(before, outcome.languages))
         needs_before = not is_row and _DIGIT.search(part.text) is None
         own = _coverage(terms_of[place], outcome)
@@ -286,7 +297,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             hit,
             part,
             (part.start, part.end) if own >= _WHOLE else _quote_span(hit, parts, place),
-            sentence_context(hit, before),
+            sentence_context(hit, f"{further} {before}" if further else before),
             terms_of[place],
             own,
             _coverage(terms_of[place] | context, outcome),
@@ -306,9 +317,10 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
 def _time_weight(found: frozenset[str], question: Question) -> float:
     """Return what speaks for or against a sentence by the time that the question names."""
     dates, periods = question.dates, {each.term for each in question.times}
+    share = 1.0 if asks_what_happened(question.text) else _TIME_SHARE
     if any(not found.isdisjoint(slot) for slot in dates) or not found.isdisjoint(periods):
-        return _OF_TIME
-    return _OF_OTHER_DAY if dates else _OF_OTHER_PERIOD if periods else 0.0
+        return share * _OF_TIME
+    return share * (_OF_OTHER_DAY if dates else _OF_OTHER_PERIOD if periods else 0.0)
 
 
 def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_row: bool) -> bool:
@@ -357,6 +369,66 @@ def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:
     return coverage(outcome.question, found, outcome.statistics)
 
 
+def evidence_features(
+    odds: float,
+    *,
+    own: float,
+    near: float,
+    cosine: float,
+    rank: int,
+    has_path: bool,
+    lacks_number: bool,
+    is_of_another: bool,
+) -> dict[str, float]:
+    """Return what tells whether a sentence answers, by the names of ``WEIGHTS``.
+
+    Args:
+        odds: The reading model's log odds that it does.
+        own: Share of the question that it covers.
+        near: Share that it covers with what stands around it.
+        cosine: Of its vector with the question's.
+        rank: Of its hit, from 1.
+        has_path: Whether it is a value below keys.
+        lacks_number: Whether a number or a date is asked for and it has no digit.
+        is_of_another: Whether it is about another thing of the kind that is asked about.
+    """
+    return {
+        "odds": odds,
+        "near": near,
+        "own": own,
+        "cosine": cosine,
+        "rank": -math.log(rank),
+        "little": float(near < _LITTLE),
+        "unlike": float(own == 0 and cosine < _UNLIKE),
+        "path": float(has_path),
+        "lacks_number": float(lacks_number),
+        "of_another": float(is_of_another),
+        "bias": 1.0,
+    }
+
+
+WEIGHTS = {
+    "odds": 0.57, "near": 0.3, "own": 0.5, "cosine": 1.0, "rank": 0.4, "little": -1.0,
+    "unlike": -0.8, "path": 1.2, "lacks_number": -0.7, "of_another": -3.0, "bias": -2.0,
+}  # fmt: skip
+"""Of a logistic model that is fitted on the worlds which the reading model was not trained on
+(``tests/training/fit_answers.py``)."""
+CONFIDENCE_WEIGHTS = {"best": 0.7, "margin": 0.5, "bias": -0.3}
+"""Of another one: how likely the best sentence answers, by its log odds and those of the next."""
+
+
+def answer_confidence(sentences: Sequence[EvidenceSentence]) -> float:
+    """Return the probability that the best sentence answers, by how far it is ahead.
+
+    Args:
+        sentences: Best first, at least one.
+    """
+    best, following = (_log_odds(item.score) for item in (sentences[0], sentences[:2][-1]))
+    margin = best - following if len(sentences) > 1 else MARGIN_OF_ONE
+    weights = CONFIDENCE_WEIGHTS
+    return _sigmoid(weights["best"] * best + weights["margin"] * margin + weights["bias"])
+
+
 def _probability(
     odds: float,
     draft: CandidateSentence,
@@ -368,32 +440,35 @@ def _probability(
 ) -> float:
     """Return the probability that a sentence answers.
 
-    It is a logistic model, fitted on the worlds that the reading model was not trained on
-    (``tests/training/measure.py``).
-
     Args:
-        odds: The model's log odds that it does.
+        odds: The reading model's log odds that it does.
         draft: The sentence.
         lacks_number: Whether a number or a date is asked for and it has no digit.
         whether: Whether the question can be answered by yes or no.
         may_repeat: Whether a sentence may answer that says just what is asked.
         misses_name: Whether a name of the question is in no sentence.
     """
-    value = (
-        0.57 * odds
-        + 0.3 * draft.near
-        + 0.5 * draft.own
-        + 1.0 * draft.cosine
-        + 1.1 / draft.hit.rank
-        - 1.0 * (draft.near < _LITTLE)
-        - 0.8 * (draft.own == 0 and draft.cosine < _UNLIKE)
-        - 0.7 * lacks_number
-        + (0.9 + draft.own) * bool(draft.part.path)
-        - 3.0 * draft.is_of_another
-        + draft.time_weight
-        - 2.8
+    features = evidence_features(
+        odds,
+        own=draft.own,
+        near=draft.near,
+        cosine=draft.cosine,
+        rank=draft.hit.rank,
+        has_path=bool(draft.part.path),
+        lacks_number=lacks_number,
+        is_of_another=draft.is_of_another,
     )
+    value = sum(WEIGHTS[name] * each for name, each in features.items()) + draft.time_weight
     is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
     if is_doubtful or misses_name:
         value = min(value, _DOUBTFUL)
+    return _sigmoid(value)
+
+
+def _sigmoid(value: float) -> float:
     return 1 / (1 + math.exp(-value))
+
+
+def _log_odds(probability: float) -> float:
+    probability = min(max(probability, 1e-6), 1 - 1e-6)
+    return math.log(probability / (1 - probability))

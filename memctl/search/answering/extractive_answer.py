@@ -22,9 +22,14 @@ from memctl.search.answering.evidence_parts import (
     speech_start,
     stated_values,
 )
-from memctl.search.answering.evidence_sentences import EvidenceSentence, rank_sentences
+from memctl.search.answering.evidence_sentences import (
+    EvidenceSentence,
+    answer_confidence,
+    rank_sentences,
+)
 from memctl.search.answering.excerpts import HitExcerpt, cite
 from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.table_totals import total_answer
 
 METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
@@ -32,8 +37,6 @@ UNSURE = "Unsure. Closest in memory:"
 
 SURE = 0.585
 """From this probability on, a sentence is the answer."""
-LIKELY = 0.25
-"""From this one on, its hit goes before others."""
 CLOSE = 0.1
 """From this one on, it is shown as what is closest."""
 _MAX_SENTENCES, _MAX_LISTED = 3, 5
@@ -55,6 +58,16 @@ _SEVERAL_THINGS = re.compile(
     re.IGNORECASE,
 )
 """In a question whose answer is a list, or what happened at a time."""
+_ABOUT = re.compile(
+    r"\W*(?:who(?:['’]s| is| was)|(?:please )?tell me (?:more |all |everything )?about"
+    r"|what (?:do|can) (?:i|we|you) (?:know|tell me) (?:about|of)|what is known (?:about|of)"
+    r"|wer (?:ist|war)|was (?:wissen wir|weiß ich) über|erzähl mir (?:von|über)"
+    r"|qui est|parle-moi de|quién es|chi è|wie is) (?P<subject>[^,;:.?!]{2,60})[?!.\s]*",
+    re.IGNORECASE,
+)
+"""A question for all that is known of somebody or something."""
+_FEWEST_KNOWN, _MOST_KNOWN, _LONGEST_SUBJECT = 2, 6, 4
+"""Sentences that tell of a subject, and words that name one."""
 _SAME_TEXT = 0.7
 """Sentences whose terms overlap to this degree say the same."""
 _SAME_SUBJECT = 0.45
@@ -71,10 +84,14 @@ def extract_answer(
         outcome: What was found.
         sentences: Its sentences, best first, where they have been judged already.
     """
+    if (total := total_answer(outcome)) is not None:
+        return total
     sentences = rank_sentences(outcome) if sentences is None else sentences
-    confidence = round(sentences[0].score, 3) if sentences else 0.0
+    confidence = round(answer_confidence(sentences), 3) if sentences else 0.0
     if not sentences or (confidence < CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
+    if known := _known_of_subject(outcome, sentences):
+        return _answer(known, _plain_answer(known, ""), max(confidence, SURE), unsure=False)
     unsure = confidence < SURE
     is_list = _SEVERAL_THINGS.search(outcome.asked.text) is not None
     is_open = is_list or _SEVERAL_STEPS.search(outcome.asked.text) is not None
@@ -91,6 +108,12 @@ def extract_answer(
         ordered = ordered if unsure else _reading_order(ordered)
     ordered = [_without_speaker(item) for item in ordered]
     text = _differing(ordered) if other else _plain_answer(ordered, outcome.asked.text)
+    return _answer(ordered, text, confidence, unsure=unsure)
+
+
+def _answer(
+    ordered: Sequence[EvidenceSentence], text: str, confidence: float, *, unsure: bool
+) -> Answer:
     return Answer(
         f"{UNSURE} {text}" if unsure else text,
         found=not unsure,
@@ -102,6 +125,26 @@ def extract_answer(
         ),
         unsure=unsure,
     )
+
+
+def _known_of_subject(
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return what names the subject of a question like "who is Ada?", in the order of time.
+
+    Nothing for other questions, for a subject without a name, and where fewer than two name it.
+    """
+    asked = _ABOUT.fullmatch(outcome.asked.text.strip())
+    words = asked["subject"].split() if asked else []
+    if asked is None or len(words) > _LONGEST_SUBJECT or not any(w[0].isupper() for w in words):
+        return []
+    subject = frozenset(query_terms(asked["subject"], outcome.languages))
+    naming = [item for item in sentences if subject and subject <= item.terms]
+    known = _without_repeats(naming)[:_MOST_KNOWN]
+    if len(known) < _FEWEST_KNOWN:
+        return []
+    known.sort(key=lambda item: (item.hit.created_at, item.hit.start or 0, item.start))
+    return [_without_speaker(item) for item in known]
 
 
 def _without_speaker(item: EvidenceSentence) -> EvidenceSentence:

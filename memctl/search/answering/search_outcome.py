@@ -54,6 +54,8 @@ class SearchOutcome:
     """Whether the candidates' cosines are by word vectors."""
     load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]] | None = None
     """Reads what was said directly before and after turns of conversations."""
+    load_document: Callable[[Hit], tuple[Hit, ...]] | None = None
+    """Reads the passages of a hit's document."""
     notes: tuple[str, ...] = ()
     """What the search did without because a model was not available."""
     community_finder: CommunityFinder | None = None

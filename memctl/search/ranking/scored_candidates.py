@@ -212,6 +212,23 @@ def load_hits_by_id(sources: Sources, kb: str, ids: Sequence[str]) -> dict[str, 
     }
 
 
+_MOST_PASSAGES = 2_000
+
+
+def load_document(sources: Sources, hit: Hit) -> tuple[Hit, ...]:
+    """Read the passages of a hit's document in their order; none if it has very many."""
+    if hit.document_id is None:
+        return ()
+    where = col("document_id").is_in([hit.document_id]) & (col("level") == "evidence")
+    where &= col("valid_to").is_null()
+    rows = sources[hit.kb].scan("memories", where, ["id", "start"], limit=_MOST_PASSAGES + 1)
+    if rows.num_rows > _MOST_PASSAGES:
+        return ()
+    ordered = sorted(rows.to_pylist(), key=lambda row: row["start"] or 0)
+    passages = load_hits_by_id(sources, hit.kb, [row["id"] for row in ordered])
+    return tuple(passages[row["id"]] for row in ordered)
+
+
 def load_turns_around(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Read the turns of conversations directly before and after some, ranked like these."""
     wanted: dict[tuple[str, str, str, int], int] = {}

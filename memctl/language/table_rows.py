@@ -1,0 +1,77 @@
+"""Rows of tables as they stand in text, ``name: value; name: value``, and the amounts in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+Cells = dict[str, str]
+"""The values of a row by the names of their columns."""
+
+_AMOUNT = re.compile(
+    r"amount|total|paid|cost|price|gross|net|sum|spent|invoiced?|fee|value|"
+    r"betrag|summe|brutto|netto|kosten|preis|montant|prix|importe|importo|prezzo|[€£$]|eur|gbp|usd",
+    re.IGNORECASE,
+)
+_NO_AMOUNT = re.compile(
+    r"unit|per\b|each|rate|budget|quote|limit|\bid\b|no\b|nr\b|balance|saldo|paid[ _](?:by|on)",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
+_SUMS = re.compile(r"\s*(?:sub|grand )?(?:total|sum|summe|gesamt|balance|budget)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"[€£$]?\s?(-?\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)\s?(?:[€£$]|[A-Za-z]{3})?")
+
+
+def row_cells(line: str) -> Cells:
+    """Return the cells of a row; those without a value are left out."""
+    parts = (part.partition(": ") for part in line.split("; "))
+    return {name.strip(): value.strip() for name, _, value in parts if value.strip()}
+
+
+def is_sum(cells: Cells) -> bool:
+    """Tell whether a row adds up others."""
+    return any(_SUMS.match(value) for value in cells.values())
+
+
+def amount_column(rows: Sequence[Cells]) -> str:
+    """Return the name of the column of amounts that can be added up; "" if there is none."""
+    numeric = [name for name in _columns(rows) if _is_amount(rows, name)]
+    return max(numeric, key=lambda name: bool(_WHOLE.search(name)), default="")
+
+
+def text_columns(rows: Sequence[Cells]) -> list[str]:
+    """Return the names of the columns whose values are not numbers."""
+    return [
+        name
+        for name in _columns(rows)
+        if not _is_amount(rows, name) and not any(is_number(row.get(name, "")) for row in rows)
+    ]
+
+
+def is_number(value: str) -> bool:
+    """Tell whether a value is a number or an amount of money."""
+    return _NUMBER.fullmatch(value) is not None
+
+
+def number(value: str) -> float:
+    """Return the number that a value is; 0 if it is none."""
+    match = _NUMBER.fullmatch(value)
+    if match is None:
+        return 0.0
+    return float(re.sub(r"[,.'\u00a0](?=\d{3}(?:\D|$))", "", match[1]).replace(",", "."))
+
+
+def written(amount: float) -> str:
+    """Return ``1,234.50``, or ``1,234`` where there are no cents."""
+    return f"{amount:,.2f}".removesuffix(".00")
+
+
+def _columns(rows: Sequence[Cells]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _is_amount(rows: Sequence[Cells], name: str) -> bool:
+    said = [row[name] for row in rows if name in row]
+    if not _AMOUNT.search(name) or _NO_AMOUNT.search(name):
+        return False
+    return sum(map(is_number, said)) >= 0.8 * len(said)

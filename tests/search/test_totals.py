@@ -1,0 +1,97 @@
+"""Questions for a total, answered from the rows of tables, and for all that is known of a name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memctl.records import Answer
+from memctl.search.answering.extractive_answer import extract_answer
+from memctl.search.answering.search_outcome import SearchOutcome
+
+from .conftest import MemoryOf, Shelf
+
+ROWS = (
+    "date: 2024-10-01; payee: Kestrel Build; what: stage 1; amount: 9000.50; paid_by: joint",
+    "date: 2024-11-02; payee: Screwfix; what: bolts; amount: 30; paid_by: Huw",
+    "date: 2024-12-02; payee: Kestrel Build; what: stage 2; amount: 8,000; paid_by: joint",
+    "date: 2025-01-05; payee: Paint Shop; what: paint; amount: 120; paid_by: Nadia",
+    "date: ; payee: ; what: TOTAL; amount: 17150.50",
+)
+
+
+@pytest.fixture
+def spend(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """A table in two passages, and a note on something else."""
+    first, second = "\n".join(ROWS[:2]), "\n".join(ROWS[2:])
+    table = {"document_id": "d_spend", "title": "kitchen spend", "source": "kitchen spend.csv"}
+    shelf.put(
+        [
+            memory_of("s1", first, **table, row=1),
+            memory_of("s2", second, **table, row=3, start=len(first) + 1,
+                      end=len(first) + 1 + len(second)),
+            memory_of("garden", "We planted tomatoes behind the house last spring."),
+        ]
+    )  # fmt: skip
+    return shelf
+
+
+def ask(shelf: Shelf, question: str) -> Answer:
+    outcome: SearchOutcome = shelf.searcher().search(question)
+    return extract_answer(outcome)
+
+
+@pytest.mark.parametrize(
+    ("question", "amount", "rows"),
+    [
+        ("What did we spend on the kitchen in total?", "17,150.50", 4),
+        ("Add up what we have paid for the kitchen so far", "17,150.50", 4),
+        ("How much have we paid Kestrel Build?", "17,000.50", 2),
+        ("How much did Nadia pay for the kitchen?", "120", 1),
+        ("total kitchen spend in 2024", "17,030.50", 3),
+    ],
+)
+def test_a_total_is_the_sum_of_the_rows_asked_for(
+    spend: Shelf, question: str, amount: str, rows: int
+) -> None:
+    given = ask(spend, question)
+    assert given.found
+    assert given.text.startswith(f"{amount} in total: the sum of amount over {rows} row")
+    assert "kitchen spend" in given.text
+    quoted = "\n".join(citation.quote for citation in given.citations)
+    assert quoted.count("amount: ") >= rows
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How much did the car cost in total?",
+        "What did we spend on the kitchen in 2021?",
+        "How much have we paid Kestrel Build for the garage?",
+        "What colour is the kitchen in total?",
+    ],
+)
+def test_a_word_that_no_row_has_makes_no_total(spend: Shelf, question: str) -> None:
+    assert ask(spend, question).method != "total/1"
+
+
+def test_two_tables_that_differ_leave_it_unsure(spend: Shelf, memory_of: MemoryOf) -> None:
+    text = "\n".join((*ROWS[:2], "date: 2025-02-01; payee: Ikea; what: taps; amount: 90"))
+    spend.put([memory_of("copy", text, title="kitchen spend copy", row=1)])
+    given = ask(spend, "What did we spend on the kitchen in total?")
+    assert (given.found, given.unsure) == (False, True)
+
+
+def test_who_somebody_is_is_told_by_all_that_names_them(shelf: Shelf, memory_of: MemoryOf) -> None:
+    said = [
+        ("a", "Oda Brandvik is the new stage manager.", datetime(2026, 2, 1, tzinfo=UTC)),
+        ("b", "Oda Brandvik moved to Bergen with her two dogs.", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("c", "The scenery is painted by Wim.", datetime(2026, 1, 5, tzinfo=UTC)),
+    ]
+    shelf.put([memory_of(id, text, created_at=at) for id, text, at in said])
+    for question in ("Who is Oda Brandvik?", "Tell me about Oda Brandvik."):
+        given = ask(shelf, question)
+        assert given.found
+        assert [citation.quote for citation in given.citations] == [said[1][1], said[0][1]]
+    assert not ask(shelf, "Who is Ole Brandt?").found
