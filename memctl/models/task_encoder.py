@@ -1,7 +1,7 @@
 """The built-in reading model: one small transformer encoder with a head for each task.
 
 It tells whether a sentence answers a question, whether a sentence states something lasting and of
-which type, and which names stand in it.  It is MiniLM-L6 (Wang et al.
+which type, which names stand in it, and how two statements relate.  It is MiniLM-L6 (Wang et al.
 2020, Apache 2.0) fine-tuned on labelled text; ``docs/models.md`` has its card.  Inference is NumPy
 on eight-bit weights, so it needs no package and no network.
 """
@@ -23,10 +23,13 @@ from memctl.errors import MemctlError
 
 Matrix = NDArray[np.float32]
 StatementLabel = Literal["none", "fact", "decision", "preference", "plan", "event", "observation"]
+Relation = Literal["unrelated", "repeats", "changed", "contradicts"]
 NameType = Literal["person", "organisation", "place", "product", "event", "work", "other"]
 
 STATEMENT_LABELS: tuple[StatementLabel, ...] = get_args(StatementLabel)
 NAME_TYPES: tuple[NameType, ...] = get_args(NameType)
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+"""How a statement relates to an earlier one."""
 
 FOLDER = Path(__file__).with_name("weights")
 WEIGHTS_FILE = "weights.safetensors"
@@ -35,10 +38,12 @@ VERSION = "1"
 
 HEADS = 12
 NORM_EPSILON = 1e-12
-ANSWER_LIMITS = (40, 48, 80)
+ANSWER_LIMITS = (40, 72, 80)
 """Most tokens of the question, of what precedes a sentence, and of the sentence."""
 STATEMENT_LIMITS = (48, 96)
 """Most tokens of what precedes a sentence, and of the sentence."""
+RELATION_LIMITS = (80, 80)
+"""Most tokens of the earlier and of the later statement."""
 _CLS, _SEP = 101, 102
 _MIN_NAME = 0.35
 """Least probability that a token is part of a name."""
@@ -65,6 +70,8 @@ class SentenceReading:
     """Probability of each of ``STATEMENT_LABELS``."""
     importance: float
     """0 to 1: how much it matters in its document."""
+    gist_share: float
+    """0 to 1: how much of its document's gist it says."""
     names: tuple[NameSpan, ...]
 
 
@@ -126,15 +133,28 @@ class TaskEncoder:
         for batch, states in self._encode(packed):
             first = states[:, 0]
             labels = _softmax(self._head("label", first))
-            importance = _sigmoid(self._head("importance", first)[:, 0])
+            importance, gist = (
+                _sigmoid(self._head(name, first)[:, 0]) for name in ("importance", "gist")
+            )
             tags = _softmax(self._head("tags", states))
             for row, at in enumerate(batch):
                 text = sentences[at][1]
                 spans = self._first_tokens(text, STATEMENT_LIMITS[1]).spans
                 own = tags[row, packed[at].start : packed[at].start + len(spans)]
                 names = tuple(_decode_names(text, spans, own))
-                found[at] = SentenceReading(labels[row], float(importance[row]), names)
+                found[at] = SentenceReading(
+                    labels[row], float(importance[row]), float(gist[row]), names
+                )
         return [each for each in found if each is not None]
+
+    def relate_statements(self, pairs: Sequence[tuple[str, str]]) -> Matrix:
+        """Return the probability of each of ``RELATIONS``, shape ``[n, 4]``.
+
+        Args:
+            pairs: The earlier statement and the later, each after its title and its day.
+        """
+        packed = [self._pack(pair, RELATION_LIMITS) for pair in pairs]
+        return _softmax(self._first_states(packed, "relation"))
 
     # --- input -----------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ _CAPITALISED = re.compile(rf"(?<![\w'’]){_CAPITAL}[\w'’]*")
 _ASCII_CAPITALISED = re.compile(r"[A-Z][\w']*")
 _HANDLES = re.compile(
     r"(?P<url>https?://[^\s<>\"'`)\]}]+|www\.[^\s<>\"'`)\]}]+)"
-    r"|(?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?P<email>(?<![\w.+<-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<handle>(?<![\w@/.])@[A-Za-z_]\w{1,29}\b(?!\.\w|@))"
     r"|`(?P<code>[^`\n]{2,40})`"
 )

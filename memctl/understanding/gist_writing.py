@@ -1,6 +1,6 @@
 """What a document is about, in one to three sentences taken from it or counted in it.
 
-Prose: its title and the sentences that matter most to the reading model, in at most 30 words.
+Prose: its title and the sentences that say most of it to the reading model, in at most 30 words.
 Tables and lists of values are described by their columns and their reach.
 """
 
@@ -13,25 +13,19 @@ from itertools import pairwise
 
 from memctl.language.date_mentions import DateSpan
 from memctl.records import Segment, SourceText
-from memctl.understanding.sentence_reading import ReadLine, most_important
+from memctl.understanding.sentence_reading import ReadLine, most_telling
 from memctl.understanding.text_outline import Line, body_text
 
 _SHORT = 280
 _MAX_LENGTH = 420
 _MAX_SENTENCES = 2
 _MAX_WORDS = 30
-_SCORED = 400
 _MAX_SHEETS = 5
-_SENTENCE_LENGTHS = (25, 320)
 _MARKER = re.compile(r"^(?:[-*+•>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
 _ONLY_TAGS = re.compile(r"(?:#[^\W\d_][\w/-]*\s*)+|[-=*_~\s]+")
 _HEADING = re.compile(r"#{1,6}\s")
 _END_MARKS = tuple(".!?…:;,。！？｡")
 _ENDED = re.compile(rf"[{''.join(_END_MARKS)}][\"'”’»)\]*_]*$")
-_TITLE_LIKE = 90
-_TELLING = ("decision", "important_fact", "fact", "plan", "observation")
-_MAX_STATEMENTS = 2
-_OF_ONE = re.compile(r"(?:I|my|mine|me)\b", re.IGNORECASE)
 _FIELD = re.compile(r"(?:^|; )([^:;\n]{1,40}): ")
 _DEFINITION = re.compile(
     r"^(?:export |public |async |pub |static )*(?:def|class|function|func|fn|struct|interface|type|"
@@ -130,10 +124,10 @@ def _shares(source: SourceText) -> Mapping[str, float]:
 
 
 def _of_sentences(source: SourceText, read: Sequence[ReadLine]) -> str:
-    """Return the title and the sentences that matter most, in at most ``_MAX_WORDS`` words."""
+    """Return the title and the sentences that say most, in at most ``_MAX_WORDS`` words."""
     left = _MAX_WORDS - len(source.title.split())
     chosen: list[ReadLine] = []
-    for item in most_important(read):
+    for item in most_telling(read):
         length = len(item.text.split())
         if length <= left or not chosen:
             chosen.append(item)

@@ -6,6 +6,7 @@ becomes a memory that stands alone: with who says it, what it continues, and wha
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,13 +27,16 @@ MAX_READ = 400
 """Sentences read of one document, or of one part of it."""
 KEPT = 0.55
 """Least probability that a sentence states something lasting."""
-IMPORTANT = 0.55
+IMPORTANT = 0.6
 """Least importance of what is kept."""
-_MAX_SHARE = 0.2
-"""At most this share of a document's sentences begin a memory, and always one."""
+_MOST_OF_ROOT = 1.2
+"""At most so many memories of a document, times the root of the number of its sentences: the longer
+it is, the less of it is worth remembering."""
+_JOINED = 0.2
+"""The least probability for what stands beside it."""
 _FEW = 3
 """All that so short a document states is kept."""
-_LONGEST_MEMORY = 360
+_LONGEST_MEMORY = 450
 """Characters of a memory of several sentences."""
 _SURE_NAME = 0.8
 _WORD = re.compile(r"\w+")
@@ -154,7 +158,8 @@ def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled,
 
 def _most_kept(read: Sequence[ReadLine]) -> int:
     fewest = len(read) if len(read) <= _FEW else 1
-    return max(fewest, round(_MAX_SHARE * len(read))) + sum(bool(item.stated_type) for item in read)
+    most = round(_MOST_OF_ROOT * math.sqrt(len(read)))
+    return max(fewest, most) + sum(bool(item.stated_type) for item in read)
 
 
 def _may_be_kept(item: ReadLine) -> bool:
@@ -192,9 +197,9 @@ def _widened(
 
     while _CONTINUES.match(_said(read[first])) and adds(first - 1, first, 0.0):
         first -= 1
-    while adds(last + 1, last, KEPT):
+    while adds(last + 1, last, _JOINED):
         last += 1
-    while adds(first - 1, first, KEPT):
+    while adds(first - 1, first, _JOINED):
         first -= 1
     return first, last
 
@@ -292,7 +297,7 @@ def _titles(source: SourceText, line: Line) -> Iterator[str]:
     yield from filter(None, dict.fromkeys((source.title, line.heading.rpartition(" > ")[2])))
 
 
-def most_important(read: Iterable[ReadLine]) -> list[ReadLine]:
-    """Return the sentences by how much they matter, the most important first."""
+def most_telling(read: Iterable[ReadLine]) -> list[ReadLine]:
+    """Return the sentences that state something by how much they say of the gist, most first."""
     stating = [item for item in read if item.confidence >= KEPT / 2]
-    return sorted(stating, key=lambda item: -item.weight)
+    return sorted(stating, key=lambda item: -item.reading.gist_share)

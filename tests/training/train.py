@@ -16,11 +16,12 @@ import argparse
 import datetime
 import gzip
 import json
+import math
 import random
 import re
 import shutil
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -42,6 +43,8 @@ from memctl.models.task_encoder import (
     HEADS,
     NAME_TYPES,
     NORM_EPSILON,
+    RELATION_LIMITS,
+    RELATIONS,
     STATEMENT_LABELS,
     STATEMENT_LIMITS,
     letter_case,
@@ -49,9 +52,6 @@ from memctl.models.task_encoder import (
 
 WIDTH, LAYERS, POSITIONS = 384, 6, 256
 BATCH = 32
-RELATIONS = ("unrelated", "repeats", "changed", "contradicts")
-"""How two statements relate: a task that is only learned along with the others."""
-RELATION_LIMITS = (70, 70)
 CLS, SEP = 101, 102
 DAYS = [
     f"{day} {month} {year}"
@@ -108,7 +108,7 @@ class Network(nn.Module):
         self.case = nn.Embedding(5, WIDTH)
         self.ln = nn.LayerNorm(WIDTH, eps=NORM_EPSILON)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.answer, self.importance = nn.Linear(WIDTH, 1), nn.Linear(WIDTH, 1)
+        self.answer, self.importance, self.gist = (nn.Linear(WIDTH, 1) for _ in range(3))
         self.label = nn.Linear(WIDTH, len(STATEMENT_LABELS))
         self.tags = nn.Linear(WIDTH, 1 + 2 * len(NAME_TYPES))
         self.relation = nn.Linear(WIDTH, len(RELATIONS))
@@ -241,6 +241,7 @@ class Worlds:
         self.relations: list[tuple[World, list[Any]]] = []
         self.pairs: list[dict[str, str]] = []
         self.by_world: dict[World, list[Document]] = defaultdict(list)
+        self._holders: Counter[str] = Counter()
         for path in sorted(DATA.glob("*.jsonl")):
             for line in path.read_text("utf-8").splitlines():
                 row = json.loads(line)
@@ -249,8 +250,16 @@ class Worlds:
                 elif "units" in row:
                     self.documents[row["id"]] = row
                     self.by_world[world_of(row["id"])].append(row)
+                    self._holders.update(words(" ".join(unit[0] for unit in row["units"])))
                 else:
                     self.relations += [(row["world"], each) for each in row["relations"]]
+
+    def gist_weights(self, document: Document) -> dict[str, float]:
+        """Return the rare words of a document's gist that its title lacks; they sum up to 1."""
+        said = words(document["gist"]) - words(document.get("title") or "")
+        rarity = {word: math.log(len(self.documents) / (1 + self._holders[word])) for word in said}
+        weights = {word: value for word, value in rarity.items() if value > 1}
+        return {word: value / sum(weights.values()) for word, value in weights.items()}
 
 
 def world_of(document_id: str) -> World:
@@ -267,7 +276,7 @@ def day_of(document: Document) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def context_of(document: Document, at: int, *, varied: bool = True) -> str:
+def context_of(document: Document, at: int, *, varied: bool = True, units_before: int = 1) -> str:
     """Return what precedes a unit; parts are left out at random so that none is relied on."""
     units, chance = document["units"], random.random if varied else lambda: 1.0
     date = day_of(document) or (random.choice(DAYS) if chance() < 0.4 else "")
@@ -284,7 +293,8 @@ def context_of(document: Document, at: int, *, varied: bool = True) -> str:
     date = "" if chance() < 0.3 else date
     title = "" if chance() < 0.15 else document.get("title") or ""
     heading = "" if chance() < 0.5 else heading
-    before = "" if not at or chance() < 0.15 else units[at - 1][0]
+    said = " ".join(unit[0] for unit in units[max(0, at - units_before) : at])[-220:]
+    before = "" if chance() < 0.15 else said
     return joined(date, " > ".join(filter(None, (title, heading))), before)
 
 
@@ -320,7 +330,8 @@ def answer_examples(packer: Packer, worlds: Worlds, document: Document) -> Itera
             *(((document, at), True) for at in right),
             *((place, False) for place in wrong),
         ]:
-            texts = (question, context_of(other, at), other["units"][at][0])
+            before = context_of(other, at, units_before=2)
+            texts = (question, before, other["units"][at][0])
             yield Example("answer", packer.pack(texts, ANSWER_LIMITS), float(is_right))
 
 
@@ -350,8 +361,11 @@ def candidate_examples(packer: Packer, row: dict[str, Any]) -> list[Example]:
     ]
 
 
-def statement_examples(packer: Packer, document: Document, *, varied: bool) -> Iterator[Example]:
-    """Yield each unit with its label, its importance and the tags of its tokens."""
+def statement_examples(
+    packer: Packer, worlds: Worlds, document: Document, *, varied: bool
+) -> Iterator[Example]:
+    """Yield each unit with its label, importance, share of the gist, and tags of its tokens."""
+    gist = worlds.gist_weights(document)
     for at, (text, label, importance, names) in enumerate(document["units"]):
         if not text.strip():
             continue
@@ -367,7 +381,8 @@ def statement_examples(packer: Packer, document: Document, *, varied: bool) -> I
                 ]
                 for number, place in enumerate(inside):
                     tags[packed.start + place] = 1 + 2 * NAME_TYPES.index(kind) + (number > 0)
-        target = STATEMENT_LABELS.index(label), importance / 3, tags
+        share = sum(gist.get(word, 0.0) for word in words(text))
+        target = STATEMENT_LABELS.index(label), importance / 3, share, tags
         yield Example("statement", packed, target)
 
 
@@ -381,7 +396,7 @@ def relation_examples(packer: Packer, worlds: Worlds, *, held_out: bool) -> Iter
                 yield Example("relation", packer.pack(texts[::-1], RELATION_LIMITS), target)
     for world, (first, at, second, place, relation) in worlds.relations:
         documents = worlds.documents
-        if world.startswith(HELD_OUT) != held_out or not {first, second} <= documents.keys():
+        if (world in HELD_OUT) != held_out or not {first, second} <= documents.keys():
             continue
         texts = [documents[first]["units"][at][0], documents[second]["units"][place][0]]
         if not held_out and random.random() < 0.6:
@@ -393,6 +408,20 @@ def relation_examples(packer: Packer, worlds: Worlds, *, held_out: bool) -> Iter
         yield Example("relation", packer.pack(texts, RELATION_LIMITS), target)
         if not held_out and relation != "changed":
             yield Example("relation", packer.pack(texts[::-1], RELATION_LIMITS), target)
+
+
+def compared_examples(packer: Packer, rows: Sequence[dict[str, str]]) -> list[Example]:
+    """Return pairs of statements that consolidation compares: what relates, and twice the rest."""
+    related = [row for row in rows if row["relation"] != "unrelated"]
+    rest = [row for row in rows if row["relation"] == "unrelated"]
+    return [
+        Example(
+            "relation",
+            packer.pack((row["older"], row["newer"]), RELATION_LIMITS),
+            RELATIONS.index(row["relation"]),
+        )
+        for row in [*related, *random.sample(rest, min(len(rest), 2 * len(related) + 400))]
+    ]
 
 
 def words(text: str) -> set[str]:
@@ -418,7 +447,7 @@ def loss_of(network: Network, batch: Sequence[Example]) -> torch.Tensor:
         return functional.cross_entropy(
             network.relation(first), torch.tensor([each.target for each in batch])
         )
-    labels, importance, tags = zip(*(each.target for each in batch), strict=True)
+    labels, importance, shares, tags = zip(*(each.target for each in batch), strict=True)
     longest = states.shape[1]
     padded = torch.tensor([each + [-100] * (longest - len(each)) for each in tags])
     return (
@@ -426,6 +455,9 @@ def loss_of(network: Network, batch: Sequence[Example]) -> torch.Tensor:
         + 0.5
         * functional.binary_cross_entropy_with_logits(
             network.importance(first)[:, 0].float(), torch.tensor(importance)
+        )
+        + functional.binary_cross_entropy_with_logits(
+            network.gist(first)[:, 0].float(), torch.tensor(shares)
         )
         + 2.5 * functional.cross_entropy(network.tags(states).transpose(1, 2), padded)
     )
@@ -479,7 +511,10 @@ def train(
 ) -> None:
     """Train by AdamW with a linear schedule; examples are made anew for each epoch."""
     still = {id(weight) for module in frozen for weight in module.parameters()}
-    heads = (network.answer, network.label, network.importance, network.tags, network.relation)
+    heads = (
+        network.answer, network.label, network.importance, network.gist, network.tags,
+        network.relation,
+    )  # fmt: skip
     fast = {id(weight) for module in (*heads, network.case) for weight in module.parameters()}
     weights = [weight for weight in network.parameters() if id(weight) not in still]
     slow = [weight for weight in weights if id(weight) not in fast]
@@ -525,7 +560,7 @@ def evaluate(network: Network, packer: Packer, worlds: Worlds) -> None:
             f"answers: precision {_share(right[given]):.3f}, recall {_share(given[right]):.3f},"
             f" AUC {_auc(odds[right], odds[~right]):.3f}, n {len(asked)}"
         )
-        read = [each for d in held for each in statement_examples(packer, d, varied=False)]
+        read = [each for d in held for each in statement_examples(packer, worlds, d, varied=False)]
         kept, typed, found, there, both = [], [], 0, 0, 0
         for each in read:
             states = network([each.packed])
@@ -535,10 +570,10 @@ def evaluate(network: Network, packer: Packer, worlds: Worlds) -> None:
             tags = [
                 int(tag) if wanted >= 0 else 0
                 for tag, wanted in zip(
-                    network.tags(states)[0].argmax(-1), each.target[2], strict=True
+                    network.tags(states)[0].argmax(-1), each.target[-1], strict=True
                 )
             ]
-            mine, theirs = _spans(tags), _spans([max(tag, 0) for tag in each.target[2]])
+            mine, theirs = _spans(tags), _spans([max(tag, 0) for tag in each.target[-1]])
             found, there, both = found + len(mine), there + len(theirs), both + len(mine & theirs)
         print(
             f"statements: kept rightly {np.mean(kept):.3f}, type {np.mean(typed):.3f};"
@@ -582,8 +617,6 @@ def export(network: Network, base: Path, folder: Path) -> None:
     stored: dict[str, np.ndarray] = {}
     for name, tensor in network.state_dict().items():
         values = tensor.float().numpy()
-        if name.startswith("relation."):
-            continue
         if values.ndim == 2 and (name.startswith("layers.") or name == "word.weight"):
             scale = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-8) / 127
             stored[name] = np.round(values / scale).astype(np.int8)
@@ -632,21 +665,25 @@ def main() -> None:
         for document in worlds.documents.values():
             if not document["id"].startswith(HELD_OUT):
                 made += answer_examples(packer, worlds, document)
-                made += statement_examples(packer, document, varied=True)
-                made += statement_examples(packer, document, varied=True)
+                made += statement_examples(packer, worlds, document, varied=True)
+                made += statement_examples(packer, worlds, document, varied=True)
         return made + 2 * list(relation_examples(packer, worlds, held_out=False))
 
-    rows = map(json.loads, options.candidates.read_text("utf-8").splitlines())
-    found = [row for row in rows if row["world"] not in HELD_OUT and row["candidates"]]
+    rows = [json.loads(line) for line in options.candidates.read_text("utf-8").splitlines()]
+    rows = [row for row in rows if row["world"] not in HELD_OUT]
+    found = [row for row in rows if row.get("candidates")]
+    compared = [row for row in rows if "older" in row]
 
     def last_stage() -> list[Example]:
         made = [each for row in found for each in candidate_examples(packer, row)]
+        made += list(relation_examples(packer, worlds, held_out=False))
+        made += compared_examples(packer, compared)
         for name in by_source:
             for row in random.sample(by_source[name], min(60, len(by_source[name]))):
                 made += public_examples(packer, row, 2)
         for document in worlds.documents.values():
             if not document["id"].startswith(HELD_OUT):
-                made += statement_examples(packer, document, varied=True)
+                made += statement_examples(packer, worlds, document, varied=True)
         return made
 
     if options.resume:
