@@ -1,8 +1,7 @@
 """What changed or does not agree: pairs of statements on one thing, put together into series.
 
-Pairs are found by what both say alike and where they differ, with the weights of a logistic
-regression on the labelled worlds of ``tests/training`` (``fit_changes.py`` there prints them); the
-reading model tells of the likeliest how the two relate.
+A pair is judged by what both say alike and where they differ.  Its weights are those of a logistic
+regression on the labelled worlds of ``tests/training`` (``fit_changes.py`` there prints them).
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding, subject
 from memctl.consolidation.statements import Slot, Statement, StemWeights
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
-from memctl.models.task_encoder import RELATIONS, load_task_encoder
 
 _CHANGE = re.compile(
     r"\b(?:now|new|newly|moved?|moves|changed?|changes|postponed|instead|updated?|raised|increas\w+|"
@@ -185,9 +183,6 @@ _LEAST_WITHOUT_VALUES = 0.0
 _LEAST_UNORDERED = 0.3
 """Two sources that say something on one day mostly speak of two things."""
 _MOST_IN_SERIES = 6
-_MOST_JUDGED = 150
-"""Pairs that the model reads, which takes about 10 ms each."""
-_FOUND_WEIGHT, _READ_WEIGHT, _JOINT_BIAS = 0.6, 0.8, 0.0
 
 
 def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
@@ -195,7 +190,7 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
     distilled = {each.document for each in found if each.is_kept}
     pairs = [
         pair
-        for pair in _judged(differing_pairs(found, weights)[:_MOST_JUDGED])
+        for pair in differing_pairs(found, weights)
         if (
             pair.earlier.is_kept
             or pair.later.is_kept
@@ -206,25 +201,6 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
         and not (_UNSURE.search(pair.earlier.text) and _UNSURE.search(pair.later.text))
     ]
     return [_finding(series, weights) for series in _series(pairs)]
-
-
-def _judged(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs that the reading model takes for a change or a contradiction, as likely."""
-    read = load_task_encoder().relate_statements(
-        [(pair.earlier.text_in_context, pair.later.text_in_context) for pair in pairs]
-    )
-    differ = read[:, RELATIONS.index("changed")] + read[:, RELATIONS.index("contradicts")]
-    judged = [
-        replace(pair, score=joint_score(pair.score, float(chance)))
-        for pair, chance in zip(pairs, differ, strict=True)
-    ]
-    return sorted(judged, key=lambda p: (-p.score, p.earlier.text, p.later.text))
-
-
-def joint_score(score: float, chance: float) -> float:
-    """Return the log odds of a change by how pairs are found and by what the model reads."""
-    chance = min(max(chance, 1e-4), 1 - 1e-4)
-    return _FOUND_WEIGHT * score + _READ_WEIGHT * math.log(chance / (1 - chance)) + _JOINT_BIAS
 
 
 def _least_score(pair: Pair) -> float:

@@ -115,13 +115,6 @@ class Statement:
         when = f", {insight_wording.day(self.day)}" if self.is_dated else ""
         return f"{insight_wording.quoted(insight_wording.quotable(self.text))} ({where}{when})"
 
-    @property
-    def text_in_context(self) -> str:
-        """The sentence after its title and its day, as the reading model compares it."""
-        when = f"({self.day.isoformat()})" if self.is_dated else ""
-        before = " ".join(filter(None, (self.memory.title, when)))
-        return f"{before}: {self.text}" if before else self.text
-
     def precedes(self, other: Statement) -> bool:
         """Tell whether it is known to have been said on an earlier day."""
         return self.day < other.day and self.is_dated == other.is_dated

@@ -18,7 +18,9 @@ _NO_AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _WHOLE = re.compile(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
-_SUMS = re.compile(r"\s*(?:sub|grand )?(?:total|sum|summe|gesamt|balance|budget)\b", re.IGNORECASE)
+_SUMS = re.compile(
+    r"(?:sub|grand )?(?:total|sum|summe|gesamt)\b.*|balance|saldo|budget", re.IGNORECASE
+)
 _NUMBER = re.compile(r"[€£$]?\s?(-?\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)\s?(?:[€£$]|[A-Za-z]{3})?")
 
 
@@ -30,7 +32,7 @@ def row_cells(line: str) -> Cells:
 
 def is_sum(cells: Cells) -> bool:
     """Tell whether a row adds up others."""
-    return any(_SUMS.match(value) for value in cells.values())
+    return any(_SUMS.fullmatch(value) for value in cells.values())
 
 
 def amount_column(rows: Sequence[Cells]) -> str:

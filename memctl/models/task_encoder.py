@@ -1,7 +1,7 @@
 """The built-in reading model: one small transformer encoder with a head for each task.
 
 It tells whether a sentence answers a question, whether a sentence states something lasting and of
-which type, which names stand in it, and how two statements relate.  It is MiniLM-L6 (Wang et al.
+which type, and which names stand in it.  It is MiniLM-L6 (Wang et al.
 2020, Apache 2.0) fine-tuned on labelled text; ``docs/models.md`` has its card.  Inference is NumPy
 on eight-bit weights, so it needs no package and no network.
 """
@@ -23,13 +23,10 @@ from memctl.errors import MemctlError
 
 Matrix = NDArray[np.float32]
 StatementLabel = Literal["none", "fact", "decision", "preference", "plan", "event", "observation"]
-Relation = Literal["unrelated", "repeats", "changed", "contradicts"]
 NameType = Literal["person", "organisation", "place", "product", "event", "work", "other"]
 
 STATEMENT_LABELS: tuple[StatementLabel, ...] = get_args(StatementLabel)
 NAME_TYPES: tuple[NameType, ...] = get_args(NameType)
-RELATIONS: tuple[Relation, ...] = get_args(Relation)
-"""How a statement relates to an earlier one."""
 
 FOLDER = Path(__file__).with_name("weights")
 WEIGHTS_FILE = "weights.safetensors"
@@ -42,8 +39,6 @@ ANSWER_LIMITS = (40, 72, 80)
 """Most tokens of the question, of what precedes a sentence, and of the sentence."""
 STATEMENT_LIMITS = (48, 96)
 """Most tokens of what precedes a sentence, and of the sentence."""
-RELATION_LIMITS = (80, 80)
-"""Most tokens of the earlier and of the later statement."""
 _CLS, _SEP = 101, 102
 _MIN_NAME = 0.35
 """Least probability that a token is part of a name."""
@@ -146,15 +141,6 @@ class TaskEncoder:
                     labels[row], float(importance[row]), float(gist[row]), names
                 )
         return [each for each in found if each is not None]
-
-    def relate_statements(self, pairs: Sequence[tuple[str, str]]) -> Matrix:
-        """Return the probability of each of ``RELATIONS``, shape ``[n, 4]``.
-
-        Args:
-            pairs: The earlier statement and the later, each after its title and its day.
-        """
-        packed = [self._pack(pair, RELATION_LIMITS) for pair in pairs]
-        return _softmax(self._first_states(packed, "relation"))
 
     # --- input -----------------------------------------------------------------------------------
 

@@ -3,8 +3,7 @@
     python tests/training/candidates.py FILE
 
 Each world is written as files and ingested into a new knowledge base; a line of FILE is a question
-with the sentences that the search finds for it and whether each of them answers, or a pair of
-statements that consolidation compares, and how they relate.
+with the sentences that the search finds for it and whether each of them answers.
 """
 
 from __future__ import annotations
@@ -16,63 +15,31 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from fit_changes import key_of, passage, units
 from measure import DATA, plain, write_document
 
 import memctl
-from memctl.consolidation import changes
-from memctl.consolidation.statements import StemWeights, statements
 from memctl.search.answering import evidence_sentences
 from memctl.search.answering.evidence_sentences import CandidateSentence
 from memctl.search.answering.search_outcome import SearchOutcome
 
 MOST = 60
 """Sentences written down for a question."""
-MOST_PAIRS, LIKELY_PAIRS = 60, 12
-"""Pairs written down of a world; the likeliest that nobody labelled may well be changes."""
-FEATURES = ("own", "near", "cosine", "time_weight", "is_of_another", "says_nothing_new")
+FEATURES = ("own", "near", "cosine", "time_weight", "is_below_asked_key", "is_of_another",
+            "says_nothing_new")  # fmt: skip
 
 
 def main() -> None:
     """Write the candidates of all worlds."""
     worlds: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    relations: dict[str, list[Any]] = defaultdict(list)
     for path in sorted(DATA.glob("*.jsonl")):
         for row in map(json.loads, path.read_text("utf-8").splitlines()):
             if "units" in row:
                 worlds[row["id"].rsplit("-", 1)[0]].append(row)
-            elif "relations" in row:
-                relations[row["world"]] += row["relations"]
     with Path(sys.argv[1]).open("w", encoding="utf-8") as out:
         for world, documents in worlds.items():
-            rows = world_candidates(world, documents)
-            rows += world_pairs(world, documents, relations[world])
-            for row in rows:
+            for row in world_candidates(world, documents):
                 out.write(json.dumps(row, ensure_ascii=False) + "\n")
             out.flush()
-
-
-def world_pairs(world: str, documents: list[Any], relations: list[Any]) -> list[dict[str, Any]]:
-    """Return pairs of statements of a world that may differ in a value, and how they relate."""
-    labelled = {tuple(each[:4]): each[4] for each in relations}
-    dated = [each for each in documents if each.get("date")]
-    found = statements(passage(each) for each in dated)
-    place = units(dated)
-    rows = []
-    for number, pair in enumerate(changes.differing_pairs(found, StemWeights(found))[:MOST_PAIRS]):
-        ends = [place.get(key_of(each), ("", 0)) for each in (pair.earlier, pair.later)]
-        relation = labelled.get((*ends[0], *ends[1])) or labelled.get((*ends[1], *ends[0]))
-        if relation or number >= LIKELY_PAIRS:
-            rows.append(
-                {
-                    "world": world,
-                    "older": pair.earlier.text_in_context,
-                    "newer": pair.later.text_in_context,
-                    "relation": relation or "unrelated",
-                    "score": pair.score,
-                }
-            )
-    return rows
 
 
 def world_candidates(world: str, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -90,17 +89,15 @@ def mark_quotes(candidates: Sequence[dict[str, Any]]) -> None:
         )
 
 
-def features(row: dict[str, Any], each: dict[str, Any]) -> list[float]:
+def features(each: dict[str, Any]) -> list[float]:
     """Return what the product judges a sentence by."""
-    asks_number = product.ASKS_NUMBER.search(row["question"]) is not None
     found = product.evidence_features(
         each["odds"],
         own=each["own"],
         near=each["near"],
         cosine=each["cosine"],
         rank=each["rank"],
-        has_path=each["path"],
-        lacks_number=asks_number and re.search(r"\d", each["text"]) is None,
+        is_below_asked_key=bool(each.get("is_below_asked_key")),
         is_of_another=bool(each["is_of_another"]),
     )
     return list(found.values())
@@ -109,7 +106,7 @@ def features(row: dict[str, Any], each: dict[str, Any]) -> list[float]:
 def sentence_weights(rows: Sequence[dict[str, Any]]) -> Any:
     """Return weights for the likeliest sentences of each question."""
     pairs = [
-        (features(row, each), each["quote_right"])
+        (features(each), each["quote_right"])
         for row in rows
         for each in sorted(row["candidates"], key=lambda item: -item["odds"])[:LIKELIEST]
     ]
@@ -118,10 +115,11 @@ def sentence_weights(rows: Sequence[dict[str, Any]]) -> Any:
 
 def confidence_features(row: dict[str, Any], weights: Any) -> tuple[Any, bool]:
     """Return the log odds of the best sentence, how far it is ahead, and whether it answers."""
-    values = np.array([features(row, each) for each in row["candidates"]]) @ weights
+    values = np.array([features(each) for each in row["candidates"]]) @ weights
     order = np.argsort(-values)
     best = values[order[0]]
-    margin = best - values[order[1]] if len(order) > 1 else product.MARGIN_OF_ONE
+    ahead = best - values[order[1]] if len(order) > 1 else product.MOST_AHEAD
+    margin = min(ahead, product.MOST_AHEAD)
     return np.array([best, margin, 1.0]), bool(row["candidates"][order[0]]["quote_right"])
 
 

@@ -43,8 +43,6 @@ from memctl.models.task_encoder import (
     HEADS,
     NAME_TYPES,
     NORM_EPSILON,
-    RELATION_LIMITS,
-    RELATIONS,
     STATEMENT_LABELS,
     STATEMENT_LIMITS,
     letter_case,
@@ -52,6 +50,9 @@ from memctl.models.task_encoder import (
 
 WIDTH, LAYERS, POSITIONS = 384, 6, 256
 BATCH = 32
+RELATIONS = ("unrelated", "repeats", "changed", "contradicts")
+"""How two statements relate: a task that is only learned along with the others."""
+RELATION_LIMITS = (80, 80)
 CLS, SEP = 101, 102
 DAYS = [
     f"{day} {month} {year}"
@@ -410,20 +411,6 @@ def relation_examples(packer: Packer, worlds: Worlds, *, held_out: bool) -> Iter
             yield Example("relation", packer.pack(texts[::-1], RELATION_LIMITS), target)
 
 
-def compared_examples(packer: Packer, rows: Sequence[dict[str, str]]) -> list[Example]:
-    """Return pairs of statements that consolidation compares: what relates, and twice the rest."""
-    related = [row for row in rows if row["relation"] != "unrelated"]
-    rest = [row for row in rows if row["relation"] == "unrelated"]
-    return [
-        Example(
-            "relation",
-            packer.pack((row["older"], row["newer"]), RELATION_LIMITS),
-            RELATIONS.index(row["relation"]),
-        )
-        for row in [*related, *random.sample(rest, min(len(rest), 2 * len(related) + 400))]
-    ]
-
-
 def words(text: str) -> set[str]:
     """Return the words of a text in lower case."""
     return set(re.findall(r"\w+", text.lower()))
@@ -617,6 +604,8 @@ def export(network: Network, base: Path, folder: Path) -> None:
     stored: dict[str, np.ndarray] = {}
     for name, tensor in network.state_dict().items():
         values = tensor.float().numpy()
+        if name.startswith("relation."):
+            continue
         if values.ndim == 2 and (name.startswith("layers.") or name == "word.weight"):
             scale = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-8) / 127
             stored[name] = np.round(values / scale).astype(np.int8)
@@ -672,12 +661,10 @@ def main() -> None:
     rows = [json.loads(line) for line in options.candidates.read_text("utf-8").splitlines()]
     rows = [row for row in rows if row["world"] not in HELD_OUT]
     found = [row for row in rows if row.get("candidates")]
-    compared = [row for row in rows if "older" in row]
 
     def last_stage() -> list[Example]:
         made = [each for row in found for each in candidate_examples(packer, row)]
         made += list(relation_examples(packer, worlds, held_out=False))
-        made += compared_examples(packer, compared)
         for name in by_source:
             for row in random.sample(by_source[name], min(60, len(by_source[name]))):
                 made += public_examples(packer, row, 2)

@@ -35,10 +35,12 @@ METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
 UNSURE = "Unsure. Closest in memory:"
 
-SURE = 0.585
+SURE = 0.6
 """From this probability on, a sentence is the answer."""
-CLOSE = 0.1
+CLOSE = 0.15
 """From this one on, it is shown as what is closest."""
+CLOSE_OF_FAR = 0.3
+"""The same, where the hits have little to do with the question."""
 _MAX_SENTENCES, _MAX_LISTED = 3, 5
 _MIN_SCORE_SHARE = 0.85
 """A further sentence must be this likely an answer, as a share of the best one's probability."""
@@ -88,7 +90,8 @@ def extract_answer(
         return total
     sentences = rank_sentences(outcome) if sentences is None else sentences
     confidence = round(answer_confidence(sentences), 3) if sentences else 0.0
-    if not sentences or (confidence < CLOSE and not outcome.relevance.is_relevant):
+    least = CLOSE_OF_FAR if outcome.relevance.is_far else CLOSE
+    if not sentences or (confidence < least and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     if known := _known_of_subject(outcome, sentences):
         return _answer(known, _plain_answer(known, ""), max(confidence, SURE), unsure=False)
