@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Slot, Statement, StemWeights
-from memctl.language.table_rows import (
+from memctl.language.table_amounts import (
     Cells,
     amount_column,
     is_sum,

@@ -24,8 +24,10 @@ from memctl.search.answering.search_outcome import SearchOutcome
 
 MOST = 60
 """Sentences written down for a question."""
-FEATURES = ("own", "near", "cosine", "time_weight", "is_below_asked_key", "is_of_another",
-            "says_nothing_new")  # fmt: skip
+FEATURES = (
+    "own", "near", "cosine", "time_weight", "lacks_name", "is_below_asked_key", "is_of_another",
+    "says_nothing_new",
+)  # fmt: skip
 
 
 def main() -> None:

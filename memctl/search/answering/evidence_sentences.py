@@ -41,7 +41,7 @@ _LITTLE = 0.34
 _OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 4.2, -4.0, -1.0
 """Where it is asked what happened at some time: for a sentence of that time, and for one of another
 day or period; what happened in a period may have been written down after it."""
-_TIME_SHARE = 0.4
+_TIME_SHARE = 0.5
 """The share of these for other questions, in which the time is one word among others."""
 _ASKS_WHETHER = re.compile(
     r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
@@ -60,6 +60,13 @@ _MOST_BEFORE = 220
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
 _DIGIT = re.compile(r"\d")
 _NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
+_MEASURES = re.compile(
+    r"\d[\d.,]* ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?|pounds?|dollars?"
+    r"|grams?|kilos?|litres?|met(?:er|re)s?|miles?|percent|jahre?|monate?|wochen?|tagen?|tage|stunden?"
+    r"|ans|mois|jours|años|anni)\b|%|€)",
+    re.IGNORECASE,
+)
+"""Numbers that measure something and tell nothing apart."""
 _CONTEXT_WEIGHT, _COSINE_WEIGHT, _RANK_WEIGHT, _LENGTH_WEIGHT = 1.5, 2.0, 0.8, 0.8
 """Besides the share of the question that a sentence covers itself; fitted on training worlds."""
 _LONG = 200
@@ -204,6 +211,8 @@ class CandidateSentence:
     cosine: float
     near_terms: frozenset[str]
     """Its terms with those of its titles and of the sentence before it."""
+    lacks_name: bool
+    """Whether a name of the question is neither in it nor around it."""
     is_below_asked_key: bool
     """Whether it is a value below a key that the question names."""
     says_nothing_new: bool
@@ -302,6 +311,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             ),
             cosine[place],
             terms_of[place] | context,
+            any((terms_of[place] | context).isdisjoint(name) for name in outcome.question.names),
             not frozenset(query_terms(part.path, outcome.languages)).isdisjoint(
                 outcome.question.terms
             ),
@@ -328,7 +338,8 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     else:
         numbers = set(_NUMBERS.findall(question.text.lower()))
     names = question.names if is_row else ()
-    there = _NUMBERS.findall(text.lower())
+    measures = _MEASURES.search(question.text) is not None
+    there = _NUMBERS.findall(text.lower() if measures else _MEASURES.sub(" ", text.lower()))
     has_all = all(
         any(number == each or each.startswith(f"{number}.") for each in there) for number in numbers
     )
@@ -367,10 +378,10 @@ def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:
 def evidence_features(
     odds: float,
     *,
-    own: float,
     near: float,
     cosine: float,
     rank: int,
+    lacks_name: bool,
     is_below_asked_key: bool,
     is_of_another: bool,
 ) -> dict[str, float]:
@@ -378,20 +389,20 @@ def evidence_features(
 
     Args:
         odds: The reading model's log odds that it does.
-        own: Share of the question that it covers.
-        near: Share that it covers with what stands around it.
+        near: Share of the question that it covers with what stands around it.
         cosine: Of its vector with the question's.
         rank: Of its hit, from 1.
+        lacks_name: Whether a name of the question is neither in it nor around it.
         is_below_asked_key: Whether it is a value below a key that the question names.
         is_of_another: Whether it is about another thing of the kind that is asked about.
     """
     return {
         "odds": odds,
         "near": near,
-        "own": own,
         "cosine": cosine,
         "rank": -math.log(rank),
         "little": float(near < _LITTLE),
+        "lacks_name": float(lacks_name),
         "below_asked_key": float(is_below_asked_key),
         "of_another": float(is_of_another),
         "bias": 1.0,
@@ -399,13 +410,13 @@ def evidence_features(
 
 
 WEIGHTS = {
-    "odds": 0.5, "near": 0.6, "own": 0.1, "cosine": 0.9, "rank": 0.6, "little": -0.6,
+    "odds": 0.5, "near": 0.8, "cosine": 0.6, "rank": 0.7, "little": -0.6, "lacks_name": -1.0,
     "below_asked_key": 1.0, "of_another": -3.0, "bias": -0.6,
 }  # fmt: skip
 """Of a logistic model.  A fit on the worlds that the reading model was not trained on
 (``tests/training/fit_answers.py``) does no better; too few questions there are about values below
 keys and things that a number tells apart."""
-CONFIDENCE_WEIGHTS = {"best": 0.68, "margin": 0.56, "bias": -0.72}
+CONFIDENCE_WEIGHTS = {"best": 0.68, "margin": 0.67, "bias": -0.66}
 """Of another one: how likely the best sentence answers, by its log odds and those of the next."""
 
 
@@ -440,10 +451,10 @@ def _probability(
     """
     features = evidence_features(
         odds,
-        own=draft.own,
         near=draft.near,
         cosine=draft.cosine,
         rank=draft.hit.rank,
+        lacks_name=draft.lacks_name,
         is_below_asked_key=draft.is_below_asked_key,
         is_of_another=draft.is_of_another,
     )

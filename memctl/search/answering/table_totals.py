@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memctl.language.date_mentions import date_spans
-from memctl.language.table_rows import Cells, amount_column, is_sum, number, row_cells, written
+from memctl.language.table_amounts import Cells, amount_column, is_sum, number, row_cells, written
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
