@@ -21,6 +21,7 @@ from measure import HELD_OUT
 
 from memctl.models.task_encoder import load_task_encoder
 from memctl.search.answering import evidence_sentences as product
+from memctl.search.answering.extractive_answer import MOST_AHEAD
 
 JUDGED = 30
 """Sentences of a question that are judged."""
@@ -93,6 +94,7 @@ def features(each: dict[str, Any]) -> list[float]:
     """Return what the product judges a sentence by."""
     found = product.evidence_features(
         each["odds"],
+        own=each["own"],
         near=each["near"],
         cosine=each["cosine"],
         rank=each["rank"],
@@ -118,8 +120,8 @@ def confidence_features(row: dict[str, Any], weights: Any) -> tuple[Any, bool]:
     values = np.array([features(each) for each in row["candidates"]]) @ weights
     order = np.argsort(-values)
     best = values[order[0]]
-    ahead = best - values[order[1]] if len(order) > 1 else product.MOST_AHEAD
-    margin = min(ahead, product.MOST_AHEAD)
+    ahead = best - values[order[1]] if len(order) > 1 else MOST_AHEAD
+    margin = min(ahead, MOST_AHEAD)
     return np.array([best, margin, 1.0]), bool(row["candidates"][order[0]]["quote_right"])
 
 

@@ -51,8 +51,8 @@ _DOUBTFUL = -0.3
 """Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
 _ALL = 0.9
 """Share of a question for yes or no that a sentence must cover to answer it."""
-MOST_AHEAD = 1.5
-"""How far the best sentence can be ahead of the next, in log odds; so far is the only one."""
+_UNLIKE = 0.15
+"""Cosine with the question below which a sentence without its words says nothing of its subject."""
 _USUAL_COSINE = 0.4
 """Of a sentence that answers, with its question; for where there are no vectors to compare."""
 _MOST_BEFORE = 220
@@ -378,6 +378,7 @@ def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:
 def evidence_features(
     odds: float,
     *,
+    own: float,
     near: float,
     cosine: float,
     rank: int,
@@ -389,7 +390,8 @@ def evidence_features(
 
     Args:
         odds: The reading model's log odds that it does.
-        near: Share of the question that it covers with what stands around it.
+        own: Share of the question that it covers itself.
+        near: Share that it covers with what stands around it.
         cosine: Of its vector with the question's.
         rank: Of its hit, from 1.
         lacks_name: Whether a name of the question is neither in it nor around it.
@@ -402,6 +404,7 @@ def evidence_features(
         "cosine": cosine,
         "rank": -math.log(rank),
         "little": float(near < _LITTLE),
+        "unlike": float(own == 0 and cosine < _UNLIKE),
         "lacks_name": float(lacks_name),
         "below_asked_key": float(is_below_asked_key),
         "of_another": float(is_of_another),
@@ -410,26 +413,12 @@ def evidence_features(
 
 
 WEIGHTS = {
-    "odds": 0.5, "near": 0.8, "cosine": 0.6, "rank": 0.7, "little": -0.6, "lacks_name": -1.0,
-    "below_asked_key": 1.0, "of_another": -3.0, "bias": -0.6,
+    "odds": 0.5, "near": 0.8, "cosine": 0.6, "rank": 0.7, "little": -0.6, "unlike": -1.2,
+    "lacks_name": -1.0, "below_asked_key": 1.0, "of_another": -3.0, "bias": -0.6,
 }  # fmt: skip
 """Of a logistic model.  A fit on the worlds that the reading model was not trained on
 (``tests/training/fit_answers.py``) does no better; too few questions there are about values below
 keys and things that a number tells apart."""
-CONFIDENCE_WEIGHTS = {"best": 0.68, "margin": 0.67, "bias": -0.66}
-"""Of another one: how likely the best sentence answers, by its log odds and those of the next."""
-
-
-def answer_confidence(sentences: Sequence[EvidenceSentence]) -> float:
-    """Return the probability that the best sentence answers, by how far it is ahead.
-
-    Args:
-        sentences: Best first, at least one.
-    """
-    best, following = (_log_odds(item.score) for item in (sentences[0], sentences[:2][-1]))
-    margin = min(best - following, MOST_AHEAD) if len(sentences) > 1 else MOST_AHEAD
-    weights = CONFIDENCE_WEIGHTS
-    return _sigmoid(weights["best"] * best + weights["margin"] * margin + weights["bias"])
 
 
 def _probability(
@@ -451,6 +440,7 @@ def _probability(
     """
     features = evidence_features(
         odds,
+        own=draft.own,
         near=draft.near,
         cosine=draft.cosine,
         rank=draft.hit.rank,
@@ -462,13 +452,15 @@ def _probability(
     is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
     if is_doubtful or misses_name:
         value = min(value, _DOUBTFUL)
-    return _sigmoid(value)
+    return sigmoid(value)
 
 
-def _sigmoid(value: float) -> float:
+def sigmoid(value: float) -> float:
+    """Return the probability of log odds."""
     return 1 / (1 + math.exp(-value))
 
 
-def _log_odds(probability: float) -> float:
+def log_odds(probability: float) -> float:
+    """Return the log odds of a probability."""
     probability = min(max(probability, 1e-6), 1 - 1e-6)
     return math.log(probability / (1 - probability))

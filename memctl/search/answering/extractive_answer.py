@@ -24,8 +24,9 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
-    answer_confidence,
+    log_odds,
     rank_sentences,
+    sigmoid,
 )
 from memctl.search.answering.excerpts import HitExcerpt, cite
 from memctl.search.answering.search_outcome import SearchOutcome
@@ -35,10 +36,15 @@ METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
 UNSURE = "Unsure. Closest in memory:"
 
-SURE = 0.6
+SURE = 0.585
 """From this probability on, a sentence is the answer."""
 CLOSE = 0.15
 """From this one on, it is shown as what is closest."""
+CONFIDENCE_WEIGHTS = {"best": 0.68, "margin": 0.67, "bias": -0.66}
+"""Of a logistic model on the log odds of the best sentence and how far it is ahead of the next one
+that says something else (``tests/training/fit_answers.py``)."""
+MOST_AHEAD = 1.5
+"""How far it can be ahead, in log odds; so far is the only one."""
 CLOSE_OF_FAR = 0.3
 """The same, where the hits have little to do with the question."""
 _MAX_SENTENCES, _MAX_LISTED = 3, 5
@@ -112,6 +118,26 @@ def extract_answer(
     ordered = [_without_speaker(item) for item in ordered]
     text = _differing(ordered) if other else _plain_answer(ordered, outcome.asked.text)
     return _answer(ordered, text, confidence, unsure=unsure)
+
+
+def answer_confidence(sentences: Sequence[EvidenceSentence]) -> float:
+    """Return the probability that the best sentence answers, by how far it is ahead.
+
+    Args:
+        sentences: Best first, at least one.
+    """
+    best, *others = sentences
+    other = next((item for item in others if not _agrees(best, item)), None)
+    ahead = log_odds(best.score) - log_odds(other.score) if other else MOST_AHEAD
+    weights = CONFIDENCE_WEIGHTS
+    value = weights["best"] * log_odds(best.score) + weights["margin"] * min(ahead, MOST_AHEAD)
+    return sigmoid(value + weights["bias"])
+
+
+def _agrees(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Tell whether two sentences are quoted together, or say the same or the same value."""
+    values = stated_values(one.text) & stated_values(other.text)
+    return bool(values) or _repeats(one, other)
 
 
 def _answer(
