@@ -21,6 +21,8 @@ _WHOLE = re.compile(r"total|gross|amount|betrag|summe|montant|importe|importo", 
 _SUMS = re.compile(
     r"(?:sub|grand )?(?:total|sum|summe|gesamt)\b.*|balance|saldo|budget", re.IGNORECASE
 )
+_CURRENCY = re.compile(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
+_NO_MARK = re.compile(r"[-\d.,'\s\u00a0]")
 _NUMBER = re.compile(r"[€£$]?\s?(-?\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)\s?(?:[€£$]|[A-Za-z]{3})?")
 
 
@@ -39,6 +41,18 @@ def amount_column(rows: Sequence[Cells]) -> str:
     """Return the name of the column of amounts that can be added up; "" if there is none."""
     numeric = [name for name in _columns(rows) if _is_amount(rows, name)]
     return max(numeric, key=lambda name: bool(_WHOLE.search(name)), default="")
+
+
+def currencies(rows: Sequence[Cells], column: str) -> set[str]:
+    """Return the currencies that rows name, beside their amounts or in a column of their own."""
+    beside = {_NO_MARK.sub("", row.get(column, "")) for row in rows}
+    return {
+        mark.upper()
+        for mark in beside.union(
+            value for row in rows for name, value in row.items() if _CURRENCY.fullmatch(name)
+        )
+        if mark
+    }
 
 
 def text_columns(rows: Sequence[Cells]) -> list[str]:

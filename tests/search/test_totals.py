@@ -83,6 +83,21 @@ def test_two_tables_that_differ_leave_it_unsure(spend: Shelf, memory_of: MemoryO
     assert (given.found, given.unsure) == (False, True)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("item: taps; amount: €90", "item: tiles; amount: £40"),
+        ("item: taps; amount: 90; currency: EUR", "item: tiles; amount: 40; currency: GBP"),
+    ],
+)
+def test_amounts_of_two_currencies_are_not_added(
+    shelf: Shelf, memory_of: MemoryOf, rows: tuple[str, str]
+) -> None:
+    shelf.put([memory_of("b", "\n".join(rows), title="bathroom spend", row=1)])
+    assert ask(shelf, "What did we spend on the bathroom in total?").method != "total/1"
+    assert ask(shelf, "How much did we pay for tiles?").text.startswith("40 in total")
+
+
 def test_who_somebody_is_is_told_by_all_that_names_them(shelf: Shelf, memory_of: MemoryOf) -> None:
     said = [
         ("a", "Oda Brandvik is the new stage manager.", datetime(2026, 2, 1, tzinfo=UTC)),

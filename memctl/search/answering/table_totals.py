@@ -11,7 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memctl.language.date_mentions import date_spans
-from memctl.language.table_amounts import Cells, amount_column, is_sum, number, row_cells, written
+from memctl.language.table_amounts import (
+    Cells,
+    amount_column,
+    currencies,
+    is_sum,
+    number,
+    row_cells,
+    written,
+)
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
@@ -122,6 +130,8 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         if by_row <= terms and (not spans or _is_of(row, spans[0].iso))
     ]
     if not fitting or not (wanted or spans) or column not in fitting[0].cells:
+        return None
+    if len(currencies([row.cells for row in fitting], column)) > 1:
         return None
     words = [word for word in re.findall(r"\w+", rest) if set(query_terms(word)) & by_row]
     chosen = [f"with {' '.join(words)}"] if words else []
