@@ -414,7 +414,7 @@ def evidence_features(
 
 WEIGHTS = {
     "odds": 0.5, "near": 0.8, "cosine": 0.6, "rank": 0.7, "little": -0.6, "unlike": -1.2,
-    "lacks_name": -1.0, "below_asked_key": 1.0, "of_another": -3.0, "bias": -0.6,
+    "lacks_name": -0.6, "below_asked_key": 1.0, "of_another": -3.0, "bias": -0.6,
 }  # fmt: skip
 """Of a logistic model.  A fit on the worlds that the reading model was not trained on
 (``tests/training/fit_answers.py``) does no better; too few questions there are about values below
