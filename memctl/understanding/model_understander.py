@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
 from memctl.language.sentence_splitting import WINDOW, spread_evenly, text_windows, window_budget
-from memctl.models.protocols import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL
+from memctl.models.protocols import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL, Understander
 from memctl.prompts import Prompt, fenced
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understanding.model_replies import DocumentReply, Fact, NamedEntity
@@ -26,7 +26,6 @@ from memctl.understanding.sentence_reading import MAX_STATEMENTS, STATED_IMPORTA
 if TYPE_CHECKING:
     from memctl.literals import WhenUnavailable
     from memctl.models.chat_model import ChatModel
-    from memctl.models.protocols import Understander
 
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,8 @@ import pytest
 
 from memctl.records import Answer, Memory
 from memctl.search.answering.evidence_sentences import rank_hits, rank_sentences
-from memctl.search.answering.extractive_answer import NOT_FOUND, UNSURE, extract_answer
+from memctl.search.answering.excerpts import UNSURE
+from memctl.search.answering.extractive_answer import NOT_FOUND, extract_answer
 from memctl.search.searcher import Searcher
 
 from .conftest import ROASTERY, MemoryOf, Shelf

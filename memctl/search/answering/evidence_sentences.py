@@ -293,6 +293,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         further = parts[place - 2].text if place > 1 and not (is_row or part.path) else ""
         context = above if is_row else above.union(dates, query_terms(before, outcome.languages))
         needs_before = not is_row and _DIGIT.search(part.text) is None
+        near_terms = terms_of[place] | context
         own = _coverage(terms_of[place], outcome)
         yield CandidateSentence(
             hit,
@@ -301,17 +302,17 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             sentence_context(hit, f"{further} {before}" if further else before),
             terms_of[place],
             own,
-            _coverage(terms_of[place] | context, outcome),
-            _time_weight(terms_of[place] | context, outcome.question),
+            _coverage(near_terms, outcome),
+            _time_weight(near_terms, outcome.question),
             _is_of_another(
                 " ".join((hit.title, hit.heading, before if needs_before else "", part.text)),
-                terms_of[place] | context,
+                near_terms,
                 outcome.question,
                 is_row=is_row,
             ),
             cosine[place],
-            terms_of[place] | context,
-            any((terms_of[place] | context).isdisjoint(name) for name in outcome.question.names),
+            near_terms,
+            any(near_terms.isdisjoint(name) for name in outcome.question.names),
             not frozenset(query_terms(part.path, outcome.languages)).isdisjoint(
                 outcome.question.terms
             ),

@@ -10,6 +10,8 @@ from itertools import groupby
 
 from memctl.records import Citation, Hit
 
+UNSURE = "Unsure. Closest in memory:"
+"""Before an answer that may be none."""
 INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
 DOUBT = ", though nothing known clearly bears on the question"

@@ -28,25 +28,24 @@ from memctl.search.answering.evidence_sentences import (
     rank_sentences,
     sigmoid,
 )
-from memctl.search.answering.excerpts import HitExcerpt, cite
+from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer
 
 METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
-UNSURE = "Unsure. Closest in memory:"
 
 SURE = 0.585
 """From this probability on, a sentence is the answer."""
 CLOSE = 0.15
 """From this one on, it is shown as what is closest."""
+CLOSE_OF_FAR = 0.3
+"""The same, where the hits have little to do with the question."""
 CONFIDENCE_WEIGHTS = {"best": 0.68, "margin": 0.67, "bias": -0.66}
 """Of a logistic model on the log odds of the best sentence and how far it is ahead of the next one
 that says something else (``tests/training/fit_answers.py``)."""
 MOST_AHEAD = 1.5
 """How far it can be ahead, in log odds; so far is the only one."""
-CLOSE_OF_FAR = 0.3
-"""The same, where the hits have little to do with the question."""
 _MAX_SENTENCES, _MAX_LISTED = 3, 5
 _MIN_SCORE_SHARE = 0.85
 """A further sentence must be this likely an answer, as a share of the best one's probability."""

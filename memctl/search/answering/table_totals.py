@@ -23,7 +23,7 @@ from memctl.language.table_amounts import (
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
-from memctl.search.answering.excerpts import HitExcerpt, cite
+from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.search_outcome import SearchOutcome
 
 METHOD = "total/1"
@@ -87,7 +87,7 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     rows = f"{count} row{'s' if count > 1 else ''} of {best.rows[0].hit.title}{best.chosen_by}"
     said = f"{written(best.amount)} in total: the sum of {best.column} over {rows}.{numbers}"
     return Answer(
-        f"Unsure. Closest in memory: {said}" if unsure else said,
+        f"{UNSURE} {said}" if unsure else said,
         found=not unsure,
         method=METHOD,
         confidence=_CONFIDENCE_OF_TWO if unsure else _CONFIDENCE,
