@@ -261,6 +261,15 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class NamespaceSettings:
+    """Where things go that are of a named user; {user_id} stands for the user's name."""
+
+    conversations: str = setting("user:{user_id}:conversations", "what a user and agents say")
+    documents: str = setting("user:{user_id}:documents", "what a user ingests")
+    shared: str = setting("organization:shared", "what every user reads besides their own")
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSettings:
     """What models may cost; prices are yours to state, in whatever currency, and 0 is free."""
 
@@ -300,6 +309,12 @@ class Config:
     """The config file, whether or not it exists."""
     kb: str | None = None
     """``MEMCTL_KB``: the knowledge base to read and write where a command names none."""
+    user: str | None = None
+    """``MEMCTL_USER``: whose memory is read and written where a command names nobody."""
+    agent: str | None = None
+    """``MEMCTL_AGENT``: who writes where a command names no agent."""
+    session: str | None = None
+    """``MEMCTL_SESSION``: the conversation where a command names none."""
     default_kb: str = setting(
         "default", "the knowledge base that is written to where a command names none"
     )
@@ -316,6 +331,7 @@ class Config:
     endpoint: EndpointSettings = EndpointSettings()
     models: ModelSettings = ModelSettings()
     budget: BudgetSettings = BudgetSettings()
+    namespaces: NamespaceSettings = NamespaceSettings()
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
@@ -406,9 +422,24 @@ def load_config(
             **{key: sources.value(name, section, key) for key in setting_rules(section)}
         )
     check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
+    _check_namespaces(values["namespaces"], path)
     home = sources.home(chosen)
-    kb = variables.get("MEMCTL_KB") or None
-    return Config(home=home, path=path, kb=kb, origins=sources.origins, **values)
+    values |= {
+        name: variables.get(f"MEMCTL_{name.upper()}") or None
+        for name in ("kb", "user", "agent", "session")
+    }
+    return Config(home=home, path=path, origins=sources.origins, **values)
+
+
+def _check_namespaces(namespaces: NamespaceSettings, path: Path) -> None:
+    """Refuse a template that would put what several users have into one namespace."""
+    for name in ("conversations", "documents"):
+        template: str = getattr(namespaces, name)
+        if "{user_id}" not in template:
+            raise ConfigError(
+                f"{path}: namespaces.{name} is {template!r}, the same for every user",
+                f'write it with {{user_id}}, like "user:{{user_id}}:{name}"',
+            )
 
 
 def config_path(
@@ -552,7 +583,10 @@ def is_debugging() -> bool:
 
 
 _VARIABLE_PREFIX = "MEMCTL_"
-_OTHER_VARIABLES = ("MEMCTL_HOME", "MEMCTL_CONFIG", "MEMCTL_KB", "MEMCTL_DEBUG")
+_OTHER_VARIABLES = (
+    "MEMCTL_HOME", "MEMCTL_CONFIG", "MEMCTL_KB", "MEMCTL_USER", "MEMCTL_AGENT", "MEMCTL_SESSION",
+    "MEMCTL_DEBUG",
+)  # fmt: skip
 
 
 def variable_name(dotted: str) -> str:

@@ -63,6 +63,12 @@ NamespaceOption = Annotated[
 SessionOption = Annotated[
     str | None, typer.Option("--session", metavar="ID", help="The conversation it belongs to.")
 ]
+UserOption = Annotated[
+    str | None, typer.Option("--user", metavar="NAME", help="Whose; by default MEMCTL_USER.")
+]
+AgentOption = Annotated[
+    str | None, typer.Option("--agent", metavar="NAME", help="Who acts; by default MEMCTL_AGENT.")
+]
 TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")]
 TargetOption = Annotated[
     str | None,

@@ -46,7 +46,8 @@ def memctl(
 ) -> Run:
     """Run a command as in a pipe, with ``stdin`` as standard input."""
     monkeypatch.setenv("MEMCTL_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("MEMCTL_KB", raising=False)
+    for name in ("KB", "USER", "AGENT", "SESSION"):
+        monkeypatch.delenv(f"MEMCTL_{name}", raising=False)
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: str, stdin: str | bytes = "") -> Result:

@@ -66,7 +66,16 @@ def test_a_variable_that_is_no_setting_is_told_of_once_with_the_nearest(
 
 def test_every_variable_that_means_something_is_known() -> None:
     config = load_config({}, {"MEMCTL_ENDPOINT_API_KEY_ENV": "MEMCTL_SECRET"})
-    known = ["MEMCTL_HOME", "MEMCTL_CONFIG", "MEMCTL_KB", "MEMCTL_DEBUG", "MEMCTL_SECRET"]
+    known = [
+        "MEMCTL_HOME",
+        "MEMCTL_CONFIG",
+        "MEMCTL_KB",
+        "MEMCTL_USER",
+        "MEMCTL_AGENT",
+        "MEMCTL_SESSION",
+        "MEMCTL_DEBUG",
+        "MEMCTL_SECRET",
+    ]
     known += [variable_name(key) for key in settings_of(config)]
     others = ["_MEMCTL_COMPLETE", "PATH"]
     assert unknown_variables(config, dict.fromkeys([*known, *others], "")) == {}
