@@ -136,6 +136,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             crc32 INTEGER NOT NULL, PRIMARY KEY (table_name, path)) WITHOUT ROWID""",
     ),
     (
+        """CREATE TABLE snapshot_content (
+            snapshot TEXT NOT NULL, table_name TEXT NOT NULL, row TEXT NOT NULL)""",
+        "CREATE INDEX snapshot_content_by_name ON snapshot_content (snapshot, table_name)",
+    ),
+    (
         """CREATE TABLE sessions (
             namespace TEXT NOT NULL, session_id TEXT NOT NULL, user_id TEXT NOT NULL,
             agent_id TEXT, status TEXT NOT NULL, started_at TEXT NOT NULL, last_at TEXT NOT NULL,
