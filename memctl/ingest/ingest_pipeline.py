@@ -23,7 +23,13 @@ from memctl.ingest.batch_writing import (
     rename_document,
     write_batch,
 )
-from memctl.ingest.batches import PIPELINE_VERSION, Batch, IngestCounters, PreparedDocument
+from memctl.ingest.batches import (
+    PIPELINE_VERSION,
+    Batch,
+    IngestCounters,
+    PreparedDocument,
+    WantedSource,
+)
 from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.discovery.sources import SourceOrFailure
 from memctl.ingest.document_processing import PrivateNamespaces, load_processor

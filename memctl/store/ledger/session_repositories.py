@@ -18,18 +18,18 @@ SessionStatus = Literal["open", "compressed", "archived", "ended"]
 MessageType = Literal["text", "image", "audio", "video", "file"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """One conversation."""
 
     namespace: str
     session_id: str
     user_id: str
-    agent_id: str | None = None
-    status: SessionStatus = "open"
     started_at: datetime
     last_at: datetime
     """When the latest turn was said."""
+    agent_id: str | None = None
+    status: SessionStatus = "open"
     ended_at: datetime | None = None
     title: str = ""
     message_count: int = 0
@@ -41,7 +41,7 @@ class Session:
     """The last turn that the summary is of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One message of a conversation."""
 
@@ -129,7 +129,9 @@ class TurnRepository(Repository[Turn]):
 
     def has_pending(self) -> bool:
         """Tell whether turns are not in the tables yet; costs next to nothing."""
-        return bool(self.rows("SELECT EXISTS (SELECT 1 FROM turns WHERE document_id IS NULL)")[0][0])
+        return bool(
+            self.rows("SELECT EXISTS (SELECT 1 FROM turns WHERE document_id IS NULL)")[0][0]
+        )
 
     def count_pending(self) -> int:
         """Return how many turns are not in the tables yet."""
