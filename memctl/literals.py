@@ -28,3 +28,17 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
+
+Tier = Literal["working", "short_term", "long_term", "shared"]
+"""Where a value is kept: for minutes, for hours, for good, or in a pool."""
+WorkingPlace = Literal[
+    "value", "task_state", "step_result", "conversation", "tool_state", "scratch_pad"
+]
+"""What a value of working memory is."""
+ShortTermType = Literal["task_context", "conversation", "tool_result", "reflection", "observation"]
+KnowledgeBaseKind = Literal[
+    "agent_memory", "knowledge_base", "shared_context", "tool_cache", "project_context"
+]
+"""What a knowledge base is for; listed, with no further effect."""
+KnowledgeBaseScope = Literal["agent", "account", "team", "global"]
+"""Whom a knowledge base is for; listed, with no further effect."""

@@ -15,6 +15,12 @@ from typing import Any
 
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
+from memctl.store.ledger.tier_repositories import (
+    SavedValueRepository,
+    SharedValueRepository,
+    ShortTermRepository,
+    WorkingRepository,
+)
 
 _Row = tuple[Any, ...]
 
@@ -64,6 +70,34 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         TURNS,
         texts=("sender", "content", "title", "source", "tags", "metadata", "media"),
         at="at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        WorkingRepository.table,
+        texts=("agent", "key", "value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        SharedValueRepository.table,
+        texts=("agent", "target", "key", "value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        SavedValueRepository.table,
+        texts=("agent", "name", "key", "value"),
+        at="saved_at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        ShortTermRepository.table,
+        texts=("agent", "memory_key", "memory_value"),
+        at="written_at",
         session="session_id",
         namespace="namespace",
     ),
