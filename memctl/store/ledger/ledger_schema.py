@@ -135,6 +135,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             table_name TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
             crc32 INTEGER NOT NULL, PRIMARY KEY (table_name, path)) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE snapshot_content (
+            snapshot TEXT NOT NULL, table_name TEXT NOT NULL, row TEXT NOT NULL)""",
+        "CREATE INDEX snapshot_content_by_name ON snapshot_content (snapshot, table_name)",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
