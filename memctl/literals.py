@@ -28,6 +28,15 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
+DocType = Literal[
+    "text", "markdown", "conversation", "pdf", "web", "email", "table", "code", "image", "audio",
+    "video", "office", "other",
+]  # fmt: skip
+"""What a document is, whatever its format."""
+SourceType = Literal["user", "agent", "system", "tool", "workflow"]
+"""Who a memory is from."""
+MemoryKind = Literal["factual", "experiential", "working"]
+"""What a memory keeps: what is so, what happened, or what somebody is busy with."""
 
 Tier = Literal["working", "short_term", "long_term", "shared"]
 """Where a value is kept: for minutes, for hours, for good, or in a pool."""
