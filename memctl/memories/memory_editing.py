@@ -7,7 +7,7 @@ bulk, which is ingest's.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,9 @@ from memctl.memories.memory_views import (
     resolve,
     versions_of,
 )
-from memctl.records import EntityMention, Memory, SourceText
+from memctl.records import Entity, EntityMention, Memory, Relation, SourceText
 from memctl.redaction import redact_name, redact_secrets
-from memctl.rows.derived_rows import EntityCounts, add_missing
+from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import memories_table
@@ -37,6 +37,9 @@ from memctl.schema.document_types import memory_kind, source_type
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memctl.models.protocols import Embedder, Understander
     from memctl.store.store import Store
     from memctl.store.tables.transaction import Transaction
@@ -74,6 +77,47 @@ class Edit:
     tags: tuple[str, ...] | None = None
     importance: float | None = None
     edited_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMemory:
+    """A memory that is ready to be written."""
+
+    memory: Memory
+    mentions: tuple[EntityMention, ...]
+    vector: NDArray[np.float32]
+
+
+def write_memories(
+    transaction: Transaction,
+    prepared: Sequence[PreparedMemory],
+    successors: Mapping[str, str],
+    now: datetime,
+) -> None:
+    """Write memories that are not there yet, with what follows from them for the graph.
+
+    Args:
+        transaction: What to write with.
+        prepared: Which, each with an id of its own.
+        successors: Ids of memories that end now, each with that of its next version.
+        now: When that is.
+    """
+    import numpy as np
+
+    if not prepared:
+        return
+    vectors = np.stack([each.vector for each in prepared])
+    rows = memories_table([each.memory for each in prepared], vectors)
+    append_rows(transaction, "memories", rows)
+    supersede_memories(transaction, successors, now)
+    entities: dict[str, Entity] = {}
+    relations: dict[str, Relation] = {}
+    for each in prepared:
+        found, links = derive_statement(each.memory, each.mentions)
+        add_up(entities, found.values())
+        relations |= links
+    EntityCounts().write(transaction, entities)
+    add_missing(transaction, {}, relations)
 
 
 def _as_stored(statement: Statement) -> Statement:
@@ -247,6 +291,18 @@ class Editor:
             transaction.deletions.keep(dict.fromkeys(parts))
             transaction.ledger(lambda _: self._store.ledger.files.release_document(root))
             return erased.counts.get("memories", 0)
+
+    def prepare(self, memory: Memory) -> PreparedMemory:
+        """Return a memory with what its text tells and its vector; nothing is written yet."""
+        memory, mentions = self._understood(memory)
+        memory = dataclasses.replace(memory, kind=memory.kind or memory_kind(memory.type))
+        terms = passage_terms(memory.title, memory.heading, memory.text)
+        text = embedding_text(memory.title, memory.heading, memory.text)
+        return PreparedMemory(
+            dataclasses.replace(memory, search_text=" ".join(terms)),
+            mentions,
+            self._embedder().embed([text])[0],
+        )
 
     def _understood(self, memory: Memory) -> tuple[Memory, tuple[EntityMention, ...]]:
         """Return a memory with the names, topics, keywords, tags and type that its text tells."""

@@ -179,13 +179,10 @@ class ShortTermRepository(_ExpiringRepository[ShortTermEntry]):
     )
 
     def put(self, entry: ShortTermEntry) -> None:
-        """Write an entry; under a key that is taken the count of reads stays, unless it is over."""
+        """Write an entry; under a key that is taken, the count of reads stays."""
         self.write(
             [entry],
             "(namespace, agent, session_id, memory_key) DO UPDATE SET"
-            " access_count = iif(expires_at > excluded.written_at, access_count, 0),"
-            " last_accessed_at ="
-            " iif(expires_at > excluded.written_at, last_accessed_at, NULL),"
             " memory_value = excluded.memory_value, memory_type = excluded.memory_type,"
             " bytes = excluded.bytes, by_person = excluded.by_person,"
             " written_at = excluded.written_at, ttl_seconds = excluded.ttl_seconds,"
