@@ -43,6 +43,7 @@ from memctl.store.ledger.log_repositories import (
     ReplyRepository,
     UsageRepository,
 )
+from memctl.store.ledger.pool_repositories import PoolRepository
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.version_repositories import (
     ChecksumRepository,
@@ -103,6 +104,7 @@ class Ledger:
         self.manifests = ManifestRepository(self)
         self.changes = ChangeRepository(self)
         self.checksums = ChecksumRepository(self)
+        self.pools = PoolRepository(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
