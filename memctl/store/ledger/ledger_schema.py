@@ -136,6 +136,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             crc32 INTEGER NOT NULL, PRIMARY KEY (table_name, path)) WITHOUT ROWID""",
     ),
     (
+        """CREATE TABLE snapshot_content (
+            snapshot TEXT NOT NULL, table_name TEXT NOT NULL, row TEXT NOT NULL)""",
+        "CREATE INDEX snapshot_content_by_name ON snapshot_content (snapshot, table_name)",
+    ),
+    (
         """CREATE TABLE pools (
             pool_id TEXT PRIMARY KEY, name TEXT NOT NULL, pool_type TEXT NOT NULL,
             visibility TEXT NOT NULL, lifetime TEXT NOT NULL, owner TEXT NOT NULL,
