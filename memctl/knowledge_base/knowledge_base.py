@@ -20,6 +20,7 @@ from memctl.knowledge_base.maintenance import (
 )
 from memctl.knowledge_base.memories import Insights, Memories, NameGraph
 from memctl.knowledge_base.resources import Clock, Resources
+from memctl.knowledge_base.shared_pools import SharedPools
 from memctl.queries import QueryService
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ class KnowledgeBase:
     """An open knowledge base; close it, or use it in a ``with`` statement.
 
     Its parts: ``documents``, ``memories``, ``insights``, ``graph``, ``queries``, ``jobs``,
-    ``snapshots``, ``vectors``, ``transfer``, ``erasure`` and ``statistics``.  What is called most
-    also stands on the object itself: ``ingest``, ``query``, ``query_many``, ``context``,
-    ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``.
+    ``snapshots``, ``vectors``, ``transfer``, ``erasure``, ``statistics`` and ``pools``.  What is
+    called most also stands on the object itself: ``ingest``, ``query``, ``query_many``,
+    ``context``, ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``.
 
     Args:
         resources: Its files, settings and services.
@@ -55,6 +56,7 @@ class KnowledgeBase:
         self.transfer = Transfer(resources)
         self.erasure = Erasure(resources)
         self.statistics = Statistics(resources)
+        self.pools = SharedPools(resources, self.documents)
         self.ingest = self.documents.ingest
         self.query = self.queries.query
         self.query_many = self.queries.query_many

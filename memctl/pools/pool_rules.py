@@ -161,7 +161,7 @@ class Retention:
         return asdict(self)
 
     def is_expired(self, key: PoolKey, now: datetime) -> bool:
-        """Whether a key has outlived its time; one from the future, by a clock set back, has not."""
+        """Whether a key has outlived its time; one written after now, as clocks go, has not."""
         if self.ttl_seconds is None:
             return False
         return now - key.written_at >= timedelta(seconds=self.ttl_seconds)

@@ -269,6 +269,15 @@ class Pools:
         size = _size(self._live_keys(pool, self._clock()).values())
         return replace(pool, data_size_bytes=size)
 
+    def to_delete(self, pool_id: str) -> Pool:
+        """Return a pool that the caller may delete; for errors see ``delete``."""
+        if pool_id == DEFAULT_POOL:
+            raise UsageError(
+                "the default pool cannot be deleted",
+                "empty it instead: memctl pool write default --all '{}'",
+            )
+        return self._owned(pool_id, "delete")
+
     def delete(self, pool_id: str) -> Pool:
         """Delete a pool with its history; return what it was.
 
@@ -278,13 +287,8 @@ class Pools:
             UsageError: It is the default pool.
         """
         self._require_writable()
-        if pool_id == DEFAULT_POOL:
-            raise UsageError(
-                "the default pool cannot be deleted",
-                "empty it instead: memctl pool write default --all '{}'",
-            )
         with self._ledger.transaction():
-            pool = self._owned(pool_id, "delete")
+            pool = self.to_delete(pool_id)
             self._pools.remove_whole(pool_id)
         return pool
 
@@ -407,15 +411,13 @@ class Pools:
         return self._change(pool_id, "replace", lambda _: given, if_version, written=given)
 
     def merge(self, pool_id: str, partial: object, *, if_version: int | None = None) -> PoolChange:
-        """Merge an object into the data of a pool: objects deeply, lists replaced; see ``write``."""
+        """Merge an object into the data: objects deeply, lists replaced; see ``write``."""
         given = self._clean(checked_data(partial))
         return self._change(
             pool_id, "merge", lambda data: merged(data, given), if_version, written=given
         )
 
-    def restore(
-        self, pool_id: str, version: int, *, if_version: int | None = None
-    ) -> PoolChange:
+    def restore(self, pool_id: str, version: int, *, if_version: int | None = None) -> PoolChange:
         """Write again what a pool held at one of its latest versions; see ``write``.
 
         Raises:
@@ -472,7 +474,9 @@ class Pools:
             told = (path,) if path else changed_paths(before, after)
             data = {name: entry.value for name, entry in made.items()}
             size = _size(made.values())
-            self._pools.keys.save(*(each for each in made.values() if each is not keys.get(each.key)))
+            self._pools.keys.save(
+                *(each for each in made.values() if each is not keys.get(each.key))
+            )
             for entry in stored:
                 if entry.key not in made:
                     self._pools.keys.remove(pool_id, entry.key)
@@ -618,31 +622,53 @@ class Pools:
             NotFoundError: None belongs to it.
             AccessDenied: Another agent owns one of them.
         """
-        if (run_id is None) == (session_id is None):
-            raise UsageError("end what?", "name a run with --run, or a conversation with --session")
-        found = (
-            self._pools.of_run(run_id or "")
-            if session_id is None
-            else self._pools.of_session(session_id)
-        )
-        of_what = f"run {run_id!r}" if session_id is None else f"conversation {session_id!r}"
+        found = self.of(run_id=run_id, session_id=session_id)
         if not found:
             runs = sorted({pool.run_id for pool in self.list() if pool.run_id})
             known = f"there are the runs {', '.join(runs[:_NAMED_POOLS])}" if runs else ""
+            of_what = f"run {run_id!r}" if session_id is None else f"conversation {session_id!r}"
             raise NotFoundError(f"no pool belongs to {of_what}", known)
         ending = [pool for pool in found if not pool.persist_across_executions]
         for pool in ending:
             self._require_owner(pool, "end")
         return ending
 
-    def release(self, pool_ids: Iterable[str]) -> None:
-        """Delete pools of a run or a conversation, all or none; those already gone are skipped."""
+    def of(self, *, run_id: str | None = None, session_id: str | None = None) -> Sequence[Pool]:
+        """Return all pools of a run, or of a conversation, whoever may read them.
+
+        Raises:
+            UsageError: Neither is named, or both are.
+        """
+        if session_id is None and run_id is not None:
+            return self._pools.of_run(run_id)
+        if run_id is None and session_id is not None:
+            return self._pools.of_session(session_id)
+        raise UsageError("end what?", "name a run with --run, or a conversation with --session")
+
+    def release(self, ending: Iterable[Pool], *, unchanged: bool = False) -> None:
+        """Delete pools of a run or a conversation, all or none; those already gone are skipped.
+
+        Args:
+            ending: Which, as ``to_end`` gave them.
+            unchanged: Only while nobody has written to any of them since.
+
+        Raises:
+            AccessDenied: Another agent owns one of them by now.
+            VersionConflict: Somebody has written.
+        """
         self._require_writable()
         with self._ledger.transaction():
-            for pool_id in pool_ids:
-                if (pool := self._pools.find(pool_id)) is not None:
-                    self._require_owner(pool, "end")
-                    self._pools.remove_whole(pool_id)
+            for former in ending:
+                pool = self._pools.find(former.pool_id)
+                if pool is None:
+                    continue
+                self._require_owner(pool, "end")
+                if unchanged and pool.version != former.version:
+                    raise VersionConflict(
+                        f"pool {pool.pool_id!r} was written to while it was archived",
+                        "run it again",
+                    )
+                self._pools.remove_whole(pool.pool_id)
 
     # --- finding and checking --------------------------------------------------------------------
 
