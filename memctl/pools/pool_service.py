@@ -710,7 +710,7 @@ class Pools:
         listed = ", ".join(known[:_NAMED_POOLS])
         hint = f"there are {listed}" if known else "make it: memctl pool create NAME"
         if near:
-            hint = f"did you mean {near[0]!r}?"
+            hint = f"did you mean {near[0]!r}? {hint}"
         return NotFoundError(f"there is no pool {pool_id[:64]!r}", hint)
 
     def _active(self, pool: Pool) -> Pool:
