@@ -51,3 +51,14 @@ KnowledgeBaseKind = Literal[
 """What a knowledge base is for; listed, with no further effect."""
 KnowledgeBaseScope = Literal["agent", "account", "team", "global"]
 """Whom a knowledge base is for; listed, with no further effect."""
+
+PoolType = Literal["shared", "agent_private", "team_shared", "task_scoped", "global"]
+"""Whom a shared pool is for, coarsely; everybody may read a global one."""
+Visibility = Literal["global", "account", "team", "agent", "task"]
+"""How widely a pool is meant to be known; says nothing of rights."""
+Lifetime = Literal["execution", "session", "persistent"]
+"""How long a pool lives, relative to the work around it."""
+Eviction = Literal["oldest", "least_read", "refuse"]
+"""What goes from a pool that would become too big."""
+PoolLevel = Literal["read", "write"]
+"""What an agent may do in a pool; who may write may read."""

@@ -48,7 +48,7 @@ def value_of(memory: Memory) -> Any:
 
 def value_metadata(value: Any) -> dict[str, Any]:
     """Return what of a value its text does not tell."""
-    return {} if isinstance(value, str) else {VALUE: json.dumps(value, ensure_ascii=False)}
+    return {} if isinstance(value, str) else {VALUE: json.dumps(value)}
 
 
 @dataclass(slots=True)

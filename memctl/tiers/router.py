@@ -196,15 +196,20 @@ class Router:
                 "write to the tier working or short_term, or leave it out",
             )
         if chosen == "working":
-            return _of_working(self._working_of(session_id).store(key, value, ttl))
+            return of_working(self._working_of(session_id).store(key, value, ttl))
         if chosen == "short_term":
             entry = self._short_term_of(session_id).write(key, value, type_=type_, ttl=ttl)
-            return _of_entry(entry)
+            return of_entry(entry)
         if chosen == "shared":
             plain, _ = checked_value(value, redacts=self._parts.redacts)
             self._pools.write(DEFAULT_POOL, key, plain)
             return TierValue("shared", key, plain, agent=self._agent)
         return self._write_long_term(key, value, session)
+
+    def shared_values(self) -> Sequence[TierValue]:
+        """Return what the default pool holds."""
+        found = self._pools.read(DEFAULT_POOL).value
+        return [TierValue("shared", key, value) for key, value in found.items()]
 
     def remove(self, key: str, tier: Tier | None = None, session_id: str | None = None) -> bool:
         """Remove a key from working and short-term memory, or from the tier that is named.
@@ -362,11 +367,11 @@ class Router:
 
     def _read_working(self, key: str, session: str | None) -> TierValue | None:
         found = self._working_of(session).find("value", key)
-        return None if found is None else _of_working(found)
+        return None if found is None else of_working(found)
 
     def _read_short_term(self, key: str, session: str | None) -> TierValue | None:
         found = self._short_term_of(session).read(key)
-        return None if found is None else _of_entry(found)
+        return None if found is None else of_entry(found)
 
     def _read_shared(self, key: str, _session: str | None) -> TierValue | None:
         with suppress(NotFoundError, AccessDenied, UsageError):  # a key need be no path of a pool
@@ -407,7 +412,8 @@ class Router:
         return _of_memory(self._parts.long_term.write([draft]).answers[0])
 
 
-def _of_working(found: WorkingValue) -> TierValue:
+def of_working(found: WorkingValue) -> TierValue:
+    """Return a value of working memory as what every tier gives."""
     return TierValue(
         "working",
         found.key,
@@ -419,7 +425,8 @@ def _of_working(found: WorkingValue) -> TierValue:
     )
 
 
-def _of_entry(found: ShortTermEntry) -> TierValue:
+def of_entry(found: ShortTermEntry) -> TierValue:
+    """Return a short-term entry as what every tier gives."""
     return TierValue(
         "short_term",
         found.memory_key,

@@ -12,16 +12,15 @@ from typing import Any
 
 from memctl.errors import UsageError
 from memctl.ids import storable
+from memctl.pools import pool_values
 from memctl.readers.data_files.nested_values import fields_of
-from memctl.redaction import redact_secrets
+from memctl.store.ledger.pool_repositories import encode_json
 
 LARGEST_VALUE = 1 << 20
 """Bytes of a value as JSON."""
 LONGEST_TTL = timedelta(days=366)
 LONGEST_KEY = 500
 """Characters of a key."""
-DEEPEST = 64
-"""Levels of objects and lists in one another."""
 
 
 def checked_key(key: str) -> str:
@@ -47,15 +46,11 @@ def parse_value(text: str, *, as_text: bool = False) -> Any:
     """
     if as_text:
         return text
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        return pool_values.parse_json(text)
     try:
         return json.loads(text)
-    except RecursionError:
-        raise _too_deep() from None
-    except ValueError as error:
-        if text.lstrip()[:1] in ("{", "[", '"'):
-            raise UsageError(
-                f"the value is no JSON: {error}", "add --text to keep it as the text that it is"
-            ) from None
+    except ValueError:
         return text
 
 
@@ -69,51 +64,16 @@ def checked_value(value: object, *, redacts: bool = False) -> tuple[Any, int]:
     Raises:
         UsageError: JSON has no such value, it is nested too deep, or too big.
     """
-    try:
-        plain = _clean(json.loads(json.dumps(value, allow_nan=False)), redacts, DEEPEST)
-    except RecursionError:
-        raise _too_deep() from None
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"the value cannot be stored as JSON: {error}",
-            "JSON has texts, finite numbers, true, false, null, lists and objects",
-        ) from None
-    size = len(json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode())
+    plain = pool_values.checked_value(value)
+    if redacts:
+        plain = pool_values.without_secrets(plain)
+    size = len(encode_json(plain).encode())
     if size > LARGEST_VALUE:
         raise UsageError(
             f"the value has {size:,} bytes, and a tier keeps at most {LARGEST_VALUE:,} in one",
-            "keep it in a file, ingest that with memctl ingest, and store its id",
+            "keep it in a file, have memctl ingest take that in, and store its id",
         )
     return plain, size
-
-
-def _too_deep() -> UsageError:
-    return UsageError(f"a value has at most {DEEPEST} levels", "flatten it")
-
-
-def _clean(value: Any, redacts: bool, levels: int) -> Any:
-    if levels < 0:
-        raise _too_deep()
-    if isinstance(value, str):
-        return redact_secrets(storable(value)) if redacts else storable(value)
-    if isinstance(value, list):
-        return [_clean(item, redacts, levels - 1) for item in value]
-    if isinstance(value, dict):
-        return {
-            storable(key): _clean_field(key, item, redacts, levels - 1)
-            for key, item in value.items()
-        }
-    return value
-
-
-def _clean_field(key: str, value: Any, redacts: bool, levels: int) -> Any:
-    """Return the value of an object's key; that of ``password`` is a secret because of its key."""
-    if redacts and isinstance(value, str):
-        found = redact_secrets(f"{key}: {value}")
-        prefix = f"{key}: "
-        if found.startswith(prefix):
-            return storable(found.removeprefix(prefix))
-    return _clean(value, redacts, levels)
 
 
 def checked_ttl(ttl: float | None, default: float, *, least: float = 1) -> float:
@@ -148,7 +108,6 @@ def end_of(now: datetime, ttl: float | None) -> datetime | None:
 def text_of(value: Any) -> str:
     """Return a value as text to search: as it is, or flattened to lines ``path: value``."""
     if isinstance(value, str):
-        return value
-    return "\n".join(
-        text if path == "value" else f"{path}: {text}" for path, text in fields_of(value)
-    )
+        return storable(value)
+    lines = (text if path == "value" else f"{path}: {text}" for path, text in fields_of(value))
+    return storable("\n".join(lines))

@@ -13,6 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memctl.store.ledger.pool_repositories import (
+    PoolAgentRepository,
+    PoolEventRepository,
+    PoolKeyRepository,
+    PoolRepository,
+    PoolVersionRepository,
+)
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
 from memctl.store.ledger.tier_repositories import (
@@ -100,6 +107,33 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         at="written_at",
         session="session_id",
         namespace="namespace",
+    ),
+    ContentTable(
+        PoolRepository.table,
+        ("pool_id", "name", "owner", "access_control", "run_id"),
+        at="updated_at",
+        session="session_id",
+    ),
+    ContentTable(
+        PoolKeyRepository.table,
+        ("pool_id", "key", "value", "written_by"),
+        at="written_at",
+        session="session_id",
+    ),
+    ContentTable(
+        PoolVersionRepository.table,
+        ("pool_id", "keys", "data", "written_by"),
+        at="written_at",
+        session="session_id",
+    ),
+    ContentTable(
+        PoolEventRepository.table,
+        ("pool_id", "key", "value", "writer"),
+        at="written_at",
+        session="session_id",
+    ),
+    ContentTable(
+        PoolAgentRepository.table, ("pool_id", "agent"), at="last_at", session="session_id"
     ),
 )
 """Every one of them, in the order in which they are exported and restored."""

@@ -6,23 +6,14 @@ they are on disk: a power cut may take the last of them, as it ends the work tha
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from memctl.literals import ShortTermType
-from memctl.store.ledger.repository import (
-    Codec,
-    LedgerTable,
-    Repository,
-    to_text,
-)
-
-Json = Annotated[Any, Codec(json.dumps, json.loads)]
-"""A value of JSON; its null is stored as NULL."""
-
+from memctl.store.ledger.pool_repositories import Json
+from memctl.store.ledger.repository import LedgerTable, Repository, to_text
 
 @dataclass(frozen=True, slots=True)
 class WorkingValue:
