@@ -38,7 +38,13 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.literals import After, ChunkStrategy, StoredStatus
+from memctl.literals import (
+    After,
+    ChunkStrategy,
+    KnowledgeBaseKind,
+    KnowledgeBaseScope,
+    StoredStatus,
+)
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
@@ -350,6 +356,9 @@ class Home:
         chunk_overlap: int | None = None,
         consolidate_interval: int | None = None,
         half_life: int | None = None,
+        kind: KnowledgeBaseKind | None = None,
+        scope: KnowledgeBaseScope | None = None,
+        description: str | None = None,
     ) -> KnowledgeBaseSettings:
         """Make a knowledge base; it is there whole or not at all.
 
@@ -372,6 +381,9 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
 
         Raises:
             UsageError: The name cannot be used or is taken, or a setting cannot have that value.
@@ -393,6 +405,9 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            kind=kind,
+            scope=scope,
+            description=description,
         )
         if embedder or self.config.models.embed:
             from memctl.models.providers import resolve_embedder
@@ -458,6 +473,9 @@ class Home:
         chunk_overlap: Change[int] = None,
         consolidate_interval: Change[int] = None,
         half_life: Change[int] = None,
+        kind: Change[KnowledgeBaseKind] = None,
+        scope: Change[KnowledgeBaseScope] = None,
+        description: Change[str] = None,
     ) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; those that are not given stay as they are.
 
@@ -482,6 +500,9 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
 
         Raises:
             UsageError: A setting cannot have that value, or a namespace cannot be private while
@@ -503,6 +524,9 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            kind=kind,
+            scope=scope,
+            description=description,
         )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.

@@ -31,7 +31,7 @@ class Memories(Part):
         type_: str | None = None,
         namespace: str = "default",
         tags: Sequence[str] = (),
-        importance: float = 0.7,
+        importance: float | None = None,
         session: str | None = None,
         created_at: datetime | None = None,
         expires_at: datetime | None = None,
@@ -43,10 +43,11 @@ class Memories(Part):
 
         Args:
             text: The statement.
-            type_: ``fact``, ``decision``, ``preference``, ``plan``, ...; by default what it says.
+            type_: ``fact``, ``observation``, ``reflection``, ``decision``, ``plan``,
+                ``tool_output``, ``conversation_summary``, ...; by default what it says.
             namespace: Its namespace.
             tags: Its tags.
-            importance: From 0 to 1.
+            importance: From 0 to 1; by default as its type tells.
             session: The conversation that it belongs to.
             created_at: When it happened; now by default.
             expires_at: From when on it no longer holds; never by default.
@@ -115,9 +116,12 @@ class Memories(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
-        from memctl.memories.memory_views import view_memory
+        from memctl.memories.memory_views import relevance, view_memory
 
-        return view_memory(self._kb.snapshot(), id_)
+        view = view_memory(self._kb.snapshot(), id_)
+        days = float(self._kb.settings.half_life)
+        score = relevance(view.memory, self._kb.program_config.query, days, self._kb.clock())
+        return replace(view, relevance=score)
 
     def list(
         self, filters: Filters = _NO_FILTERS, *, limit: int | None = None, offset: int | None = None

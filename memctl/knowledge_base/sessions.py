@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from memctl.identity import DEFAULT_NAMESPACE, DEFAULT_USER
 from memctl.knowledge_base.resources import Part
 
 if TYPE_CHECKING:
@@ -92,11 +93,18 @@ class Sessions(Part):
     def end(self, session: Session) -> Session:
         """Note that a conversation is over, and have all of it in the tables.
 
+        What working memory keeps for as long as a session goes.
+
         Raises:
             UsageError: It was before.
         """
         self._kb.require_writable()
         ended = self._kb.conversations.end(session)
+        namespaces = [session.namespace]
+        if session.user_id == DEFAULT_USER:  # as a program that names no user keeps values
+            namespaces.append(DEFAULT_NAMESPACE)
+        for namespace in namespaces:
+            self._kb.store.ledger.working.end_session(namespace, session.session_id)
         self.fold(session)
         return ended
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memctl.identity import Identity, checked_name, conversations_of, readable_by
+from memctl.identity import (
+    DEFAULT_NAMESPACE,
+    Identity,
+    checked_name,
+    conversations_of,
+    readable_by,
+)
 from memctl.knowledge_base.resources import Part, Resources
 from memctl.records import Filters, Hit
 
@@ -41,7 +47,7 @@ class Tiers(Part):
         Raises:
             UsageError: A name cannot be one.
         """
-        from memctl.tiers.router import DEFAULT_NAMESPACE, Router, RouterParts
+        from memctl.tiers.router import Router, RouterParts
 
         identity = Identity(
             checked_name(user, "a user"),
@@ -104,10 +110,6 @@ class Tiers(Part):
     def has_work(self) -> bool:
         """Whether any tier has something that a promotion would look at."""
         return self._promoter.has_work()
-
-    def end_session(self, namespace: str, session: str) -> None:
-        """Remove from working memory what lasts as long as a session."""
-        self._kb.store.ledger.working.end_session(namespace, session)
 
     # --- inside ----------------------------------------------------------------------------------
 

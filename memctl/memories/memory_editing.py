@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     from memctl.store.tables.transaction import Transaction
 
 
+_IMPORTANCE = {"reflection": 0.8, "conversation_summary": 0.8, "tool_output": 0.3}
+"""Of stated memories by type: what sums up counts like an insight, what a tool printed little."""
+_USUAL_IMPORTANCE = 0.7
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A memory that somebody states: what it says and what it is filed under."""
@@ -54,7 +59,8 @@ class Statement:
     """As its text says by default: ``decision``, ``preference``, ..., else ``fact``."""
     namespace: str = "default"
     tags: tuple[str, ...] = ()
-    importance: float = 0.7
+    importance: float | None = None
+    """From 0 to 1; by default as its type tells."""
     session_id: str | None = None
     created_at: datetime | None = None
     expires_at: datetime | None = None
@@ -176,7 +182,7 @@ class Editor:
             UsageError: It is empty, expired, or its importance is not from 0 to 1.
             NotFoundError: It names evidence that does not exist.
         """
-        _check(statement.text, statement.importance, statement.type)
+        _check(statement.text, _importance(statement), statement.type)
         now = self._clock()
         if statement.expires_at is not None and statement.expires_at <= now:
             raise UsageError(
@@ -203,7 +209,7 @@ class Editor:
             source=STATED,
             session_id=statement.session_id,
             tags=statement.tags,
-            importance=statement.importance,
+            importance=_importance(statement),
             expires_at=statement.expires_at,
             method=STATED,
             agent_id=statement.agent_id,
@@ -341,6 +347,12 @@ def _add_derived(
     entities, relations = derive_statement(memory, mentions)
     EntityCounts().write(transaction, entities)
     add_missing(transaction, {}, relations)
+
+
+def _importance(statement: Statement) -> float:
+    if statement.importance is not None:
+        return statement.importance
+    return _IMPORTANCE.get(statement.type or "", _USUAL_IMPORTANCE)
 
 
 def _check(text: str, importance: float, type_: str | None) -> None:

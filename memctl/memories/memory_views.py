@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memctl.errors import NotFoundError, UsageError
@@ -19,10 +20,12 @@ from memctl.store.tables.metadata_filters import metadata_condition
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.config import QuerySettings
     from memctl.store.tables.snapshot import Order, Snapshot
 
 _HIDDEN = {"memories": (VECTOR, "search_text"), "documents": ("text",)}
 _SHORTEST_PREFIX = 6
+_MOST_HALVINGS = 1_000.0
 
 
 # --- looking -------------------------------------------------------------------------------------
@@ -60,6 +63,8 @@ class MemoryView:
     """Insights that rest on it."""
     relations: tuple[Relation, ...]
     """How it hangs together with other memories."""
+    relevance: float = 0.0
+    """From its importance, confidence and age, from 0 to 1, whatever is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,23 @@ def view_memory(snapshot: Snapshot, given: str) -> MemoryView:
         insights=tuple(m for m in memory_rows(resting) if m.level == "insight"),
         relations=tuple(relation_rows(snapshot.scan("relations", touching))),
     )
+
+
+def relevance(memory: Memory, weights: QuerySettings, half_life: float, now: datetime) -> float:
+    """Return the mean of a memory's importance, confidence and recency, from 0 to 1.
+
+    Args:
+        memory: Which.
+        weights: How much each of them counts; all alike where no weight is set.
+        half_life: Days after which a memory counts half as recent.
+        now: The time.
+    """
+    age = max(0.0, (now - memory.created_at) / timedelta(days=half_life))
+    recency = math.pow(0.5, min(age, _MOST_HALVINGS))
+    parts = (memory.importance, memory.confidence, recency)
+    given = (weights.importance_weight, weights.confidence_weight, weights.recency_weight)
+    counts = given if any(given) else (1.0, 1.0, 1.0)
+    return sum(part * count for part, count in zip(parts, counts, strict=True)) / sum(counts)
 
 
 def _evidence(snapshot: Snapshot, memory: Memory) -> Iterable[Evidence]:

@@ -192,33 +192,34 @@ class Promoter:
         promoted: list[PromotedEntry] = []
         replaced = 0
         for start in range(0, len(entries), MOST_AT_ONCE):
-            part = entries[start : start + MOST_AT_ONCE]
-
-            def still_there(part: Sequence[ShortTermEntry] = part) -> Collection[int]:
-                """Return which entries nobody has promoted, removed or written anew meanwhile."""
-                return [place for place, entry in enumerate(part) if self._is_unchanged(entry)]
-
-            def finish(
-                places: Collection[int], part: Sequence[ShortTermEntry] = part
-            ) -> None:
-                """Remove the entries that are memories now."""
-                self._entries.remove_unchanged([part[place] for place in places])
-                kept.extend(part[place] for place in places)
-
-            kept: list[ShortTermEntry] = []
-            written = self._long_term.write(
-                [_memory(entry, self._clock()) for entry in part],
-                near=self._near,
-                wanted=still_there,
-                finish=finish,
-                job=job,
-            )
-            promoted += (
-                _shown(entry, memory.id)
-                for entry, memory in zip(kept, written.answers, strict=True)
-            )
-            replaced += len(written.replaced)
+            found, ended = self._promote_part(entries[start : start + MOST_AT_ONCE], job)
+            promoted += found
+            replaced += ended
         return tuple(promoted), replaced
+
+    def _promote_part(
+        self, entries: Sequence[ShortTermEntry], job: int | None
+    ) -> tuple[list[PromotedEntry], int]:
+        kept: list[ShortTermEntry] = []
+
+        def still_there() -> Collection[int]:
+            """Return which entries nobody has promoted, removed or written anew meanwhile."""
+            return [place for place, entry in enumerate(entries) if self._is_unchanged(entry)]
+
+        def finish(places: Collection[int]) -> None:
+            """Remove the entries that are memories now."""
+            kept.extend(entries[place] for place in places)
+            self._entries.remove_unchanged(kept)
+
+        written = self._long_term.write(
+            [_memory(entry, self._clock()) for entry in entries],
+            near=self._near,
+            wanted=still_there,
+            finish=finish,
+            job=job,
+        )
+        answers = zip(kept, written.answers, strict=True)
+        return [_shown(entry, memory.id) for entry, memory in answers], len(written.replaced)
 
     def _is_unchanged(self, entry: ShortTermEntry) -> bool:
         key = (entry.namespace, entry.agent, entry.session_id, entry.memory_key)

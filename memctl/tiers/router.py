@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
     from memctl.store.ledger.ledger import Ledger
 
-DEFAULT_NAMESPACE = "default"
-"""Where things go for which no user is named."""
 ROUTED = "routed"
 """The source and method of memories that were written by key."""
 LONG_TERM_IMPORTANCE = 0.7
@@ -250,7 +248,10 @@ class Router:
         vectors = self._parts.embedder().embed([query, *(each.text for each in found)])
         cosines = dot_products(vectors[1:], vectors[0])
         ranked = sorted(
-            (replace(each, score=float(cosine)) for each, cosine in zip(found, cosines, strict=True)),
+            (
+                replace(each, score=float(cosine))
+                for each, cosine in zip(found, cosines, strict=True)
+            ),
             key=lambda each: -each.score,
         )
         best = [each for each in ranked if each.score > 0][:limit]
@@ -288,7 +289,9 @@ class Router:
         now = self._parts.clock()
         return (
             self._counted("working", self._parts.ledger.working.current("TRUE", now=now), now),
-            self._counted("short_term", self._parts.ledger.short_term.current("TRUE", now=now), now),
+            self._counted(
+                "short_term", self._parts.ledger.short_term.current("TRUE", now=now), now
+            ),
             self._parts.count_memories(),
             self._counted_pools(now),
         )

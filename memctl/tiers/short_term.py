@@ -103,7 +103,9 @@ class ShortTermMemory:
 
     def find(self, key: str) -> ShortTermEntry | None:
         """Return the entry of a key without counting it."""
-        found = self._rows.current(f"{self._mine} AND memory_key = ?", *self._owner, key, **self._at)
+        found = self._rows.current(
+            f"{self._mine} AND memory_key = ?", *self._owner, key, **self._at
+        )
         return found[0] if found else None
 
     def refresh_ttl(self, key: str, ttl: float | None = None) -> ShortTermEntry:

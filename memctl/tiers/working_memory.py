@@ -46,9 +46,7 @@ class TierClock:
         set_back: Called with the time at first, and whenever the clock has been set back.
     """
 
-    def __init__(
-        self, clock: Callable[[], datetime], set_back: Callable[[datetime], None]
-    ) -> None:
+    def __init__(self, clock: Callable[[], datetime], set_back: Callable[[datetime], None]) -> None:
         self._clock = clock
         self._set_back = set_back
         self._last: datetime | None = None
@@ -163,9 +161,7 @@ class WorkingMemory:
         plain, size = checked_value(value, redacts=self._redacts)
         seconds = checked_ttl(ttl, self._ttl, least=0) or None
         now = self._now()
-        made = WorkingValue(
-            *self._key(place, key), plain, size, now, seconds, end_of(now, seconds)
-        )
+        made = WorkingValue(*self._key(place, key), plain, size, now, seconds, end_of(now, seconds))
         self._rows.write([made], durable=False)
         return made
 
@@ -238,9 +234,7 @@ class WorkingMemory:
         found: str = self.get("scratch_pad", SINGLE["scratch_pad"], "")
         return found
 
-    def append(
-        self, place: WorkingPlace, value: object, ttl: float | None = None
-    ) -> WorkingValue:
+    def append(self, place: WorkingPlace, value: object, ttl: float | None = None) -> WorkingValue:
         """Append a message to the conversation, or a line to the scratch pad.
 
         Raises:
@@ -253,7 +247,9 @@ class WorkingMemory:
             if place == "scratch_pad":
                 _check_shape(place, value)
                 former = self.scratch_pad()
-                return self.put(place, SINGLE[place], f"{former}\n{value}" if former else value, ttl)
+                return self.put(
+                    place, SINGLE[place], f"{former}\n{value}" if former else value, ttl
+                )
         raise UsageError(
             f"nothing can be appended to {place}", "append to conversation or scratch_pad"
         )

@@ -38,6 +38,7 @@ EventKind = Literal[
     "resumed",
     "compared",
     "consolidated",
+    "promoted",
     "upkeep",
 ]
 

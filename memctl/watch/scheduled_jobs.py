@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import CoverageLost, LockedError
 from memctl.records import FactComparison
 from memctl.rows.derived_rows import fold_accesses
-from memctl.schema.table_names import COMPARISON, CONSOLIDATION, UPKEEP
+from memctl.schema.table_names import COMPARISON, CONSOLIDATION, PROMOTION, UPKEEP
 from memctl.watch.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -67,6 +67,21 @@ class Schedule:
         ago = self.clock() - last.started_at
         # One that is still to begin was noted while the clock was ahead: that may be for years.
         return ago >= timedelta(minutes=minutes) or ago < timedelta(0)
+
+    def promotion_due(self, hour: int) -> bool:
+        """Whether the hour of the day has come since the last promotion; a missed one is made up.
+
+        Args:
+            hour: Of the day, in UTC; -1 for never.
+        """
+        if hour < 0:
+            return False
+        now = self.clock()
+        due = now.replace(hour=hour, minute=0, second=0, microsecond=0)
+        due -= timedelta(days=1) if due > now else timedelta(0)
+        last = self.ledger.jobs.last(PROMOTION)
+        # One that is still to begin was noted while the clock was ahead.
+        return last is None or last.started_at < due or last.started_at > now
 
     def comparison_due(self) -> bool:
         """Whether facts wait to be compared, and the model that does it may be tried again."""
@@ -171,6 +186,24 @@ def _compare(context: JobContext) -> bool:
     return False
 
 
+# --- promotion of short-term entries -------------------------------------------------------------
+
+
+def _promotion_is_due(context: JobContext, _busy: bool) -> bool:
+    hour = context.base.resources.program_config.tiers.promote_hour
+    return context.schedule.promotion_due(hour) and context.base.tiers.has_work()
+
+
+def _promote(context: JobContext) -> bool:
+    report = context.base.tiers.promote()
+    context.schedule.note_write()
+    detail = {"promoted": len(report.promoted), "removed": report.removed}
+    message = f"{len(report.promoted)} short-term entries promoted, {report.removed} removed"
+    if report.promoted or report.removed:
+        context.reporter.say("promoted", message=message, detail=detail)
+    return False
+
+
 # --- upkeep of the tables ------------------------------------------------------------------------
 
 
@@ -195,6 +228,7 @@ SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
         CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True, is_begun_anew=True
     ),
     ScheduledJob(COMPARISON, _comparison_is_due, _compare, is_begun_anew=True),
+    ScheduledJob(PROMOTION, _promotion_is_due, _promote, is_begun_anew=True),
     ScheduledJob(UPKEEP, _upkeep_is_due, _upkeep),
 )
 """Every job, in the order in which they are looked at."""

@@ -149,9 +149,7 @@ def set_(
     with context.writing(kb) as base:
         router = _router(base, identity)
         if place is None:
-            made = router.write(
-                key, value, chosen, ttl=seconds, type_=type_ or "observation"
-            )
+            made = router.write(key, value, chosen, ttl=seconds, type_=type_ or "observation")
         else:
             kept = (
                 router.working.append(place, value, seconds)
@@ -201,8 +199,7 @@ def get(
     with context.looking(kb) as base:
         router = _router(base, identity)
         if source is not None:
-            value = router.working.retrieve_shared(source, name)
-            found = _shared(name, value, source)
+            found: TierValue | None = _shared(router, name, source)
         elif place is not None:
             kept = router.working.find(place, name)
             found = None if kept is None else _shown_value(kept)
@@ -249,9 +246,7 @@ def list_(
         if chosen in (None, "short_term"):
             from memctl.tiers.router import of_entry
 
-            rows += [
-                {**to_plain(of_entry(each)), "place": ""} for each in router.short_term.list()
-            ]
+            rows += [{**to_plain(of_entry(each)), "place": ""} for each in router.short_term.list()]
         if chosen == "shared":
             rows += [{**to_plain(each), "place": ""} for each in router.shared_values()]
     emit(rows, _LIST, output)
@@ -374,7 +369,9 @@ def share(
     value: str | None = typer.Argument(
         None, metavar="[VALUE]", help="JSON or text; by default what working memory has."
     ),
-    target: str = typer.Option(..., "--to", metavar="AGENT", help="The one agent that may read it."),
+    target: str = typer.Option(
+        ..., "--to", metavar="AGENT", help="The one agent that may read it."
+    ),
     text: bool = flag("--text", "Take the value as text, even if it is JSON."),
     ttl: TtlOption = None,
     session: SessionOption = None,
@@ -568,10 +565,10 @@ def _shown_value(kept: Any) -> TierValue:
     return of_working(kept)
 
 
-def _shared(key: str, value: Any, source: str) -> TierValue:
+def _shared(router: Router, key: str, source: str) -> TierValue:
     from memctl.tiers import TierValue
 
-    return TierValue("working", key, value, agent=source)
+    return TierValue("working", key, router.working.retrieve_shared(source, key), agent=source)
 
 
 def _tell(context: CommandContext, made: TierValue) -> None:

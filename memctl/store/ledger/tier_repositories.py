@@ -15,6 +15,7 @@ from memctl.literals import ShortTermType
 from memctl.store.ledger.pool_repositories import Json
 from memctl.store.ledger.repository import LedgerTable, Repository, to_text
 
+
 @dataclass(frozen=True, slots=True)
 class WorkingValue:
     """One value of an agent's working memory."""
@@ -112,7 +113,7 @@ class _ExpiringRepository(Repository[T], Generic[T]):
 
     def clamp(self, now: datetime) -> None:
         """Let nothing last longer from now on than it was to last, as when the clock was ahead."""
-        ahead = self.select(
+        ahead: list[T] = self.select(
             "julianday(expires_at) > julianday(?) + (ttl_seconds + 1) / 86400.0", to_text(now)
         )
         changed = [
@@ -157,9 +158,7 @@ class SharedValueRepository(_ExpiringRepository[SharedValue]):
 class SavedValueRepository(Repository[SavedValue]):
     """Named copies of working memory."""
 
-    table = LedgerTable(
-        "working_saves", SavedValue, ("namespace", "agent", "name", "place", "key")
-    )
+    table = LedgerTable("working_saves", SavedValue, ("namespace", "agent", "name", "place", "key"))
 
 
 class ShortTermRepository(_ExpiringRepository[ShortTermEntry]):
