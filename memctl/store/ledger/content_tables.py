@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
+from memctl.store.ledger.session_repositories import SESSIONS, TURNS
 
 _Row = tuple[Any, ...]
 
@@ -51,7 +52,22 @@ class ContentTable:
         return tuple(row[self.table.fields.index(column)] for column in self.table.key)
 
 
-CONTENT_TABLES: tuple[ContentTable, ...] = ()
+CONTENT_TABLES: tuple[ContentTable, ...] = (
+    ContentTable(
+        SESSIONS,
+        texts=("title", "summary"),
+        at="last_at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        TURNS,
+        texts=("sender", "content", "title", "source", "tags", "metadata", "media"),
+        at="at",
+        session="session_id",
+        namespace="namespace",
+    ),
+)
 """Every one of them, in the order in which they are exported and restored."""
 
 
