@@ -28,7 +28,15 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
-
+DocType = Literal[
+    "text", "markdown", "conversation", "pdf", "web", "email", "table", "code", "image", "audio",
+    "video", "office", "other",
+]  # fmt: skip
+"""What a document is, whatever its format."""
+SourceType = Literal["user", "agent", "system", "tool", "workflow"]
+"""Who a memory is from."""
+MemoryKind = Literal["factual", "experiential", "working"]
+"""What a memory keeps: what is so, what happened, or what somebody is busy with."""
 PoolType = Literal["shared", "agent_private", "team_shared", "task_scoped", "global"]
 """Whom a shared pool is for, coarsely; everybody may read a global one."""
 Visibility = Literal["global", "account", "team", "agent", "task"]

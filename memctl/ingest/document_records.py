@@ -11,7 +11,9 @@ from memctl.ids import memory_id
 from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDocument, WantedSource
 from memctl.ingest.chunking import Passage
 from memctl.language.term_analysis import embedding_text, passage_terms
+from memctl.literals import DocType
 from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
+from memctl.schema.document_types import doc_type_of, memory_kind, source_type
 from memctl.understanding.text_outline import speaker_of
 
 MOST_GIST_SOURCES = 8
@@ -68,6 +70,8 @@ def _document(parts: DocumentInputs) -> Document:
         namespace=source.namespace,
         source=source.source,
         title=source.title or read.title,
+        doc_type=_doc_type(parts),
+        agent_id=source.agent_id,
         media_type=read.media_type,
         sha256=item.sha256,
         size=item.size,
@@ -91,8 +95,23 @@ def _document(parts: DocumentInputs) -> Document:
         created_at=source.created_at or read.created_at or _modified(item) or parts.now,
         ingested_at=parts.now,
         session_id=_session(parts),
-        metadata={**read.metadata, **source.metadata, **_why(understood)},
+        metadata={**_metadata(parts), **_why(understood)},
     )
+
+
+def _doc_type(parts: DocumentInputs) -> DocType:
+    """What was said that it is, else what its format and its turns tell."""
+    source = parts.wanted.item.source
+    is_turn = source.turn is not None or source.speaker is not None
+    is_conversation = is_turn or any(passage.kind == "turn" for passage in parts.passages)
+    found = doc_type_of(parts.read.media_type, is_conversation=is_conversation)
+    return source.doc_type or found
+
+
+def _metadata(parts: DocumentInputs) -> Metadata:
+    """What the file says and what was given with it; what was given once outlasts a rereading."""
+    read, given = parts.read.metadata, parts.wanted.item.source.metadata
+    return {**given, **read} if parts.wanted.redo else {**read, **given}
 
 
 def _why(understood: Understanding) -> dict[str, str]:
@@ -132,7 +151,8 @@ def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
     memories: list[Memory] = []
     for number, passage in enumerate(parts.passages):
         is_turn = passage.kind == "turn" or source.session_id is not None
-        type_ = source.type or ("turn" if is_turn else "passage")
+        type_ = passage.type or source.type or ("turn" if is_turn else "passage")
+        place = number if passage.turn is None else passage.turn
         memories.append(
             _memory(
                 parts,
@@ -141,7 +161,7 @@ def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
                 text=document.text[passage.start : passage.end],
                 span=(passage.start, passage.end),
                 passage=passage,
-                turn=number if passage.kind == "turn" else source.turn,
+                turn=place if passage.kind == "turn" else source.turn,
             )
         )
     return memories
@@ -170,7 +190,7 @@ def _memory(
         search_text=_terms(document, passage.heading, text),
         title=document.title,
         source=document.source,
-        external_id=document.external_id,
+        external_id=passage.external_id or document.external_id,
         start=span[0],
         end=span[1],
         page=passage.page,
@@ -187,6 +207,10 @@ def _memory(
         tags=document.tags,
         importance=document.importance,
         method=document.reader,
+        doc_type=document.doc_type,
+        agent_id=document.agent_id,
+        source_type=source_type(document.agent_id),
+        kind=memory_kind(type_),
     )
 
 
@@ -224,6 +248,10 @@ def _gist(
         tags=document.tags,
         importance=document.importance,
         method=document.method,
+        doc_type=document.doc_type,
+        agent_id=document.agent_id,
+        source_type="system",
+        kind=memory_kind("gist"),
     )
 
 
@@ -260,7 +288,7 @@ def _distilled(
             ),
             title=document.title,
             source=document.source,
-            external_id=document.external_id,
+            external_id=first.external_id,
             start=statement.start,
             end=statement.end,
             page=first.page,
@@ -279,6 +307,10 @@ def _distilled(
             importance=statement.importance,
             confidence=statement.confidence,
             method=document.method,
+            doc_type=document.doc_type,
+            agent_id=document.agent_id,
+            source_type="system",
+            kind=memory_kind(statement.type),
             metadata={"reason": statement.reason, **_told(statement)},
         )
 

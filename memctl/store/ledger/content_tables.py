@@ -21,6 +21,7 @@ from memctl.store.ledger.pool_repositories import (
     PoolVersionRepository,
 )
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
+from memctl.store.ledger.session_repositories import SESSIONS, TURNS
 
 _Row = tuple[Any, ...]
 
@@ -60,31 +61,54 @@ class ContentTable:
 
 CONTENT_TABLES: tuple[ContentTable, ...] = (
     ContentTable(
+        SESSIONS,
+        texts=("title", "summary"),
+        at="last_at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        TURNS,
+        texts=("content", "title", "source", "tags", "metadata", "media"),
+        at="at",
+        session="session_id",
+        namespace="namespace",
+        names=("sender",),
+    ),
+    ContentTable(
         PoolRepository.table,
-        ("pool_id", "name", "owner", "access_control", "run_id"),
+        texts=("name",),
         at="updated_at",
         session="session_id",
+        names=("pool_id", "owner", "access_control", "run_id"),
     ),
     ContentTable(
         PoolKeyRepository.table,
-        ("pool_id", "key", "value", "written_by"),
+        texts=("key", "value"),
         at="written_at",
         session="session_id",
+        names=("pool_id", "written_by"),
     ),
     ContentTable(
         PoolVersionRepository.table,
-        ("pool_id", "keys", "data", "written_by"),
+        texts=("keys", "data"),
         at="written_at",
         session="session_id",
+        names=("pool_id", "written_by"),
     ),
     ContentTable(
         PoolEventRepository.table,
-        ("pool_id", "key", "value", "writer"),
+        texts=("key", "value"),
         at="written_at",
         session="session_id",
+        names=("pool_id", "writer"),
     ),
     ContentTable(
-        PoolAgentRepository.table, ("pool_id", "agent"), at="last_at", session="session_id"
+        PoolAgentRepository.table,
+        texts=(),
+        at="last_at",
+        session="session_id",
+        names=("pool_id", "agent"),
     ),
 )
 """Every one of them, in the order in which they are exported and restored."""
@@ -217,7 +241,7 @@ def _without(
     """Return a stored row without some words; None where it goes whole."""
     table = declared.table
     record = table.decode(row)
-    values = {name: getattr(record, name) for name in declared.texts}
+    values = {name: getattr(record, name) for name in (*declared.texts, *declared.names)}
     spoken = {name for name, value in values.items() if any(map(says, words_of(value)))}
     if not spoken:
         return row

@@ -45,6 +45,7 @@ from memctl.store.ledger.log_repositories import (
 )
 from memctl.store.ledger.pool_repositories import PoolRepository
 from memctl.store.ledger.repository import from_text, to_text
+from memctl.store.ledger.session_repositories import SessionRepository, TurnRepository
 from memctl.store.ledger.version_repositories import (
     ChecksumRepository,
     ManifestRepository,
@@ -104,6 +105,8 @@ class Ledger:
         self.manifests = ManifestRepository(self)
         self.changes = ChangeRepository(self)
         self.checksums = ChecksumRepository(self)
+        self.sessions = SessionRepository(self)
+        self.turns = TurnRepository(self)
         self.pools = PoolRepository(self)
 
     @classmethod
