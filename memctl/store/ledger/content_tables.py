@@ -43,6 +43,9 @@ class ContentTable:
     namespace: str = ""
     """The column with the namespace of a row, never null and always called ``namespace``; ""
     where there is none."""
+    names: tuple[str, ...] = ()
+    """The columns with names of agents and things: struck where they name what is to go, but not
+    looked for elsewhere when their own row goes."""
 
     @property
     def name(self) -> str:
