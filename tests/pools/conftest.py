@@ -96,6 +96,6 @@ def memctl(
             accept_any_text(stream)
         code = run(arguments)
         out, err = capsysbinary.readouterr()
-        return Result(code, out.decode(), err.decode())
+        return Result(code, out.decode("utf-8", "replace"), err.decode())
 
     return command

@@ -115,10 +115,7 @@ def _gist(report: UndoReport) -> str:
     if memories:
         removed = format_count(memories, "memory", "memories")
         removed += f", {format_count(insights, 'insight')}" if insights else ""
-    parts = [
-        f"{removed} and"
-        f" {format_count(report.disconnected, 'connection')} removed"
-    ]
+    parts = [f"{removed} and {format_count(report.disconnected, 'connection')} removed"]
     if report.restored:
         parts.append(f"{len(report.restored):,} as before")
     if report.kept:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -35,7 +34,7 @@ from memctl.cli.rendering.output_formats import (
     resolve_format,
     to_plain,
 )
-from memctl.cli.rendering.terminal_text import format_count, format_size
+from memctl.cli.rendering.terminal_text import format_count, format_size, json_text
 from memctl.errors import UsageError
 from memctl.literals import Eviction, PoolLevel, PoolType
 
@@ -358,7 +357,7 @@ def read(
     elif format_ == "ndjson":
         print_line(found.value)
     else:
-        emit([{"key": key, "value": json.dumps(found.value)}], (), output)
+        emit([{"key": key, "value": json_text(found.value)}], (), output)
 
 
 @command(

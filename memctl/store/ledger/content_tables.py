@@ -49,6 +49,9 @@ class ContentTable:
     namespace: str = ""
     """The column with the namespace of a row, never null and always called ``namespace``; ""
     where there is none."""
+    names: tuple[str, ...] = ()
+    """The columns with names of agents and things: struck where they name what is to go, but not
+    looked for elsewhere when their own row goes."""
 
     @property
     def name(self) -> str:
@@ -75,65 +78,78 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
     ),
     ContentTable(
         TURNS,
-        texts=("sender", "content", "title", "source", "tags", "metadata", "media"),
+        texts=("content", "title", "source", "tags", "metadata", "media"),
         at="at",
         session="session_id",
         namespace="namespace",
-    ),
-    ContentTable(
-        WorkingRepository.table,
-        texts=("agent", "key", "value"),
-        at="written_at",
-        session="session_id",
-        namespace="namespace",
-    ),
-    ContentTable(
-        SharedValueRepository.table,
-        texts=("agent", "target", "key", "value"),
-        at="written_at",
-        session="session_id",
-        namespace="namespace",
-    ),
-    ContentTable(
-        SavedValueRepository.table,
-        texts=("agent", "name", "key", "value"),
-        at="saved_at",
-        session="session_id",
-        namespace="namespace",
-    ),
-    ContentTable(
-        ShortTermRepository.table,
-        texts=("agent", "memory_key", "memory_value"),
-        at="written_at",
-        session="session_id",
-        namespace="namespace",
+        names=("sender",),
     ),
     ContentTable(
         PoolRepository.table,
-        ("pool_id", "name", "owner", "access_control", "run_id"),
+        texts=("name",),
         at="updated_at",
         session="session_id",
+        names=("pool_id", "owner", "access_control", "run_id"),
     ),
     ContentTable(
         PoolKeyRepository.table,
-        ("pool_id", "key", "value", "written_by"),
+        texts=("key", "value"),
         at="written_at",
         session="session_id",
+        names=("pool_id", "written_by"),
     ),
     ContentTable(
         PoolVersionRepository.table,
-        ("pool_id", "keys", "data", "written_by"),
+        texts=("keys", "data"),
         at="written_at",
         session="session_id",
+        names=("pool_id", "written_by"),
     ),
     ContentTable(
         PoolEventRepository.table,
-        ("pool_id", "key", "value", "writer"),
+        texts=("key", "value"),
         at="written_at",
         session="session_id",
+        names=("pool_id", "writer"),
     ),
     ContentTable(
-        PoolAgentRepository.table, ("pool_id", "agent"), at="last_at", session="session_id"
+        PoolAgentRepository.table,
+        texts=(),
+        at="last_at",
+        session="session_id",
+        names=("pool_id", "agent"),
+    ),
+    ContentTable(
+        WorkingRepository.table,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent",),
+    ),
+    ContentTable(
+        SharedValueRepository.table,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent", "target"),
+    ),
+    ContentTable(
+        SavedValueRepository.table,
+        texts=("key", "value"),
+        at="saved_at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent", "name"),
+    ),
+    ContentTable(
+        ShortTermRepository.table,
+        texts=("memory_key", "memory_value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent",),
     ),
 )
 """Every one of them, in the order in which they are exported and restored."""
@@ -266,7 +282,7 @@ def _without(
     """Return a stored row without some words; None where it goes whole."""
     table = declared.table
     record = table.decode(row)
-    values = {name: getattr(record, name) for name in declared.texts}
+    values = {name: getattr(record, name) for name in (*declared.texts, *declared.names)}
     spoken = {name for name, value in values.items() if any(map(says, words_of(value)))}
     if not spoken:
         return row
