@@ -213,7 +213,8 @@ def _upkeep_is_due(context: JobContext, _busy: bool) -> bool:
 
 def _upkeep(context: JobContext) -> bool:
     try:
-        fold_accesses(context.base.store)
+        boosts = context.base.resources.program_config.tiers.boost_on_use
+        fold_accesses(context.base.store, boosts=boosts)
         context.base.store.upkeep()
     except LockedError as error:  # whoever writes can do it as well
         _log.info("no upkeep now: %s", error.message)

@@ -254,8 +254,11 @@ def test_an_entry_written_anew_during_a_promotion_stays(
     assert found.memory_value == "The bridge is open."
 
 
-def test_killed_at_any_step_an_entry_is_promoted_once(tmp_path: Path) -> None:
+def test_killed_at_any_step_an_entry_is_promoted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = tmp_path / "home"
+    monkeypatch.setenv("MEMCTL_HOME", str(place))
     with Home(load_config({"home": str(place)}, {})).open_for_writing(None) as base:
         short_term = base.router(agent="a", session="s").short_term
         short_term.write("k", "The ferry leaves at nine.")

@@ -116,14 +116,11 @@ class _ExpiringRepository(Repository[T], Generic[T]):
         ahead: list[T] = self.select(
             "julianday(expires_at) > julianday(?) + (ttl_seconds + 1) / 86400.0", to_text(now)
         )
-        changed = [
-            (
-                to_text(min(row.written_at, now)),
-                to_text(now + timedelta(seconds=row.ttl_seconds or 0)),
-                *self._key_of(row),
-            )
-            for row in ahead
-        ]
+        changed: list[tuple[Any, ...]] = []
+        for row in ahead:
+            end = now + timedelta(seconds=row.ttl_seconds or 0)
+            written = min(row.written_at, now)
+            changed.append((to_text(written), to_text(end), *self._key_of(row)))
         if changed:
             self.execute_each(
                 f"UPDATE {self.table.name} SET written_at = ?, expires_at = ?"
