@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from memctl.literals import ShortTermType
 from memctl.store.ledger.pool_repositories import Json
@@ -92,7 +92,15 @@ class ShortTermEntry:
         return self.expires_at <= now
 
 
-T = TypeVar("T", WorkingValue, SharedValue, ShortTermEntry)
+class _Expiring(Protocol):
+    @property
+    def written_at(self) -> datetime: ...
+
+    @property
+    def ttl_seconds(self) -> float | None: ...
+
+
+T = TypeVar("T", bound=_Expiring)
 
 
 class _ExpiringRepository(Repository[T], Generic[T]):
