@@ -11,11 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.config import Config
-from memctl.errors import KnowledgeBaseUnavailable, UsageError
+from memctl.errors import KnowledgeBaseUnavailable, NotFoundError, UsageError
 from memctl.files import clear_temporaries
+from memctl.identity import may_see, within_reach
 from memctl.kb_settings import KnowledgeBaseSettings, Layout, follow_embedder, load_settings
 from memctl.queries import QueryService, QueryTarget
 from memctl.queries.query_log import QueryLog
+from memctl.records import Filters
 from memctl.schema.table_names import FORGET
 from memctl.service_factory import ServiceFactory
 from memctl.store.tables.storage import table_storage
@@ -146,6 +148,23 @@ class Resources:
         ledger = self.store.ledger
         if ledger.is_writable and ledger.meta(SETTINGS) != text:
             ledger.set_meta(SETTINGS, text)
+
+    def readable(self, filters: Filters) -> Filters:
+        """Return filters limited to what may be read: the user's own, and nothing private unnamed.
+
+        Raises:
+            AccessRefused: They name a namespace of another user.
+        """
+        return self.settings.without_private(within_reach(filters, self.program_config))
+
+    def require_seen(self, namespace: str, what: str) -> None:
+        """Treat what is another user's as if it were not there.
+
+        Raises:
+            NotFoundError: It is another user's.
+        """
+        if not may_see(self.program_config, namespace):
+            raise NotFoundError(f"there is no {what}", "memctl query finds what you may read")
 
     def refuse_remote_model(self, task: Task) -> None:
         """Refuse to send private text to a model on another machine.
