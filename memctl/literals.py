@@ -6,6 +6,8 @@ from typing import Literal
 
 ChunkStrategy = Literal["recursive", "semantic"]
 After = Literal["move", "keep", "delete"]
+AccessLevel = Literal["read", "write"]
+"""What an agent may do with a knowledge base; who may write may read."""
 StoredStatus = Literal["active", "paused", "archived"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "text", "json"]
